@@ -93,7 +93,10 @@ TASKS = (
         "calibrate",
         "Calibrate probabilities",
         "Calibration maps, and conformal sets with a given coverage.",
-        ("calibrators", "evaluate.sklearn"),
+        (
+            *("calibrators", "evaluate.sklearn"),
+            *("workflow.conformal_sets", "workflow.conformal_strata"),
+        ),
     ),
     Task(
         "decide",
@@ -147,7 +150,7 @@ TASKS = (
         "keep",
         "Save a fit and apply it",
         "Fits as plain JSON files, and their application to new votes.",
-        ("workflow.applying", "workflow.fit_file"),
+        ("workflow.applying", "workflow.fit_fields", "workflow.fit_file"),
     ),
     Task(
         "collect",

@@ -12,7 +12,8 @@ encoding. In the true orientation shuffled votes are worse than a coin (contradi
 models and LLMBar, uninformative on RewardBench 2), because the map and the judges' accuracies are
 fitted to the same labels. Calibration removes about half of the NLL on the public panels' items where
 judges disagree most, and more elsewhere on the reward models and LLMBar. On the items of RewardBench 2
-where nearly all judges agree it raises the NLL.
+where nearly all judges agree it raises the NLL. Conformal sets with one threshold cover less than their
+level where judges disagree and more where they agree; a threshold per stratum has the level in each.
 """
 
 from dataclasses import replace
@@ -35,8 +36,11 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import bootstrap_interval, normal_interval
+from judgebayes.workflow.conformal_sets import leave_one_out_sets
 
 STRATA = ("hard", "middle", "easy")
+LEVEL = 0.9
+"""The level of the conformal sets."""
 NOISE = {
     "random labels": Statement("random labels give a coin", "paper", MARGIN["coin"], within=True),
     "shuffled votes": Statement("shuffled votes give a coin", "audit", MARGIN["coin"], within=True),
@@ -81,12 +85,46 @@ def main(run: Run) -> Output:
                 records.append(row)
             gain = normal_interval(1 - values["beta"] / values["none"])
             records.append(value_row(panel, stratum, "nll fall", gain, run.splits))
+        records += conformal_rows(run, panel, both["beta"], strata)
     notes = [
         "random labels: labels are coin flips. shuffled votes: every judge's votes are permuted over "
         "items, so that votes carry no information; labels are unchanged.",
         "Strata are thirds of the items by the share of the majority's votes; ties share a stratum.",
+        f"Conformal sets at {LEVEL:.0%} of one-coin + beta on the evaluation half: each set has the "
+        "threshold of the other items of the half, or of those in its stratum.",
     ]
     return Output(rows(PAPER, "h11", graded(records)), notes=notes)
+
+
+def conformal_rows(
+    run: Run, panel: Panel, one: Answers, strata: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return coverage and size of conformal sets by stratum, with one threshold and one per stratum."""
+    within = np.where(one.inside, strata[np.maximum(one.items, 0)], -1)
+    records = []
+    for title, own in (("one threshold", np.zeros_like(within)), ("threshold per stratum", within)):
+        covered, size = (np.full(within.shape, np.nan) for _ in range(2))
+        for split, here in enumerate(one.inside):
+            labels = one.labels[split, here]
+            sets = leave_one_out_sets(one.log_probs[split, here], labels, own[split, here], LEVEL)
+            covered[split, here] = sets[np.arange(len(labels)), labels]
+            size[split, here] = sets.sum(1)
+        for place, stratum in ((-1, "all"), *enumerate(STRATA)):
+            chosen = within >= 0 if place < 0 else within == place
+            if not chosen.any():
+                continue
+            for metric, values in (("coverage", covered), ("set size", size)):
+                by_split = np.nanmean(np.where(chosen, values, np.nan), axis=1)
+                records.append(
+                    value_row(
+                        panel,
+                        f"{title}, {stratum}",
+                        metric,
+                        bootstrap_interval(by_split),
+                        run.splits,
+                    )
+                )
+    return records
 
 
 def random_labels(panel: Panel, seed: int) -> Panel:

@@ -21,6 +21,7 @@ from judgebayes.cli.command import Context, command_line, other_commands
 from judgebayes.cli.headings import CommandWithHeadings
 from judgebayes.cli.machine import INTERRUPTED, code_of, end_on_sigterm, for_machines
 from judgebayes.cli.records import completing, taking_records
+from judgebayes.compiled.own_folder import own_folder
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options
@@ -331,7 +332,7 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except JudgeBayesError as error:
-        from rich.console import Console
+        from judgebayes.cli.console import Console
 
         console = Console(stderr=True)
         message = f"[bold red]Error:[/] {_escaped(str(error))}"
@@ -350,16 +351,36 @@ def _set_environment() -> None:
     Python 3.11, has two code generators; the newer one takes a quarter longer to compile programs
     that are no faster.
     """
-    from platformdirs import user_cache_dir
-
-    folder = os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", user_cache_dir("judgebayes"))
-    os.environ.setdefault("JUDGEBAYES_PROGRAMS", str(Path(folder) / "programs"))
+    _name_folders()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_CPU_ENABLE_ASYNC_DISPATCH", "false")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if metadata.version("jaxlib").startswith("0.9."):
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+
+
+def _name_folders() -> None:
+    """Name the folders of programs and of compiled code: the user's own, or those of the environment."""
+    from platformdirs import user_cache_dir
+
+    shared = os.environ.get("JUDGEBAYES_PROGRAMS")
+    if shared:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(shared) / "compiled"))
+        return
+    try:
+        folder = own_folder(Path(user_cache_dir("judgebayes")))
+        programs = own_folder(folder / "programs")
+    except OSError:  # a home that cannot be written to
+        return
+    except JudgeBayesError as error:
+        sys.stderr.write(
+            f"Compiled programs are not kept between runs: {error} Remove the folder, or name one that "
+            "you trust with JUDGEBAYES_PROGRAMS.\n"
+        )
+        return
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+    os.environ["JUDGEBAYES_PROGRAMS"] = str(programs)
 
 
 def _escaped(text: str) -> str:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 
-from judgebayes.cli.comparing import print_comparison
+from judgebayes.cli.comparing import print_comparison, print_strata
+from judgebayes.cli.console import Console
 from judgebayes.cli.diagnosing import print_judges
 from judgebayes.cli.saying import WARNING, say, say_commands
 from judgebayes.cli.winning import print_wins
@@ -49,7 +49,11 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
             console, result.compared, result.leads, result.losses, hide_nll=result.hide_nll
         )
     say(console, [f.sentence for f in result.unsound] + result.warnings, WARNING)
-    say(console, [*([] if result.sets is None else result.sets.sentences), *result.decided])
+    if result.sets is not None:
+        say(console, result.sets.sentences)
+        if result.sets.strata is not None:
+            print_strata(console, result.sets.strata, no_empty=request.no_empty_sets)
+    say(console, result.decided)
     _write(console, request.out, result.answers)
     if request.save is not None:
         applying.save(result, request.save)

@@ -1,9 +1,9 @@
 """`judgebayes check`: all problems of a user's files at once, and one command that runs."""
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.saying import MARKS, say, say_plainly, show
 from judgebayes.io import check_writable, write_table
 from judgebayes.workflow.checking import check_request

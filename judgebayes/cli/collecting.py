@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
 from judgebayes.cli.requests import CollectRequest, UntilSettled
 from judgebayes.cli.saying import say_plainly

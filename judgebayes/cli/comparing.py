@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 
-from rich.console import Console
+import pandas as pd
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say, show
 from judgebayes.measures.significance import Interval
 from judgebayes.workflow.comparing import HEAD, Compared, comparison_rows, comparison_words
+from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.losses import Losses
 
-__all__ = ["print_comparison"]
+__all__ = ["print_comparison", "print_strata"]
 
 
 def print_comparison(
@@ -30,3 +32,14 @@ def print_comparison(
     show(console, compared.title, table)
     say(console, comparison_words(compared, leads, losses, hide_nll=hide_nll))
     console.print()
+
+
+def print_strata(console: Console, strata: pd.DataFrame, *, no_empty: bool) -> None:
+    """Print the coverage of conformal sets by stratum."""
+    head, rows = strata_rows(strata, no_empty=no_empty)
+    table = Table(box=None, pad_edge=False)
+    for name in head:
+        table.add_column(name, justify="left" if name == "items" else "right")
+    for row in rows:
+        table.add_row(*row)
+    show(console, "Conformal sets on labelled items, coverage in %", table)

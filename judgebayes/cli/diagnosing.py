@@ -2,10 +2,10 @@
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.saying import MARKS, numbers, say, show
 from judgebayes.io import check_writable, write_table
 from judgebayes.report.shares import SHARES, percent_with_interval

@@ -48,7 +48,7 @@ HEADINGS = {
         *("target", "these_items", "ties", "decision"),
     ),
     "Model": ("model", "variant", "prior", "draws", "warmup", "chains", "target_accept"),
-    "Decisions": ("loss", "losses", "abstain_cost", "conformal"),
+    "Decisions": ("loss", "losses", "abstain_cost", "conformal", "conformal_by", "no_empty_sets"),
     "Requests": (
         *("n", "key_env", "template", "temperature", "max_tokens", "body", "concurrency"),
         *("timeout", "retries", "budget_calls", "budget_tokens", "dry_run"),

@@ -5,8 +5,7 @@ from collections.abc import Hashable
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-
+from judgebayes.cli.console import Console
 from judgebayes.cli.requests import ImportRequest
 from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say
 from judgebayes.io import write_table
 

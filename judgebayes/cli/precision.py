@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
 from judgebayes.cli.saying import WARNING, say, show
 from judgebayes.errors import JudgeBayesError

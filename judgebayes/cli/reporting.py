@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
-from rich.console import Console
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
 from judgebayes.cli.winning import print_wins
@@ -49,6 +49,7 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     grow,
 )
+from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import traits_of
@@ -69,10 +70,10 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> CommandResul
     console = Console()
     check_writable(request.out, table=False)
     if request.conformal is not None and request.labels is None and request.method == "sc":
-        request = replace(request, conformal=None)
+        request = _without_sets(request)
     data = _presentable(read_request(request))
     if (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
-        request = replace(request, conformal=None)
+        request = _without_sets(request)
     wins = wins_in(request, data)
     if wins is not None:
         print_wins(console, wins)
@@ -88,6 +89,10 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> CommandResul
     )
     done = result.for_machines()
     return replace(done, values={**done.values, "page": request.out})
+
+
+def _without_sets(request: ReportRequest) -> ReportRequest:
+    return replace(request, conformal=None, conformal_by=None, no_empty_sets=False)
 
 
 def _presentable(data: Data) -> Data:
@@ -185,6 +190,12 @@ def _page(
                 data.labels >= 0,
                 abstained,
                 risk,
+                None
+                if result.sets is None or result.sets.strata is None
+                else Table(
+                    "Conformal sets on labelled items, coverage in %",
+                    *strata_rows(result.sets.strata, no_empty=request.no_empty_sets),
+                ),
             ),
             labels_section(
                 None if result.hide_nll else curve,
@@ -289,6 +300,8 @@ def _settings(request: ReportRequest, result: Calibration) -> list[tuple[str, st
         "only judge": request.reading.only_judge,
         "votes name the response as": request.columns.votes_as,
         "classes": request.classes,
+        "conformal thresholds by": request.conformal_by,
+        "empty conformal sets": "filled" if request.no_empty_sets else None,
     }
     return settings + [(name, value) for name, value in optional.items() if value is not None]
 
@@ -312,9 +325,14 @@ def _as_calibrate(command: Sequence[str], request: ReportRequest) -> list[str]:
     words = iter(command[2:])
     options = []
     for word in words:
-        if word in ("--out", "-o", "--conformal"):
+        if word in ("--out", "-o", "--conformal", "--conformal-by"):
             next(words)
             continue
-        options.append(word)
-    level = [] if request.conformal is None else ["--conformal", f"{request.conformal:g}"]
-    return ["judgebayes", "calibrate", *options, *level, "--out", "answers.csv"]
+        if word != "--no-empty-sets":
+            options.append(word)
+    if request.conformal is not None:
+        options += ["--conformal", f"{request.conformal:g}"]
+    if request.conformal_by is not None:
+        options += ["--conformal-by", request.conformal_by]
+    options += ["--no-empty-sets"] if request.no_empty_sets else []
+    return ["judgebayes", "calibrate", *options, "--out", "answers.csv"]

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -19,6 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.machine import NOT_ALL_HOLDS
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.cli.saying import numbers, say_plainly

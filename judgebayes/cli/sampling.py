@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from judgebayes import __version__
+from judgebayes.cli.console import Console
 from judgebayes.cli.machine import INTERRUPTED, InterruptError
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.finding import Severity
 from judgebayes.sentence import sentences
 

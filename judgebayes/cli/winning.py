@@ -2,10 +2,10 @@
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from judgebayes.cli.console import Console
 from judgebayes.cli.saying import numbers, say, show
 from judgebayes.sentence import percent
 from judgebayes.workflow.win_rates import LEVEL, WinRate

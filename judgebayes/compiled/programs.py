@@ -4,9 +4,9 @@ JAX's persistent cache stores compiled code, but a program must be traced and lo
 looked up there: a second or two of Python for a method over splits, in every run of a command. This
 module stores the lowered program (`jax.export`). Its key is the source of this package, the versions of
 the numerical libraries, and the structure and shapes of the arguments, but not their values. The
-structure of the result is stored as JSON in the same file. Files are data: nothing is executed except
-the program itself. The size of the folder is limited: programs of other versions of the source are
-removed first, then those used longest ago.
+structure of the result is stored as JSON in the same file, after a digest of its content: a damaged
+file is made again. Files are data: nothing is executed except the program itself. The size of the folder
+is limited: programs of other versions of the source are removed first, then those used longest ago.
 
 Nothing is stored unless the environment variable `JUDGEBAYES_PROGRAMS` names a folder, as the command
 line does.
@@ -185,9 +185,19 @@ def from_json(encoded: Any) -> Any:
 
 
 def _program(file: BinaryIO) -> _Program:
-    """Return the program in a file."""
-    structure = from_json(json.loads(file.readline()))
-    program = _Program(structure, jax.jit(export.deserialize(bytearray(file.read())).call))
+    """Return the program in a file, whose first line is the digest of the rest.
+
+    Raises
+    ------
+    ValueError
+        If the file was changed after it was written.
+    """
+    digest, content = file.readline().strip(), file.read()
+    if hashlib.sha256(content).hexdigest().encode() != digest:
+        raise ValueError("the file was changed")
+    header, _, body = content.partition(b"\n")
+    structure = from_json(json.loads(header))
+    program = _Program(structure, jax.jit(export.deserialize(bytearray(body)).call))
     _load_lapack()
     return program
 
@@ -205,9 +215,9 @@ def _load_lapack() -> None:
 def _write(path: Path, structure: Any, program: export.Exported) -> None:
     """Store a program, unless its structure has no JSON form or the folder cannot be written to."""
     with contextlib.suppress(TypeError, JudgeBayesError, OSError):
-        header = json.dumps(to_json(structure)).encode()
+        content = json.dumps(to_json(structure)).encode() + b"\n" + program.serialize()
         with atomically(path, new_folder=True) as temporary:
-            temporary.write_bytes(header + b"\n" + program.serialize())
+            temporary.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
         clear_half_written(path.parent, before=time.time() - ABANDONED_AFTER)
         prune(path.parent, SUFFIX, _source_tag(), files=MOST_FILES, size=MOST_BYTES)
 

@@ -8,9 +8,9 @@ unless one of them holds its lock.
 import contextlib
 import math
 import os
+import secrets
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -29,7 +29,7 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
     """Yield a temporary path in the same folder, and rename it to `path` at the end.
 
     A path that is not a regular file, such as a terminal, is written to directly. `new_folder` creates
-    the folder.
+    the folder. A file keeps its mode, and a new one has that of the user's umask.
 
     Raises
     ------
@@ -44,11 +44,14 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
             return
         if new_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=HALF)
-        os.close(handle)
-        temporary = Path(name)
+        kept = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        name = path.with_name(f".{path.name}.{secrets.token_hex(8)}{HALF}")
+        mode = 0o666 if kept is None else 0o600  # less what the umask takes
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+        temporary = name
         yield temporary
-        temporary.chmod(0o644)
+        if kept is not None:
+            temporary.chmod(kept)
         temporary.replace(path)
     except OSError as error:
         raise JudgeBayesError(

@@ -41,6 +41,8 @@ K_LIMIT = 0.7
 """Vehtari et al. (2024): above it, PSIS does not approximate leaving the item out."""
 CONSTANT = 1e-12
 """A log-likelihood whose range over draws is below this counts as constant."""
+ROUNDING = 1e-5
+"""A log-probability may be above 0 by rounding."""
 
 
 def _arviz() -> ModuleType:
@@ -202,12 +204,17 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
     """Return the PSIS-LOO of one variable of the group log_likelihood, item by item.
 
     Vehtari, Gelman & Gabry (2017); the computation is ArviZ's.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a log-likelihood is not that of a label or a vote: finite, and at most 0.
     """
     arviz = _arviz()
     array = _dataset(data["log_likelihood"])[name]
+    values = _log_probabilities(array, name)
     items = array.coords[array.dims[-1]].to_numpy()
     # A constant log-likelihood has equal weights, and no tail to fit.
-    values = array.to_numpy()
     varies = np.ptp(values, axis=(0, 1)) >= CONSTANT
     elpd, k, p = values[0, 0].copy(), np.zeros(len(items)), 0.0
     if varies.any():
@@ -217,6 +224,24 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
         each, p = (loo.elpd_i, loo.p) if hasattr(loo, "elpd_i") else (loo.loo_i, loo.p_loo)
         elpd[varies], k[varies] = np.asarray(each, float), np.asarray(loo.pareto_k, float)
     return LeaveOneOut(tuple(str(item) for item in items), elpd, k, float(p))
+
+
+def _log_probabilities(array: Any, name: str) -> Float[np.ndarray, "chain draw item"]:
+    """Return the log-likelihoods, checked: a file may contain anything."""
+    values = array.to_numpy()
+    if values.ndim != 3 or values.dtype.kind != "f" or not values.size:
+        raise JudgeBayesError(
+            f"The log-likelihood {name!r} has shape {values.shape} and type {values.dtype}; it must "
+            "have a number for each chain, draw and item. Sample the posterior again."
+        )
+    wrong = ~(values <= ROUNDING) | ~np.isfinite(values)
+    if wrong.any():
+        raise JudgeBayesError(
+            f"{int(wrong.sum()):,} of {values.size:,} values of the log-likelihood {name!r} are no log "
+            f"probabilities, such as {float(values[wrong][0]):g}: this posterior cannot be scored. "
+            "Sample it again."
+        )
+    return values
 
 
 def _with_likelihood(data: Any, name: str, values: Float[np.ndarray, "chain draw some"]) -> Any:

@@ -19,6 +19,7 @@ from judgebayes.io.records import field_of, find_files, parse_json, read_json
 __all__ = ["read_inspect"]
 
 MEMBER_BYTES = 512 * 2**20
+PIECE_BYTES = 2**20
 ARCHIVE_BYTES = 8 * 2**30
 """Limits on the unpacked size of an archive, per member and in total."""
 
@@ -157,12 +158,12 @@ def _open_archive(file: Path) -> tuple[dict[str, Any], Iterable[Any]]:
                 raise JudgeBayesError(
                     f"{str(file)!r} is not an Inspect log: it has no header.json."
                 )
-            header = parse_json(archive.read(first), f"{first} in {str(file)!r}")
+            header = parse_json(_unpacked(archive, first), f"{first} in {str(file)!r}")
             if not isinstance(header, dict) or not isinstance(header.get("eval"), dict):
                 raise JudgeBayesError(f"{first} in {str(file)!r} has no eval.")
             samples = [
-                _drop_large_fields(parse_json(archive.read(member), f"{name} in {str(file)!r}"))
-                for name, member in members.items()
+                _drop_large_fields(parse_json(_unpacked(archive, name), f"{name} in {str(file)!r}"))
+                for name in members
                 if re.fullmatch(r"samples/[^/]+\.json", name)
             ]
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
@@ -173,6 +174,19 @@ def _open_archive(file: Path) -> tuple[dict[str, Any], Iterable[Any]]:
             f"{str(file)!r} cannot be read ({error}); save it as JSON: inspect log convert --to json."
         ) from error
     return header, samples
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a member's content, unpacked piece by piece.
+
+    `ZipFile.read` unpacks all that the packed bytes produce before it compares their number with the
+    size that the archive states.
+    """
+    pieces = []
+    with archive.open(name) as file:
+        while piece := file.read(PIECE_BYTES):
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _check_members(members: list[zipfile.ZipInfo], file: Path) -> list[zipfile.ZipInfo]:

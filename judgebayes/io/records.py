@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,7 @@ def field_of(record: object, name: str, where: str) -> Any:
 
 def _parse(text: str, what: str, expected: str) -> Any:
     try:
-        value = json.loads(text, parse_int=_integer)
+        value = json.loads(text, parse_int=_integer, object_pairs_hook=_object)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
             raise JudgeBayesError(f"{what} is nested too deeply to be read.")
         return _replace_surrogates(value) if SURROGATE_ESCAPE in text.lower() else value
@@ -219,8 +220,24 @@ def _parse(text: str, what: str, expected: str) -> Any:
         raise JudgeBayesError(
             f"{what} is not JSON ({error.msg}, line {error.lineno}); expected {expected}."
         ) from error
+    except _SameNameError as error:
+        raise JudgeBayesError(
+            f"{what} has an object with two fields named {error.args[0]!r}; it is unknown which counts."
+        ) from error
     except RecursionError as error:
         raise JudgeBayesError(f"{what} is nested too deeply to be read.") from error
+
+
+class _SameNameError(Exception):
+    """An object has two fields of the same name."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose names are different."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise _SameNameError(next(n for n, k in Counter(n for n, _ in pairs).items() if k > 1))
+    return result
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,6 +106,11 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
         ) from error
     except (ValueError, OSError, EOFError, OverflowError, csv.Error, zlib.error) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if isinstance(error, csv.Error) and "field limit" in reason:
+            reason = (
+                f"a cell near its beginning has more than {csv.field_size_limit():,} characters, so no "
+                "row can be the header"
+            )
         raise JudgeBayesError(f"{str(path)!r} cannot be read as {kind}: {reason}.") from error
 
 
@@ -209,6 +215,10 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except Exception as error:  # the reader raises many kinds of errors for damaged files
         reason = sentence(str(error).strip()) or type(error).__name__
         raise JudgeBayesError(f"{str(path)!r} cannot be read as parquet: {reason}.") from error
+    for name in frame.select_dtypes("object").columns:
+        filled = frame[name].dropna()
+        if len(filled) and isinstance(filled.iloc[0], Decimal):
+            frame[name] = frame[name].astype(float)
     return frame.set_axis(pd.RangeIndex(1, len(frame) + 1))
 
 

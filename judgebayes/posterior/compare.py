@@ -88,7 +88,10 @@ class Compared:
 
 def targets(data: Any) -> list[str]:
     """Return the targets that a posterior predicts, labels before votes."""
-    group = data["log_likelihood"]
+    try:
+        group = data["log_likelihood"]
+    except KeyError:
+        return []
     return [name for name in TARGETS if name in group.data_vars]
 
 

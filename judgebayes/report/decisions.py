@@ -30,10 +30,12 @@ def decisions_section(
     labelled: Bool[np.ndarray, " item"],
     sent: Bool[np.ndarray, " item"] | None = None,
     risk: Sequence[Block] = (),
+    strata: Table | None = None,
 ) -> Section:
     """Return the decisions by class, the conformal sets, and the items to review first.
 
-    `sent` marks the items that go to a person, and `risk` contains the blocks on the effect of this.
+    `strata` is the table of the sets' coverage by stratum. `sent` marks the items that go to a person,
+    and `risk` contains the blocks on the effect of this.
 
     `answers` is the result of `Coding.decode`: the item, then a column of probabilities per class.
     `expected_loss` is None for a rule, which gives no probability of an error.
@@ -71,6 +73,7 @@ def decisions_section(
     ]
     if sets is not None:
         blocks += [*map(Paragraph, set_words), _sets_table(sets, classes)]
+        blocks += [] if strata is None else [strata]
     elif set_words:
         blocks += map(Paragraph, set_words)
     if expected_loss is not None:

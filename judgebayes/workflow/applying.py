@@ -24,7 +24,7 @@ from judgebayes.workflow.answers import (
     decisions_of,
 )
 from judgebayes.workflow.calibrating import Calibration
-from judgebayes.workflow.fit_file import SavedFit, drift, load_fit, profile, save_fit
+from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.options import ApplyRequest, Fixed
@@ -168,7 +168,7 @@ def apply_request(request: ApplyRequest) -> Applied:
             f"{', '.join(sorted(others)[:8])} are treated as if they were from the same judges."
         )
     warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
-    log_probs = saved.fitted(votes)
+    log_probs = answers(saved, votes)
     rule = _decider(saved, losses)
     decisions = decisions_of(log_probs, losses, None if rule is None else rule.rule(votes))
     return Applied(saved, read, votes, log_probs, decisions, losses, lines, warnings)

@@ -23,7 +23,6 @@ from judgebayes.aggregators import (
 )
 from judgebayes.aggregators.base import by_slab
 from judgebayes.aggregators.decided_by import DecidedBy
-from judgebayes.calibrators.conformal import SplitConformal, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
@@ -31,7 +30,7 @@ from judgebayes.evaluate.batches import VMAP_BYTES
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
 from judgebayes.evaluate.plans import is_jax
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.evaluate.sweeps import THREADS
+from judgebayes.evaluate.sweeps import THREADS, evaluate_splits
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
 from judgebayes.io.options import split_names
@@ -51,6 +50,7 @@ from judgebayes.workflow.answers import (
     decided_words,
     decisions_of,
 )
+from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.comparing import (
     Compared,
     compare,
@@ -58,6 +58,21 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     held_out_numbers,
     within_noise,
+)
+from judgebayes.workflow.conformal_sets import (
+    ConformalSets,
+    set_numbers,
+    sets_of,
+    strata_table,
+    strata_words,
+    threshold_of,
+)
+from judgebayes.workflow.conformal_strata import (
+    AGREEMENT,
+    FITTED_SHARE,
+    Strata,
+    agreement_strata,
+    strata_by,
 )
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
@@ -67,6 +82,7 @@ from judgebayes.workflow.methods import (
     build,
     compared_methods,
     cost_of_fit,
+    fit_on_of,
     known_calibrators,
     known_methods,
     suited,
@@ -98,24 +114,14 @@ __all__ = [
 
 FEW_LABELS = 30
 LEAST_FOR_SPLITS = 10
-FITTED_SHARE = 2 / 3
+SET_DIVISIONS = 20
+"""How often the labels are divided to measure the coverage of conformal sets."""
 SLAB_CELLS = 2**22
 """Cells (item x judge x sample) of the tables in which a list of votes is processed."""
 OPERATIONS_PER_SECOND, LONG_SECONDS = 1e10, 30
 """The speed for which times are told, of two cores, and the time from which they are."""
 BASE_BYTES = 7e8
 """The memory of the program itself."""
-COVERAGE_ITEMS = 10_000
-"""A number of new items so large that their sampling error hardly matters to the coverage."""
-
-
-@dataclass(frozen=True)
-class ConformalSets:
-    """The conformal set of each item, with sentences about their coverage."""
-
-    inside: Bool[np.ndarray, "item class"]
-    sentences: list[str]
-    threshold_labels: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,6 +182,8 @@ class Calibration(Result):
             numbers["held_out"] = held_out_numbers(
                 self.compared, self.choice.name, self.losses.matrix, hide_nll=self.hide_nll
             )
+        if self.sets is not None and self.sets.strata is not None:
+            numbers["conformal"] = set_numbers(self.sets.strata)
         if self.abstention is not None:
             numbers["sent_to_a_person"] = ends(*self.abstention.share)
             numbers["loss_of_the_others"] = ends(*self.abstention.risk)
@@ -209,6 +217,8 @@ class Calibration(Result):
         tables = {"answers": self.answers}
         if self.compared is not None:
             tables["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
+        if self.sets is not None and self.sets.strata is not None:
+            tables["conformal"] = self.sets.strata
         tables |= {"judges": self.judges}
         return tables if self.wins is None else tables | self.wins.tables
 
@@ -265,13 +275,21 @@ def read_request(request: CalibrateRequest) -> Data:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
-    data = data_of(request, named=tuple(split_names(request.systems or "")))
+    if request.conformal is None and (request.conformal_by or request.no_empty_sets):
+        raise JudgeBayesError(
+            "--conformal-by and --no-empty-sets describe conformal sets: add --conformal 0.9."
+        )
+    by = request.conformal_by
+    named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
+    data = data_of(request, named=tuple(named))
     check_ties(request.ties, data, request.systems)
     if not data.labelled and not _needs_no_labels(request.method):
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
             "COLUMN, or use --method sc or dawid-skene, which need none."
         )
+    if by is not None:
+        _strata(data, by)  # before the fits, which take long
     if not request.allow_degenerate:
         data.read.coding.refuse_constant(data.labels, data.read.label or "label")
     most = 1 - 1 / data.read.votes.n_classes
@@ -429,7 +447,7 @@ def answer(
     sets = None
     if request.conformal is not None:
         for level in followed([request.conformal], "conformal sets", progress):
-            sets = _conformal_sets(request, choice, method, read, labels)
+            sets = _conformal_sets(request, choice, method, given, compared)
             sets.sentences.extend(_outside(sets.inside, decisions.of_item, read.coding, level))
     return Calibration(
         given=given,
@@ -637,42 +655,105 @@ def _conformal_sets(
     request: CalibrateRequest,
     choice: Choice,
     method: Aggregator,
-    read: Reading | Listing,
-    labels: Int[np.ndarray, " item"],
+    given: Data,
+    compared: Compared | None,
 ) -> ConformalSets:
-    """Return the conformal set of each item: a fit to some labels, a threshold from the others."""
-    level = request.conformal
+    """Return the conformal set of each item: a fit to some labels, thresholds from the others."""
+    level, by = request.conformal, request.conformal_by
     assert level is not None
+    read, labels = given.read, given.labels
+    labelled = np.flatnonzero(labels >= 0)
+    every = _strata(given, by)
+    strata, few = strata_by(by, every, counts_by_item(read.votes), labelled, level)
     parts = random_splits(
         read.votes.n_items,
         splits=1,
         calibration=FITTED_SHARE,
+        strata=strata.of_item if read.groups is None else None,
         groups=read.groups,
-        among=np.flatnonzero(labels >= 0),
+        among=labelled,
         seed=request.seed,
     )
     fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
     own = np.full_like(labels, MISSING)
     own[fitted_on] = labels[fitted_on]
-    log_probs = _predict(_fitted(choice, method, read, own, request.seed), read.votes)
-    threshold = SplitConformal(level).fit(log_probs[held], labels[held])
-    sets = np.asarray(threshold(log_probs))
-    size = sets.sum(1)
-    covered = int(sets[held, labels[held]].sum())
-    law = coverage_law(len(held), level, COVERAGE_ITEMS, covered=covered)
-    sentences = [
-        f"Conformal sets at {percent(level)}: method fitted on {len(fitted_on)} labels, threshold from "
-        f"the other {len(held)}. {int((size == 1).sum())} items have one class, "
-        f"{int((size > 1).sum())} more than one, {int((size == 0).sum())} none. With {len(held)} "
-        f"labels for the threshold, the coverage is between {percent(law.low)} and "
-        f"{percent(law.high)} (95 %)."
-    ]
-    if int(threshold.status) != Status.CONVERGED:
-        sentences.append(
-            f"{len(held)} labels are too few for a level of {percent(level)}: every set contains all "
-            "classes."
-        )
-    return ConformalSets(sets, sentences, len(held))
+    fitted = _fitted(choice, method, read, own, request.seed)
+    log_probs = np.asarray(_predict(fitted, read.votes))
+    threshold = threshold_of(
+        log_probs, labels, held, level, strata=strata, no_empty=request.no_empty_sets
+    )
+    sets = sets_of(threshold, log_probs, labels, fitted_on=len(fitted_on), few=few)
+    if compared is None:
+        return sets
+    shown = every if by is None else every | {by: strata}
+    table = _measured_sets(request, choice, given, strata, shown)
+    words = strata_words(table, by=by, level=level, no_empty=request.no_empty_sets)
+    return replace(sets, sentences=[*sets.sentences, *words], strata=table)
+
+
+def _measured_sets(
+    request: CalibrateRequest,
+    choice: Choice,
+    given: Data,
+    strata: Strata,
+    shown: Mapping[str, Strata],
+) -> pd.DataFrame:
+    """Return `strata_table` of the labelled items, from repeated divisions of their labels."""
+    assert request.conformal is not None
+    table, own = _table(given.read, given.labels)
+    among = np.arange(len(own)) if isinstance(given.read, Reading) else _labelled(given.labels)
+    strata = strata.take(among)
+    parts = random_splits(
+        len(own),
+        splits=min(request.splits, SET_DIVISIONS),
+        calibration=FITTED_SHARE,
+        strata=strata.of_item if table.groups is None else None,
+        groups=table.groups,
+        among=np.flatnonzero(own >= 0),
+        seed=request.seed,
+    )
+    method = compared_methods([choice], table.coding.classes, table.votes)[choice.name]
+    evaluation = evaluate_splits(
+        method,
+        table.votes,
+        own,
+        parts,
+        fit_on=fit_on_of([choice.name])[choice.name],
+        seed=request.seed,
+    )
+    return strata_table(
+        evaluation,
+        request.conformal,
+        strata,
+        {name: each.take(among) for name, each in shown.items()},
+        no_empty=request.no_empty_sets,
+        groups=table.groups,
+    )
+
+
+def _strata(given: Data, by: str | None) -> dict[str, Strata]:
+    """Return the strata of the items by a column, if one is named, and by agreement."""
+    strata = {}
+    if by is not None and by != AGREEMENT:
+        if given.opened is None:
+            raise JudgeBayesError(
+                "--conformal-by names a column, and these votes have no other columns; pass files or "
+                "tables instead of the result of judgebayes.read."
+            )
+        if by == given.read.label:
+            raise JudgeBayesError(
+                f"--conformal-by is {by!r}, the column of the labels; name a column that is known for "
+                "items without a label too."
+            )
+        code, names = values_of(given.opened.tables, given.read, by)
+        if (code < 0).any():
+            code, names = np.where(code < 0, len(names), code), [*names, "(none)"]
+        strata[by] = Strata(code, names)
+    if given.read.coding.judges.size > 1 or given.read.votes.n_samples > 1:
+        strata[AGREEMENT] = agreement_strata(counts_by_item(given.read.votes))
+    elif by == AGREEMENT:
+        raise JudgeBayesError("--conformal-by agreement needs several votes on an item.")
+    return strata
 
 
 def _outside(
@@ -696,7 +777,7 @@ def _outside(
         lines.append(
             f"{empty} of these sets are empty: no class is probable enough there. This happens if the "
             f"accuracy of the method is above {percent(level)}, so that it can leave out its least "
-            "certain items; a higher --conformal fills them."
+            "certain items; a higher --conformal, or --no-empty-sets, fills them."
         )
     return lines
 

@@ -5,13 +5,13 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.reading import Reading
+from judgebayes.workflow.reading import Listing, Reading
 
 __all__ = ["values_of"]
 
 
 def values_of(
-    tables: list[tuple[pd.DataFrame, str]], read: Reading, column: str
+    tables: list[tuple[pd.DataFrame, str]], read: Reading | Listing, column: str
 ) -> tuple[Int[np.ndarray, " item"], list[str]]:
     """Return the value of each item in a column of the votes or the labels, and the values' names.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from judgebayes.aggregators import FittedAggregator
 from judgebayes.compiled.float64 import in_float64
@@ -24,11 +24,12 @@ from judgebayes.evaluate.by_loop import PlainFit
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
-from judgebayes.votes import Classes
+from judgebayes.votes import Classes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)
+from judgebayes.workflow.fit_fields import check_answers, check_fields
 
-__all__ = ["SavedFit", "VoteProfile", "drift", "load_fit", "profile", "save_fit"]
+__all__ = ["SavedFit", "VoteProfile", "answers", "drift", "load_fit", "profile", "save_fit"]
 
 FORMAT = "judgebayes fit"
 VERSION = 1
@@ -168,7 +169,7 @@ def load_fit(path: Path | str) -> SavedFit:
             f"{str(path)!r} is not a saved fit; use a file that `judgebayes calibrate --save` "
             "wrote."
         )
-    if document.get("version") != VERSION:
+    if type(document.get("version")) is not int or document["version"] != VERSION:
         raise JudgeBayesError(
             f"{str(path)!r} is a saved fit of format version {document.get('version')!r}; this "
             f"program reads version {VERSION}. Fit again."
@@ -179,11 +180,9 @@ def load_fit(path: Path | str) -> SavedFit:
             "your own method, use --plugin FILE."
         )
     try:
-        fitted = _from_json(document["fitted"])
-        _check_numbers(fitted)
-        return SavedFit(
+        saved = SavedFit(
             method=str(document["method"]),
-            fitted=fitted,
+            fitted=_from_json(document["fitted"]),
             classes=Classes(
                 tuple(document["classes"]),
                 bool(document["pairwise"]),
@@ -194,12 +193,51 @@ def load_fit(path: Path | str) -> SavedFit:
             judges=[str(name) for name in document.get("judges", [])],
             notes=dict(document["notes"]),
         )
+        _check(saved)
+        return saved
     except (
         *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
     ) as error:
         raise JudgeBayesError(
             f"{str(path)!r} is damaged: its content is not a valid fit ({error})."
         ) from error
+
+
+def _check(saved: SavedFit) -> None:
+    """Refuse a fit whose fields are not what its classes declare, or whose numbers are not finite.
+
+    Raises
+    ------
+    ValueError
+        For the first such field.
+    """
+    n_classes, undecided = len(saved.classes.values), len(saved.classes.undecided)
+    judges = saved.judges or saved.notes.get("judges", [])
+    check_fields(
+        saved.fitted, {n_classes, n_classes - undecided, n_classes + undecided}, len(judges) or None
+    )
+    _check_numbers(saved.fitted)
+
+
+def answers(saved: SavedFit, votes: Votes) -> Float[Array, "item class"]:
+    """Return the log-probabilities of a saved fit on new votes, checked.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the fit cannot answer, or its answers are no probabilities.
+    """
+    try:
+        log_probs = saved.fitted(votes)
+    except JudgeBayesError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise JudgeBayesError(
+            f"The fit of {saved.method} cannot answer these votes ({error}): the file is damaged. Fit "
+            "again."
+        ) from error
+    check_answers(log_probs, votes.n_items, votes.n_classes)
+    return log_probs
 
 
 def _check_numbers(fitted: FittedAggregator) -> None:

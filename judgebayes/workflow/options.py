@@ -339,6 +339,14 @@ class CalibrateRequest(LabelledVotes):
         float | None,
         "Add a conformal set of classes to each item, with this coverage, such as 0.9.",
     ] = None
+    conformal_by: Annotated[
+        str | None,
+        "Column whose values have conformal thresholds of their own, so that the coverage holds for "
+        "each of them; or 'agreement', for thirds of the items by the agreement of their votes.",
+    ] = None
+    no_empty_sets: Annotated[
+        bool, "Fill an empty conformal set with the most probable class; its price is printed."
+    ] = False
     columns: Columns = field(default_factory=Columns)
     classes: ClassNames = None
     pairwise: Pairwise = None

@@ -251,6 +251,22 @@ def test_a_damaged_file_or_an_unwritable_folder_is_no_error(
     assert same(call(Line(2.0, 0.5)), expected)
 
 
+def test_a_program_with_any_changed_bit_is_made_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = plainly(Line(2.0, 0.5))
+    call(Line(2.0, 0.5))
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    for place in np.linspace(0, len(whole) - 1, 12).astype(int):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << int(place % 8)
+        file.write_bytes(changed)
+        forget(monkeypatch)
+        assert same(call(Line(2.0, 0.5)), expected)
+        assert TRACED == ["a"]
+
+
 def test_the_structure_of_a_result_survives_json() -> None:
     form = {"a": (Line(programs.Leaf, 0.5, "*"), [None, True]), "b": Line(programs.Leaf, 1, "c")}
     assert programs.from_json(json.loads(json.dumps(programs.to_json(form)))) == form

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from judgebayes.experiments.beyond_consensus.audit_reversed import labelled
 from judgebayes.experiments.beyond_consensus.audit_worlds import SIZES, YOUDEN, settings
 from judgebayes.experiments.beyond_consensus.oracle import QUALITIES, Law, interval, law
 from judgebayes.experiments.beyond_consensus.world_bars import ratios, shares
@@ -18,6 +19,7 @@ from judgebayes.experiments.beyond_consensus.worlds import (
     judges,
 )
 from judgebayes.experiments.core import Run
+from judgebayes.generators import judge_youden
 
 HARD = Setting("strong", saturated=1, missing=True, copied=True, shift="cell")
 FOLLOWING = Setting("weak", shift="common")
@@ -28,6 +30,18 @@ def test_the_grid_has_every_combination_once_and_every_kind_of_useless_panel() -
     assert {s.youden for s in settings(Run())} == {None, *YOUDEN}
     assert len({s.name for s in settings(Run())}) == len(settings(Run()))
     assert max(SIZES) < GENERATORS
+
+
+def test_a_turned_judge_votes_the_opposite_and_its_youden_index_changes_sign() -> None:
+    rng = np.random.default_rng(5)
+    world = draw(judges(Setting("strong", missing=True), rng), rng)
+    plain, turned = (labelled(world, turned=turned) for turned in (False, True))
+    each, opposite = (judge_youden(counts).estimate for counts in (plain, turned))
+    assert opposite[0] == pytest.approx(-each[0])
+    np.testing.assert_array_equal(opposite[1:], each[1:])
+    rejected = np.asarray(plain.valid_judged - plain.true_accepted)
+    np.testing.assert_array_equal(np.asarray(turned.true_accepted)[:, 0], rejected[:, 0])
+    assert judge_youden(plain).below(0.0)[0] < 0.01 < 0.99 < judge_youden(turned).below(0.0)[0]
 
 
 @pytest.mark.parametrize("shift", ["none", "cell", "common"])

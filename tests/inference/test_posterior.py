@@ -93,3 +93,18 @@ def test_an_item_with_constant_likelihood_has_that_elpd() -> None:
         own.elpd[0], -np.log(np.exp(-log_likelihood[..., 0]).mean()), atol=1e-3
     )
     assert own.unreliable == ()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 0.5])
+def test_a_log_likelihood_from_a_file_is_checked(wrong: float) -> None:
+    draws = noise()
+    values = np.full((*draws.shape[:2], 2), -0.5)
+    values[1, 4, 1] = wrong
+    data = posterior.to_arviz(
+        chains(draws),
+        log_likelihood={"x": values},
+        coords={"item": ["a", "b"]},
+        dims={"x": ["item"]},
+    )
+    with pytest.raises(JudgeBayesError, match="1 of 2,400 values of the log-likelihood 'x'"):
+        posterior.leave_one_out(data, "x")

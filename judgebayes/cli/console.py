@@ -1,0 +1,43 @@
+r"""The terminal: text of files and servers never acts on it.
+
+A name in a file may contain escape sequences, which would clear the screen, set the title, or forge
+output. Every command prints through this console, which shows such characters as `\x1b`.
+"""
+
+from collections.abc import Iterable
+
+from rich.console import Console as RichConsole
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+__all__ = ["Console", "visible"]
+
+LAYOUT = "\n\t"
+
+
+def visible(text: str) -> str:
+    r"""Return the text with characters that cannot be printed as escapes; lines and tabs remain.
+
+    >>> visible("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in LAYOUT else repr(c)[1:-1] for c in text)
+
+
+class Console(RichConsole):
+    """Rich's console; characters that cannot be printed are shown as escapes.
+
+    Rich adds its own sequences for colours after this step.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Return the segments of an object, with every text visible."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(visible(segment.text), segment.style, segment.control)

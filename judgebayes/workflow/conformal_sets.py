@@ -1,0 +1,370 @@
+"""Conformal sets of a user's items, and their coverage, size and share of empty sets by stratum."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from judgebayes.calibrators.conformal import (
+    ROUNDING,
+    FittedConformal,
+    SplitConformal,
+    coverage_law,
+)
+from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.measures.significance import independent_trials, item_means
+from judgebayes.sentence import percent
+from judgebayes.votes.classes import listing
+from judgebayes.workflow.conformal_strata import Strata, enough_for
+from judgebayes.workflow.results import ends
+
+__all__ = [
+    "ConformalSets",
+    "Threshold",
+    "leave_one_out_sets",
+    "set_numbers",
+    "sets_of",
+    "strata_rows",
+    "strata_table",
+    "strata_words",
+    "threshold_of",
+]
+
+COVERAGE_ITEMS = 10_000
+"""A number of new items so large that their sampling error hardly matters to the coverage."""
+
+
+class Threshold(NamedTuple):
+    """Thresholds by stratum from some labels, and where they come from."""
+
+    rule: FittedConformal
+    strata: Strata
+    held: Int[np.ndarray, " held"]
+    """The items whose labels gave the thresholds."""
+    level: float
+    pooled: list[int]
+    """The strata that have the threshold of all labels, because they have too few of their own."""
+
+    def sets(self, log_probs: Float[np.ndarray, "item class"]) -> Bool[np.ndarray, "item class"]:
+        """Return the set of each item."""
+        return np.asarray(self.rule(log_probs, groups=self.strata.of_item))
+
+
+@dataclass(frozen=True)
+class ConformalSets:
+    """The conformal set of each item, with sentences and a table about their coverage."""
+
+    inside: Bool[np.ndarray, "item class"]
+    sentences: list[str]
+    threshold_labels: int
+    strata: pd.DataFrame | None = None
+    """Held-out coverage by stratum, as `strata_table` gives it; None without held-out answers."""
+
+
+def threshold_of(
+    log_probs: Float[np.ndarray, "item class"],
+    labels: Int[np.ndarray, " item"],
+    held: Int[np.ndarray, " held"],
+    level: float,
+    *,
+    strata: Strata,
+    no_empty: bool,
+) -> Threshold:
+    """Return a threshold for each stratum (Mondrian), from the labels of the items `held`.
+
+    `log_probs` are those of a fit without these labels. A stratum with too few labels has the threshold
+    of all of them.
+    """
+    own = strata.of_item[held]
+    rule = SplitConformal(level, no_empty, len(strata.names)).fit(
+        log_probs[held], labels[held], groups=own
+    )
+    whole = SplitConformal(level, no_empty).fit(log_probs[held], labels[held])
+    pooled = ~np.isfinite(np.asarray(rule.threshold))
+    threshold = jnp.where(pooled, whole.threshold, rule.threshold)
+    alone = len(strata.names) == 1
+    return Threshold(
+        replace(rule, threshold=threshold, status=whole.status),
+        strata,
+        held,
+        level,
+        [] if alone else np.flatnonzero(pooled).tolist(),
+    )
+
+
+def sets_of(
+    threshold: Threshold,
+    log_probs: Float[np.ndarray, "item class"],
+    labels: Int[np.ndarray, " item"],
+    *,
+    fitted_on: int,
+    few: Sequence[str] = (),
+) -> ConformalSets:
+    """Return the set of each item, and sentences about them.
+
+    `fitted_on` is the number of labels of the fit, and `few` the names of strata with too few labels,
+    which are together in the last one.
+    """
+    level, held, strata = threshold.level, threshold.held, threshold.strata
+    inside = threshold.sets(log_probs)
+    size, alone = inside.sum(1), len(strata.names) == 1
+    text = (
+        f"Conformal sets at {percent(level)}{'' if alone else ', a threshold per stratum'}: method "
+        f"fitted on {fitted_on} labels, threshold{'' if alone else 's'} from the other {len(held)}. "
+        f"{int((size == 1).sum())} items have one class, {int((size > 1).sum())} more than one, "
+        f"{int((size == 0).sum())} none."
+    )
+    ranges = []
+    for k, name in enumerate(strata.names):
+        if k in threshold.pooled:
+            continue
+        own = held[strata.of_item[held] == k]
+        law = coverage_law(
+            len(own), level, COVERAGE_ITEMS, covered=int(inside[own, labels[own]].sum())
+        )
+        between = f"between {percent(law.low)} and {percent(law.high)}"
+        ranges.append(between if alone else f"{name} ({len(own)} labels) {between}")
+    if alone:
+        text += f" With {len(held)} labels for the threshold, the coverage is {ranges[0]} (95 %)."
+    elif ranges:
+        text += f" By the number of labels, the coverage is: {'; '.join(ranges)} (95 %)."
+    sentences = [text]
+    if len(held) < enough_for(level):
+        sentences.append(
+            f"{len(held)} labels are too few for a level of {percent(level)}: every set contains all "
+            f"classes. A threshold needs {enough_for(level)}."
+        )
+    elif few:
+        sentences.append(_few_words(threshold, few))
+    return ConformalSets(inside, sentences, len(held))
+
+
+def _few_words(threshold: Threshold, few: Sequence[str]) -> str:
+    """Return a sentence about the strata with too few labels for a threshold of their own."""
+    text = (
+        f"Too few labels for a threshold at {percent(threshold.level)}, which needs "
+        f"{enough_for(threshold.level) + 1} of the {len(threshold.held)}, are in {listing(few)}: "
+    )
+    if not threshold.pooled:
+        return f"{text}they have one threshold together."
+    return (
+        f"{text}the threshold there is that of all {len(threshold.held)}, so that the coverage of these "
+        "items may differ from the level."
+    )
+
+
+def leave_one_out_sets(
+    log_probs: Float[np.ndarray, "item class"],
+    labels: Int[np.ndarray, " item"],
+    of_item: Int[np.ndarray, " item"],
+    level: float,
+) -> Bool[np.ndarray, "item class"]:
+    r"""Return the set of each labelled item, by the threshold of the other items of its stratum.
+
+    The others are n - 1, and the threshold is the k-th least of their nonconformities,
+    :math:`k = \lceil n (1 - \alpha) \rceil`, as in `judgebayes.SplitConformal`. Where these are too few,
+    the others are all other items.
+    """
+    score = -np.expm1(log_probs)
+    own = score[np.arange(len(labels)), labels]
+
+    def limits(here: Int[np.ndarray, " some"]) -> Float[np.ndarray, " some"]:
+        n, k = len(here), int(np.ceil(len(here) * level - ROUNDING))
+        if k > n - 1:
+            return np.full(n, np.inf)
+        order = np.argsort(own[here], kind="stable")
+        rank = np.argsort(order, kind="stable")
+        in_order = own[here][order]
+        return np.where(rank < k, in_order[k], in_order[k - 1])
+
+    whole = limits(np.arange(len(labels)))
+    limit = np.empty(len(labels))
+    for stratum in np.unique(of_item):
+        here = np.flatnonzero(of_item == stratum)
+        alone = limits(here)
+        limit[here] = np.where(np.isfinite(alone), alone, whole[here])
+    return score <= limit[:, None] + ROUNDING
+
+
+def strata_table(
+    evaluation: Evaluation,
+    level: float,
+    own: Strata,
+    strata: Mapping[str, Strata],
+    *,
+    no_empty: bool,
+    groups: Int[np.ndarray, " item"] | None = None,
+    interval: float = 0.95,
+) -> pd.DataFrame:
+    r"""Return the coverage, size and share of empty sets on labelled items, by stratum.
+
+    In every split the method was fitted to some labels, and the set of each of the others follows from
+    the threshold of the rest of them. Values are means over an item's splits, then over items. The
+    interval is that of Clopper and Pearson for :math:`n` independent items,
+
+    .. math:: 1 / n = 1 / n_\mathrm{items} + \sum_s w_s^2 / (m_s + 2),
+
+    because the coverage c by a threshold of m labels has the variance :math:`c (1 - c) / (m + 2)`;
+    :math:`w_s` is the share of the items with the threshold s.
+
+    Parameters
+    ----------
+    evaluation
+        The answers of many splits, on the items that are not in the fit.
+    level
+        The level of the sets.
+    own
+        The strata with thresholds of their own; one stratum for one threshold.
+    strata
+        The strata of the rows, by the names of what divides them.
+    no_empty
+        Whether empty sets are filled.
+    groups
+        Groups of related items, which intervals take into account.
+    interval
+        The probability of the intervals.
+
+    Returns
+    -------
+    A row for all, and one for each stratum with a label: `by`, `stratum`, `labels`, `coverage` with its
+    interval (`coverage_low`, `coverage_high`), `size` (classes in a set), `empty` (share of items where
+    no class is probable enough), and `coverage_otherwise` and `size_otherwise`: with empty sets if the
+    given ones are filled, or the reverse.
+    """
+    items, labels = np.asarray(evaluation.items), np.asarray(evaluation.labels)
+    log_probs = np.asarray(evaluation.log_probs)
+    used = (items >= 0) & (labels >= 0)
+    bare = np.zeros(log_probs.shape, bool)
+    others = np.full(items.shape, np.nan)
+    for split, here in enumerate(used):
+        stratum = own.of_item[items[split, here]]
+        bare[split, here] = leave_one_out_sets(
+            log_probs[split, here], labels[split, here], stratum, level
+        )
+        alone = np.bincount(stratum)[stratum] - 1
+        others[split, here] = np.where(alone >= enough_for(level), alone, here.sum() - 1)
+    most = log_probs >= log_probs.max(-1, keepdims=True) - ROUNDING
+    filled = np.where(bare.any(-1, keepdims=True), bare, most)
+    given, other = (filled, bare) if no_empty else (bare, filled)
+    truth = np.maximum(labels, 0)[..., None]
+    columns = {
+        "coverage": np.take_along_axis(given, truth, -1)[..., 0],
+        "size": given.sum(-1),
+        "empty": ~bare.any(-1),
+        "coverage_otherwise": np.take_along_axis(other, truth, -1)[..., 0],
+        "size_otherwise": other.sum(-1),
+    }
+    of_item = {
+        name: item_means(np.where(used, value, np.nan), items, len(own.of_item))
+        for name, value in (columns | {"others": others}).items()
+    }
+    measured = np.isfinite(of_item["coverage"])
+    divisions = {"all": Strata(np.zeros(len(measured), int), ["all"])} | dict(strata)
+    records = []
+    for by, division in divisions.items():
+        for k, stratum in enumerate(division.names):
+            here = measured & (division.of_item == k)
+            if not here.any():
+                continue
+            mean = {name: float(of_item[name][here].mean()) for name in columns}
+            n = float(here.sum())
+            if groups is not None:
+                covered = np.where(here, of_item["coverage"], 0.0)[:, None]
+                n = float(independent_trials(covered, here[:, None], groups, level=interval)[0])
+            size = np.bincount(own.of_item[here])
+            total = np.bincount(own.of_item[here], weights=of_item["others"][here])
+            with_items = size > 0
+            m = total[with_items] / size[with_items]
+            weight = size[with_items] / size.sum()
+            n = 1 / (1 / n + float((weight**2 / (m + 2)).sum()))
+            coverage = mean.pop("coverage")
+            low, high = _exact_ends(coverage * n, n, interval)
+            record = {"by": by, "stratum": stratum, "labels": int(here.sum()), "coverage": coverage}
+            limits = {"coverage_low": low, "coverage_high": high}
+            records.append(record | limits | mean)
+    return pd.DataFrame(records)
+
+
+def _exact_ends(hits: float, trials: float, level: float) -> tuple[float, float]:
+    """Return the interval of a share by Clopper and Pearson (1934), for trials that are not whole."""
+    from scipy.special import betaincinv
+
+    tail, misses = (1 - level) / 2, max(trials - hits, 0.0)
+    low = float(betaincinv(hits, misses + 1, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 0 else 1.0
+    return low, high
+
+
+def set_numbers(table: pd.DataFrame) -> dict[str, Any]:
+    """Return coverage, size and share of empty sets of all items, and the least coverage of a row."""
+    own, least = table.iloc[0], table.loc[table["coverage"].idxmin()]
+    return {
+        "coverage": ends(own["coverage"], own["coverage_low"], own["coverage_high"]),
+        "size": float(own["size"]),
+        "empty": float(own["empty"]),
+        "least_coverage": ends(least["coverage"], least["coverage_low"], least["coverage_high"]),
+    }
+
+
+def strata_rows(
+    table: pd.DataFrame, *, no_empty: bool
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the heading and the rows of the table as text."""
+    head = ("items", "labels", "coverage [95 %]", "classes", "filled" if no_empty else "empty")
+    rows: list[tuple[str, ...]] = [
+        (
+            "all" if row["by"] == "all" else f"{row['by']}: {row['stratum']}",
+            f"{row['labels']:.0f}",
+            f"{100 * row['coverage']:.0f} [{100 * row['coverage_low']:.0f}, "
+            f"{100 * row['coverage_high']:.0f}]",
+            f"{row['size']:.2f}",
+            percent(row["empty"]),
+        )
+        for _, row in table.iterrows()
+    ]
+    return head, rows
+
+
+def strata_words(table: pd.DataFrame, *, by: str | None, level: float, no_empty: bool) -> list[str]:
+    """Return sentences on the table: its items, strata below the level, the price of filled sets."""
+    own = table.iloc[0]
+    words = [
+        f"Measured on {own['labels']:.0f} labels, in other divisions of them between the fit and the "
+        f"threshold: a coverage of {percent(own['coverage'])}, {own['size']:.2f} classes on average."
+    ]
+    missed = table[(table["by"] != "all") & (table["coverage_high"] < level)]
+    if len(missed):
+        worst = missed.loc[missed["coverage"].idxmin()]
+        words.append(
+            f"It is clearly below {percent(level)} in {len(missed)} "
+            f"{'stratum' if len(missed) == 1 else 'strata'}, least in {worst['by']} {worst['stratum']}: "
+            f"{percent(worst['coverage'])}."
+            + (
+                ""
+                if worst["by"] == by
+                else f" --conformal-by {worst['by']} gives each stratum a threshold of its own."
+            )
+        )
+    if own["empty"] == 0:
+        return words
+    given = f"{own['size']:.2f} classes on average"
+    otherwise = f"{own['size_otherwise']:.2f}"
+    covered = f"a coverage of {percent(own['coverage'])}"
+    instead = percent(own["coverage_otherwise"])
+    if no_empty:
+        words.append(
+            f"Where no class is probable enough, {percent(own['empty'], 1)} of these items, the set is "
+            f"the most probable class (--no-empty-sets): {given} instead of {otherwise}, and {covered} "
+            f"instead of {instead}."
+        )
+    else:
+        words.append(
+            f"{percent(own['empty'], 1)} of these sets are empty. --no-empty-sets fills them with the "
+            f"most probable class: {otherwise} classes on average instead of {own['size']:.2f}, and a "
+            f"coverage of {instead} instead of {percent(own['coverage'])}."
+        )
+    return words

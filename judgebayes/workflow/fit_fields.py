@@ -1,0 +1,145 @@
+"""Checks of a fit that came from a file: each field has its declared type, shape and range.
+
+The fitted classes declare their fields with types and shapes (jaxtyping). A file is data from anywhere,
+so these declarations are checked before a fit is used.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import jaxtyped
+
+from judgebayes.arrays import AnyArray
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.registry import FITTED
+
+__all__ = ["check_answers", "check_fields"]
+
+POSITIVE = ("alpha", "beta", "kappa", "tau")
+"""Numbers that are above zero wherever a fit has them."""
+NOT_NEGATIVE = ("pseudo_count", "pseudo_votes", "deviation", "clip", "judge", "samples", "status")
+"""Numbers that are zero or more."""
+SUM_ERROR = 1e-6
+
+
+def check_fields(fitted: Any, n_classes: set[int], n_judges: int | None) -> None:
+    """Refuse a fit with a field of another type, shape or range than its class declares.
+
+    Parameters
+    ----------
+    fitted
+        The fit, or a part of one.
+    n_classes
+        The numbers of classes that it may have: with and without those that are undecided.
+    n_judges
+        The number of judges, if it is known.
+
+    Raises
+    ------
+    ValueError
+        For the first such field.
+    """
+    if type(fitted) not in FITTED.values():
+        raise ValueError(f"a {type(fitted).__name__} is no fit")
+    hints = get_type_hints(type(fitted))
+    names = [field.name for field in dataclasses.fields(fitted) if field.name != "chains"]
+    with jaxtyped("context"):
+        for name in names:
+            _check(getattr(fitted, name), hints[name], name, n_classes, n_judges)
+
+
+def _check(value: Any, hint: Any, name: str, n_classes: set[int], n_judges: int | None) -> None:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        check_fields(value, n_classes, n_judges)
+    elif isinstance(value, tuple):
+        for each in value:
+            check_fields(each, n_classes, n_judges)
+    elif get_origin(hint) is Literal:
+        if value not in get_args(hint) or isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}")
+    elif not _is_a(value, hint):
+        raise ValueError(f"{name} is {_short(value)}")
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            _check_range(str(key), each, n_classes, n_judges)
+    else:
+        _check_range(name, value, n_classes, n_judges)
+
+
+def _is_a(value: Any, hint: Any) -> bool:
+    """Return whether the value has the declared type."""
+    if get_origin(hint) is dict or isinstance(value, Mapping):
+        number = all(hasattr(x, "dtype") and x.dtype.kind in "fiub" for x in _values(value))
+        return get_origin(hint) is dict and isinstance(value, Mapping) and number
+    options = (
+        get_args(hint) if type(hint).__name__ in ("UnionType", "_UnionGenericAlias") else (hint,)
+    )
+    return any(_is_one(value, option) for option in options)
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else []
+
+
+def _is_one(value: Any, hint: Any) -> bool:
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(value, float) and hasattr(hint, "dtypes"):  # of one number: an array of no axis
+        value = jnp.asarray(value)
+    try:
+        return isinstance(value, hint)
+    except TypeError:  # a protocol, which only classes fulfil: those were checked before
+        return False
+
+
+def _check_range(name: str, value: Any, n_classes: set[int], n_judges: int | None) -> None:
+    if name == "n_classes" and value not in n_classes:
+        raise ValueError(f"n_classes is {value}, and the fit has {max(n_classes)} classes")
+    if name == "judge" and isinstance(value, int) and n_judges is not None and value >= n_judges:
+        raise ValueError(f"judge is {value}, and the fit has {n_judges} judges")
+    if isinstance(value, (str, bool)) or value is None:
+        return
+    numbers = np.asarray(value)
+    if name in POSITIVE and not (numbers > 0).all():
+        raise ValueError(f"{name} is {_short(numbers.min())}, and must be above 0")
+    if name in NOT_NEGATIVE and not (numbers >= 0).all():
+        raise ValueError(f"{name} is {_short(numbers.min())}, and must be 0 or more")
+
+
+def _short(value: Any) -> str:
+    if hasattr(value, "shape") and np.ndim(value):
+        return f"an array of shape {tuple(value.shape)} and type {value.dtype.name}"
+    text = repr(value.item() if hasattr(value, "item") else value)
+    return text if len(text) < 40 else f"{text[:37]}..."
+
+
+def check_answers(log_probs: AnyArray, n_items: int, n_classes: int) -> None:
+    """Refuse answers that are no probabilities, whatever made them.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the shape is not (item, class), or the probabilities of an item are not finite or do not sum
+        to one.
+    """
+    with np.errstate(over="ignore"):
+        probs = np.exp(np.asarray(log_probs, float))
+    if probs.shape != (n_items, n_classes):
+        raise JudgeBayesError(
+            f"The fit answers with an array of shape {probs.shape}, and {n_items} items with "
+            f"{n_classes} classes were asked for: the file is damaged. Fit again."
+        )
+    wrong = ~(np.abs(probs.sum(1) - 1) < SUM_ERROR)
+    if wrong.any():
+        total = float(probs[wrong][0].sum())
+        what = f"sum to {total:g}" if math.isfinite(total) else "are not finite"
+        raise JudgeBayesError(
+            f"The fit's probabilities {what} on {int(wrong.sum())} of {n_items} items, so no decision "
+            "can be based on them: the file is damaged. Fit again."
+        )
