@@ -508,7 +508,7 @@ class PrecisionRequest(LabelledVotes):
         str | None,
         Option(
             "How panel (laplace or nuts), hierarchical and flat (nuts or map) or item-level (laplace, "
-            "map or nuts) is fitted; the first is the default. map has no interval.",
+            "map or nuts) is fitted; the first is the default. map has no interval; nuts takes minutes.",
             values=PRECISION_INFERENCES,
         ),
     ] = None
