@@ -82,5 +82,7 @@ from .workflow.label_session import SessionStep as SessionStep
 from .workflow.label_session import label_session as label_session
 from .workflow.precision import Precision as Precision
 from .workflow.precision import precision as precision
+from .workflow.win_rates import WinRate as WinRate
+from .workflow.win_rates import win_rate as win_rate
 
 __version__: str

@@ -136,6 +136,7 @@ TASKS = (
         "The share of valid outputs of each generator, from biased judges, and what to label next.",
         (
             *("generators", "workflow.precision", "workflow.precision_methods", "workflow.systems"),
+            "workflow.win_rates",
             *("workflow.precision_fits", "workflow.precision_tables", "workflow.precision_words"),
         ),
     ),

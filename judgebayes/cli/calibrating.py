@@ -8,11 +8,12 @@ from judgebayes.cli.comparing import print_comparison, print_strata
 from judgebayes.cli.console import Console
 from judgebayes.cli.diagnosing import print_judges
 from judgebayes.cli.saying import WARNING, say, say_commands
+from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.io import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.workflow import applying
-from judgebayes.workflow.calibrating import answer, plan_words, read_request, read_words
+from judgebayes.workflow.calibrating import answer, plan_words, read_request, read_words, wins_in
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 
@@ -34,9 +35,12 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     check_writable(request.out)
     check_writable(request.save, table=False)
     data = read_request(request)
+    wins = wins_in(request, data)
+    if wins is not None:
+        print_wins(console, wins)
     say(console, read_words(data) + plan_words(request, data))
     with shown() as progress:
-        result = answer(request, data, progress)
+        result = answer(request, data, progress, wins=wins)
     if data.labelled:
         print_judges(console, result.judges[list(SHOWN)], JUDGES)
     say(console, result.chosen)

@@ -13,6 +13,7 @@ from jaxtyping import Int
 from judgebayes.cli.console import Console
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say
+from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.finding import Finding
@@ -29,6 +30,7 @@ from judgebayes.report.labels import Curve, labels_section
 from judgebayes.report.origin import method_section, rerun_section
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
+from judgebayes.report.winning import wins_blocks
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
@@ -39,6 +41,7 @@ from judgebayes.workflow.calibrating import (
     answer,
     read_request,
     read_words,
+    wins_in,
 )
 from judgebayes.workflow.comparing import (
     HEAD,
@@ -71,9 +74,12 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> CommandResul
     data = _presentable(read_request(request))
     if (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
         request = _without_sets(request)
+    wins = wins_in(request, data)
+    if wins is not None:
+        print_wins(console, wins)
     say(console, read_words(data))
     with shown() as progress:
-        result = answer(request, data, progress)
+        result = answer(request, data, progress, wins=wins)
         curve = None if result.compared is None else _curve(request, result, progress)
     page = _page(request, data, result, curve, command)
     with atomically(request.out) as temporary:
@@ -238,7 +244,8 @@ def _summary(data: Data, result: Calibration, decisions: Int[np.ndarray, " item"
             ),
         ]
     shares = ", ".join(f"{n}: {k:,}" for n, k in zip(coding.classes.names, decided, strict=True))
-    blocks: list[Block] = [Facts([*facts, ("Decisions", shares)], large=True)]
+    blocks: list[Block] = [] if result.wins is None else wins_blocks(result.wins)
+    blocks.append(Facts([*facts, ("Decisions", shares)], large=True))
     if result.warnings:
         blocks.append(Findings([Finding("note", sentence) for sentence in result.warnings]))
     return blocks
@@ -276,6 +283,8 @@ def _settings(request: ReportRequest, result: Calibration) -> list[tuple[str, st
         ("calibration map", f"{request.calibrator} (used: {result.choice.map_name})"),
         ("inference", request.inference),
         ("loss", result.losses.name),
+        ("target of intervals", request.target),
+        ("ties in the win rate", request.ties),
         (
             "coverage of conformal sets",
             "-" if request.conformal is None else f"{request.conformal:g}",

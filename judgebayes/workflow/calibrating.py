@@ -33,6 +33,7 @@ from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import THREADS, evaluate_splits
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
+from judgebayes.io.options import split_names
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
@@ -96,6 +97,7 @@ from judgebayes.workflow.reading import (
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings, ends
+from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 
 __all__ = [
     "LEAST_FOR_SPLITS",
@@ -107,6 +109,7 @@ __all__ = [
     "plan_words",
     "read_request",
     "read_words",
+    "wins_in",
 ]
 
 FEW_LABELS = 30
@@ -152,11 +155,14 @@ class Calibration(Result):
     sets: ConformalSets | None
     abstention: Abstention | None
     """Held-out results of sending items to a person; None without a price or held-out labels."""
+    wins: WinRate | None
+    """Who wins; None if the votes do not compare two responses."""
 
     @property
     def sentences(self) -> list[str]:
-        """What was read, the method and the reason for it, problems, and the decisions."""
-        lines = [*read_words(self.given), *self.chosen]
+        """Who wins, what was read, the method and the reason for it, problems, and the decisions."""
+        lines = [] if self.wins is None else self.wins.lead
+        lines = [*lines, *read_words(self.given), *self.chosen]
         if self.compared is not None:
             lines += comparison_words(
                 self.compared, self.leads, self.losses, hide_nll=self.hide_nll
@@ -169,7 +175,8 @@ class Calibration(Result):
     def numbers(self) -> dict[str, Any]:
         """What was read, the method, its held-out results with 95 % intervals, and the decisions."""
         given, classes = self.given, self.given.read.coding.classes
-        numbers = given.numbers | {"method": self.choice.name, "map": self.choice.map_name}
+        numbers = given.numbers | ({} if self.wins is None else self.wins.own_numbers)
+        numbers |= {"method": self.choice.name, "map": self.choice.map_name}
         numbers["decisions"] = decided_counts(classes.names, self.decisions)
         if self.compared is not None:
             numbers["held_out"] = held_out_numbers(
@@ -212,7 +219,8 @@ class Calibration(Result):
             tables["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
         if self.sets is not None and self.sets.strata is not None:
             tables["conformal"] = self.sets.strata
-        return tables | {"judges": self.judges}
+        tables |= {"judges": self.judges}
+        return tables if self.wins is None else tables | self.wins.tables
 
     @property
     def unsound(self) -> list[Finding]:
@@ -272,7 +280,9 @@ def read_request(request: CalibrateRequest) -> Data:
             "--conformal-by and --no-empty-sets describe conformal sets: add --conformal 0.9."
         )
     by = request.conformal_by
-    data = data_of(request, named=() if by in (None, AGREEMENT) else (by,))
+    named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
+    data = data_of(request, named=tuple(named))
+    check_ties(request.ties, data, request.systems)
     if not data.labelled and not _needs_no_labels(request.method):
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
@@ -334,8 +344,23 @@ def read_words(data: Data) -> list[str]:
     return lines
 
 
-def answer(request: CalibrateRequest, given: Data, progress: Progress | None = None) -> Calibration:
-    """Choose a method on held-out labels, fit it to all of them, and answer every item."""
+def wins_in(request: CalibrateRequest, given: Data) -> WinRate | None:
+    """Return who wins; None if the votes do not compare two responses."""
+    return win_rate_of(given, request.ties, request.target, request.systems, request.seed)
+
+
+def answer(
+    request: CalibrateRequest,
+    given: Data,
+    progress: Progress | None = None,
+    *,
+    wins: WinRate | None = None,
+) -> Calibration:
+    """Choose a method on held-out labels, fit it to all of them, and answer every item.
+
+    `wins` is what `wins_in` returned, if it has been called.
+    """
+    wins = wins_in(request, given) if wins is None else wins
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
     read, labels = given.read, given.labels
@@ -446,6 +471,7 @@ def answer(request: CalibrateRequest, given: Data, progress: Progress | None = N
         abstention=None
         if compared is None or losses.person is None
         else abstention(compared, name, losses),
+        wins=wins,
     )
 
 

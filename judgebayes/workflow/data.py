@@ -18,6 +18,7 @@ from judgebayes.workflow.options import (
     DiagnoseRequest,
     LabelledVotes,
     ReadRequest,
+    WinRateRequest,
 )
 from judgebayes.workflow.reading import (
     Listing,
@@ -134,7 +135,7 @@ def read(request: ReadRequest) -> Data:
 
 
 def data_of(
-    request: CalibrateRequest | DiagnoseRequest,
+    request: CalibrateRequest | DiagnoseRequest | WinRateRequest,
     *,
     dense: bool = False,
     named: tuple[str, ...] = (),
@@ -154,7 +155,7 @@ def data_of(
 
 
 def _read_files(
-    request: CalibrateRequest | DiagnoseRequest | ReadRequest,
+    request: CalibrateRequest | DiagnoseRequest | ReadRequest | WinRateRequest,
     *,
     dense: bool = False,
     keep: bool = False,

@@ -37,6 +37,7 @@ __all__ = [
     "PrecisionRequest",
     "ReadRequest",
     "ReadingOptions",
+    "WinRateRequest",
     "check_choice",
     "check_choices",
 ]
@@ -161,6 +162,19 @@ Target = Annotated[
         "or these, the items of the file.",
         values=TARGETS,
     ),
+]
+WinTies = Annotated[
+    str,
+    Option(
+        "How the win rate of pairwise votes counts ties: half (half a win), excluded (left out), or "
+        "separate (neither won nor lost; their share is given).",
+        values=("half", "excluded", "separate"),
+    ),
+]
+WinSystems = Annotated[
+    str | None,
+    "The two columns of the compared systems, A,B, if the items compare several: the win rate of every "
+    "pair and a ranking.",
 ]
 Out = Annotated[Path | None, "Where to write the table: .csv, .tsv, .jsonl, .parquet."]
 Plot = Annotated[Path | None, "Where to draw the figure: .png, .pdf or .svg."]
@@ -342,12 +356,29 @@ class CalibrateRequest(LabelledVotes):
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None
     target: Target = "more"
+    ties: WinTies = "half"
+    systems: WinSystems = None
     splits: Annotated[int, Option("Number of splits of the held-out comparison.", least=2)] = 100
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
     save: Annotated[Path | None, "Where to save the fit (JSON), for `judgebayes apply`."] = None
     drop_unknown_labels: DropUnknownLabels = False
     allow_degenerate: AllowDegenerate = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WinRateRequest(LabelledVotes):
+    """The options of `judgebayes.win_rate`."""
+
+    columns: Columns = field(default_factory=Columns)
+    classes: ClassNames = None
+    pairwise: Pairwise = None
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    target: Target = "more"
+    ties: WinTies = "half"
+    systems: WinSystems = None
+    seed: Annotated[int, "Seed of the draws that rank systems."] = 0
+    drop_unknown_labels: DropUnknownLabels = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -452,12 +483,7 @@ class EnsembleRequest(LabelledVotes):
 class PrecisionRequest(LabelledVotes):
     """The options of `judgebayes precision`."""
 
-    columns: Annotated[
-        Columns,
-        Fixed(
-            {"sample": "none", "order": "none"} | {"repeats": False, "votes_as": None, "task": None}
-        ),
-    ]
+    columns: Columns = field(default_factory=Columns)
     generator: GeneratorColumn = None
     systems: Annotated[
         str | None,

@@ -13,7 +13,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.reading import Reading
+from judgebayes.workflow.reading import Listing, Reading
 
 __all__ = ["Matches", "binary_votes", "read_matches", "system_points", "system_table"]
 
@@ -34,7 +34,9 @@ class Matches:
         return [f"{self.systems[a]} over {self.systems[b]}" for a, b in self.pairs]
 
 
-def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: str) -> Matches:
+def read_matches(
+    tables: list[tuple[pd.DataFrame, str]], read: Reading | Listing, named: str
+) -> Matches:
     """Return the pair of systems of every item, from two columns of the votes or the labels.
 
     Raises
@@ -115,7 +117,7 @@ def binary_votes(
 def system_table(
     matches: Matches, draws: Float[np.ndarray, "draw pair"], level: float
 ) -> pd.DataFrame:
-    """Return a row per system, the best first: its mean win rate over its pairs.
+    """Return a row per system, the best first: its mean win rate over its pairs, and P(best).
 
     It uses joint draws of the pairs' win rates: the uncertainty about the judges, which pairs share,
     widens the intervals and cancels in the order.
@@ -125,6 +127,8 @@ def system_table(
     middle = np.median(drawn, axis=0)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     order = np.argsort(-middle, kind="stable")
+    best = (drawn == drawn.max(1, keepdims=True)).astype(float)
+    best /= best.sum(1, keepdims=True)
     above = [float((drawn[:, a] > drawn[:, b]).mean()) for a, b in pairwise(order)]
     return pd.DataFrame(
         {
@@ -133,6 +137,7 @@ def system_table(
             "low": low[order],
             "high": high[order],
             "P(better than next)": [*above, np.nan],
+            "P(best)": best.mean(0)[order],
         }
     )
 

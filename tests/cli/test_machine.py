@@ -83,6 +83,28 @@ def calibrate(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     more = ("--save", new / "fit.json", "--abstain-cost", "0.2", "--conformal", "0.8")
     yield run("calibrate", *labelled(folder), *fast, *more)
     yield run("calibrate", folder / "v.csv", "--method", "sc")
+    paired = (*labelled(folder), *fast, "--pairwise", "--require", "win_rate.low>0")
+    content = run("calibrate", *paired, "--ties", "excluded", "--target", "these")
+    rate = content["result"]["win_rate"]
+    assert rate["low"] <= rate["estimate"] <= rate["high"]
+    assert (rate["labels"], rate["ties"], rate["target"]) == (LABELLED, "excluded", "these")
+    yield content
+    games = pd.read_csv(folder / "v.csv").assign(a="x", b="y")
+    games.loc[games["item"] % 3 == 0, "b"] = "z"
+    games.to_csv(new / "games.csv", index=False)
+    words = ("calibrate", new / "games.csv", "--method", "sc", "--pairwise", "--systems", "a,b")
+    yield run(*words, "--require", "tables.win rates.0.naive>0")
+    best = run(
+        *words,
+        "--labels",
+        folder / "l.csv",
+        "--splits",
+        2,
+        "--require",
+        "tables.systems.x.P(best)<2",
+    )
+    assert {*best["result"]["tables"]} >= {"win rates", "systems"}
+    yield best
 
 
 def apply(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
@@ -95,6 +117,9 @@ def report(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     content = run("report", *labelled(folder), *fast)
     assert Path(content["result"]["page"]).is_file()
     yield content
+    paired = run("report", *labelled(folder), *fast, "--pairwise")
+    assert "Win rate of 1 over 0: " in Path(paired["result"]["page"]).read_text()
+    yield paired
 
 
 def diagnose(folder: Path, new: Path) -> Iterator[dict[str, Any]]:

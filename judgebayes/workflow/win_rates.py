@@ -1,0 +1,282 @@
+"""Who wins: the win rate of A over B in pairwise votes, or of every pair of systems, with intervals."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.win_rate import TIES, FittedWinRates, win_rates, win_scores
+from judgebayes.generators.win_scores import Verdicts, verdicts
+from judgebayes.io.options import split_names
+from judgebayes.sentence import percent
+from judgebayes.votes import Classes
+from judgebayes.workflow.data import Data, data_of
+from judgebayes.workflow.options import TARGETS, WinRateRequest, check_choices
+from judgebayes.workflow.records import with_options
+from judgebayes.workflow.results import Result
+from judgebayes.workflow.systems import Matches, read_matches, system_points, system_table
+
+__all__ = ["LEVEL", "WinRate", "check_ties", "win_rate", "win_rate_of"]
+
+LEVEL = 0.9
+ABOUT = {"these": "these items", "more": "more items like these"}
+RULES = {
+    "half": "a tie is half a win",
+    "excluded": "ties are left out",
+    "separate": "ties are counted apart",
+}
+LITTLE = 0.5
+"""With a smaller probability that the votes say who wins, a sentence says that they say little."""
+
+
+@dataclass(frozen=True, repr=False)
+class WinRate(Result):
+    """The win rate of A over B, or of every pair of systems, from votes and labels."""
+
+    schema: ClassVar[str] = "judgebayes.win_rate/1"
+    data: Data
+    target: str
+    ties: str
+    fit: FittedWinRates | None
+    """None without labels."""
+    pairs: pd.DataFrame
+    """A row per pair: its win rate with an interval, its naive rate of votes, and its numbers."""
+    systems: pd.DataFrame | None
+    """A row per system, the best first, if columns of systems were named."""
+
+    @property
+    def lead(self) -> list[str]:
+        """Who wins, in sentences: the answer, its assumption, and what the votes alone say."""
+        if len(self.pairs) == 1:
+            return self._one_pair()
+        start = f"Win rates of {len(self.pairs)} pairs of systems ({RULES[self.ties]})"
+        if self.fit is None:
+            return [f"{start}: of the votes alone, uncorrected, because no item is labelled."]
+        assert self.systems is not None
+        best = self.systems.iloc[0]
+        return [
+            f"{start}, of {ABOUT[self.target]}, with {percent(LEVEL)} intervals. Best: "
+            f"{best['system']}, with probability {best['P(best)']:.2f}; its mean win rate is "
+            f"{percent(best['mean win rate'], 1)} [{percent(best['low'], 1)}, "
+            f"{percent(best['high'], 1)}].",
+            self._assumption,
+        ]
+
+    def _one_pair(self) -> list[str]:
+        row = self.pairs.iloc[0]
+        naive = "unknown" if np.isnan(row["naive"]) else percent(row["naive"], 1)
+        if self.fit is None:
+            return [
+                f"Votes for {row['pair']}: {naive} ({RULES[self.ties]}). This naive rate is not "
+                "corrected for the judges' errors, because no item is labelled: label some at random."
+            ]
+        if np.isnan(row["estimate"]):
+            return [
+                f"No win rate of {row['pair']}: every item is a tie, and {RULES[self.ties]}. Use "
+                "--ties half."
+            ]
+        known = row["labelled"] == row["items"] and self.target == "these"
+        ends = "" if known else f" [{percent(row['low'], 1)}, {percent(row['high'], 1)}]"
+        how = "every item is labelled" if known else f"{percent(LEVEL)} interval"
+        lines = [
+            f"Win rate of {row['pair']}: {percent(row['estimate'], 1)}{ends} of "
+            f"{ABOUT[self.target]} ({how}; {RULES[self.ties]}). Naive rate of the votes, uncorrected: "
+            f"{naive}. P({row['pair'].replace(' over ', ' better than ')}) = {row['P(better)']:.2f}."
+        ]
+        if self.ties == "separate":
+            shares = (
+                f"{word} {percent(row[word], 1)} [{percent(row[f'{word}_low'], 1)}, "
+                f"{percent(row[f'{word}_high'], 1)}]"
+                for word in ("tie", "loss")
+            )
+            lines.append(f"The other items: {', '.join(shares)}.")
+        return lines if known else [*lines, self._assumption]
+
+    @property
+    def _assumption(self) -> str:
+        """What the interval rests on, and how much the votes add."""
+        groups = self.data.read.groups
+        unit = "items" if groups is None else "groups"
+        n = int((self.data.labels >= 0).sum())
+        line = f"The {n} labelled items are taken for a random sample of the {unit}"
+        if groups is not None:
+            line = (
+                f"The groups of the {n} labelled items are taken for a random sample of the groups"
+            )
+        if self.fit is not None and self.fit.from_votes < LITTLE and len(self.pairs) == 1:
+            return (
+                f"{line}. The votes say little about who wins: the interval is that of the labels."
+            )
+        return f"{line}, and the votes on all {len(self.data.labels)} items are used."
+
+    @property
+    def sentences(self) -> list[str]:
+        """Who wins, and what was read."""
+        return [*self.lead, *self.data.sentences]
+
+    @property
+    def rate(self) -> dict[str, Any]:
+        """The win rate of one pair by name: of, over, estimate, low, high, naive, and the rules."""
+        row = self.pairs.iloc[0]
+        names = dict(zip(("of", "over"), str(row["pair"]).split(" over ", 1), strict=True))
+        keys = ("estimate", "low", "high", "naive")
+        numbers = {key: float(row[key]) if key in row else float("nan") for key in keys}
+        better = float(row["P(better)"]) if "P(better)" in row else float("nan")
+        rules = {"target": self.target, "ties": self.ties, "level": LEVEL}
+        return {**names, **numbers, "better": better, "labels": int(row["labelled"]), **rules}
+
+    @property
+    def own_numbers(self) -> dict[str, Any]:
+        """The win rate, if there is one pair."""
+        return {"win_rate": self.rate} if len(self.pairs) == 1 else {}
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What was read, and the win rate, if there is one pair."""
+        return self.data.numbers | self.own_numbers
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The pairs, and the systems."""
+        tables = {"win rates": self.pairs}
+        return tables if self.systems is None else tables | {"systems": self.systems}
+
+
+@with_options
+def win_rate(request: WinRateRequest) -> WinRate:
+    """Estimate the win rate of A over B, or of every pair of systems, from votes and labels.
+
+    `calibrate` and `report` lead with it. `votes` and `labels` are paths or tables, or `votes` is what
+    `read` returned. Without labels, only the naive rate of the votes is given.
+
+    Raises
+    ------
+    JudgeBayesError
+        For bad input, or if the votes do not compare two responses.
+    """
+    check_choices(target=(request.target, TARGETS), ties=(request.ties, TIES))
+    data = data_of(request, named=tuple(split_names(request.systems or "")))
+    result = win_rate_of(data, request.ties, request.target, request.systems, request.seed)
+    if result is None:
+        named = ", ".join(map(str, data.read.coding.classes.names))
+        raise JudgeBayesError(
+            f"The votes have the classes {named}, which do not compare two responses, so that there is "
+            "no win rate. If the lowest and the highest stand for two responses, use --pairwise."
+        )
+    return result
+
+
+def check_ties(ties: str, data: Data, systems: str | None) -> None:
+    """Refuse options of win rates for votes that have none.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the rule for ties is unknown, or a pair is needed and the votes do not compare two responses.
+    """
+    check_choices(ties=(ties, TIES))
+    option = "--systems" if systems is not None else "--ties" if ties != "half" else None
+    if option is not None and not _paired(data, systems):
+        raise JudgeBayesError(
+            f"{option} is for votes that compare two responses; these have the classes "
+            f"{', '.join(data.read.coding.classes.names)}."
+        )
+
+
+def _paired(data: Data, systems: str | None) -> bool:
+    classes = data.read.coding.classes
+    return classes.pairwise or (systems is not None and len(classes) <= 3)
+
+
+def win_rate_of(
+    data: Data, ties: str, target: str, systems: str | None = None, seed: int = 0
+) -> WinRate | None:
+    """Return the win rate in votes that were read; None if they do not compare two responses."""
+    if not _paired(data, systems):
+        return None
+    coding, given = data.read.coding, verdicts(data.read.votes)
+    outcome = _outcomes(data)
+    matches = None
+    if systems is not None:
+        matches = _matches(data, systems)
+        flipped = matches.flipped == 1
+        given, outcome = given.swapped(flipped), np.where(flipped, 1 - outcome, outcome)
+    names = [_two(coding.classes)] if matches is None else matches.names
+    of_item = np.zeros(len(outcome), int) if matches is None else matches.of_item
+    fit = None
+    if np.isfinite(outcome).any():
+        fit = win_rates(
+            win_scores(given, outcome),
+            outcome,
+            ties=ties,
+            target=target,
+            groups=data.read.groups,
+            pairs=((0, 1),) if matches is None else matches.pairs,
+            pair=of_item,
+            can_tie=len(coding.classes) % 2 == 1,
+        )
+    pairs = _pair_table(names, of_item, given, outcome, fit, ties)
+    ranking = None if matches is None else _ranking(matches, pairs, fit, seed)
+    return WinRate(data, target, ties, fit, pairs, ranking)
+
+
+def _two(classes: Classes) -> str:
+    return f"{classes.names[-1]} over {classes.names[0]}"
+
+
+def _outcomes(data: Data) -> Float[np.ndarray, " item"]:
+    """Return 1 where the label is for A, 0.5 at the middle class, 0 where it is for B, NaN unknown."""
+    middle = (len(data.read.coding.classes) - 1) / 2
+    side = np.sign(data.labels - middle)
+    return np.where(data.labels >= 0, (side + 1) / 2, np.nan)
+
+
+def _matches(data: Data, systems: str) -> Matches:
+    if data.opened is None:
+        raise JudgeBayesError(
+            "These votes have no columns of systems; pass the result of judgebayes.read."
+        )
+    return read_matches(data.opened.tables, data.read, systems)
+
+
+def _pair_table(
+    names: list[str],
+    of_item: np.ndarray,
+    given: Verdicts,
+    outcome: Float[np.ndarray, " item"],
+    fit: FittedWinRates | None,
+    ties: str,
+) -> pd.DataFrame:
+    """Return a row per pair; without the columns of estimates if there are no labels."""
+    columns: dict[str, Any] = {"pair": names}
+    if fit is not None:
+        low, high = fit.interval(LEVEL)
+        columns |= {"estimate": fit.estimate(), "low": low, "high": high}
+        columns["P(better)"] = fit.better(ties)
+    own = [of_item == place for place in range(len(names))]
+    columns["naive"] = [Verdicts(given.mean[use], given.counts[use]).rate(ties) for use in own]
+    columns["labelled"] = [int(np.isfinite(outcome[use]).sum()) for use in own]
+    columns["items"] = [int(use.sum()) for use in own]
+    if fit is not None and ties == "separate":
+        for rate, word in ((2, "tie"), (3, "loss")):
+            low, high = fit.interval(LEVEL, rate)
+            columns |= {word: fit.estimate(rate), f"{word}_low": low, f"{word}_high": high}
+    return pd.DataFrame(columns)
+
+
+def _ranking(
+    matches: Matches, pairs: pd.DataFrame, fit: FittedWinRates | None, seed: int
+) -> pd.DataFrame | None:
+    """Return a row per system; None if a pair has no rate."""
+    if fit is None:
+        naive = pairs["naive"].to_numpy(float)
+        return (
+            system_points(matches, naive, "naive mean win rate")
+            if not np.isnan(naive).any()
+            else None
+        )
+    draws = fit.draws(seed=seed)
+    return system_table(matches, draws, LEVEL) if np.isfinite(draws).all() else None
