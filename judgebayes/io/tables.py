@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from pandas.api.types import is_object_dtype
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
@@ -215,9 +216,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except Exception as error:  # the reader raises many kinds of errors for damaged files
         reason = sentence(str(error).strip()) or type(error).__name__
         raise JudgeBayesError(f"{str(path)!r} cannot be read as parquet: {reason}.") from error
-    for name in frame.select_dtypes("object").columns:
+    for name in frame.columns:
         filled = frame[name].dropna()
-        if len(filled) and isinstance(filled.iloc[0], Decimal):
+        if is_object_dtype(filled) and len(filled) and isinstance(filled.iloc[0], Decimal):
             frame[name] = frame[name].astype(float)
     return frame.set_axis(pd.RangeIndex(1, len(frame) + 1))
 

@@ -56,7 +56,11 @@ def _check(value: Any, hint: Any, name: str, n_classes: set[int], n_judges: int 
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         check_fields(value, n_classes, n_judges)
     elif isinstance(value, tuple):
-        for each in value:
+        parts = [each for each in value if dataclasses.is_dataclass(each)]
+        plain = [each for each in value if isinstance(each, (bool, int, str))]
+        if len(parts) + len(plain) < len(value):
+            raise ValueError(f"{name} is {_short(value)}")
+        for each in parts:
             check_fields(each, n_classes, n_judges)
     elif get_origin(hint) is Literal:
         if value not in get_args(hint) or isinstance(value, bool):
