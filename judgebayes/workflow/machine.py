@@ -231,25 +231,31 @@ def _kind_of(value: object) -> str:
     return "a list" if isinstance(value, list) else "an object"
 
 
-def _values_at(node: Any, path: str) -> Iterator[Any]:
+def _values_at(node: Any, path: str | None) -> Iterator[Any]:
     """Yield what stands at a path of names joined by dots; a name may contain dots itself.
+
+    None is the end of a path, and an empty text a name that follows its last dot.
 
     In a table (a list of rows) the names are the values of the first columns, as many as it takes to
     find one row, or the number of a row, from 0.
     """
-    if not path:
+    if path is None:
         yield node
     elif isinstance(node, dict):
         for key in sorted(_leading(node, path), key=len, reverse=True):
-            yield from _values_at(node[key], path[len(key) + 1 :])
+            yield from _values_at(node[key], _after(key, path))
     elif isinstance(node, list):
         for name, rows in _rows_by_first(node).items():
             if _leading([name], path):
                 there = rows[0] if len(rows) == 1 else [_without_first(row) for row in rows]
-                yield from _values_at(there, path[len(name) + 1 :])
-        number, _, rest = path.partition(".")
+                yield from _values_at(there, _after(name, path))
+        number = path.partition(".")[0]
         if number.isdecimal() and int(number) < len(node):
-            yield from _values_at(node[int(number)], rest)
+            yield from _values_at(node[int(number)], _after(number, path))
+
+
+def _after(name: str, path: str) -> str | None:
+    return None if path == name else path[len(name) + 1 :]
 
 
 def _leading(names: Any, path: str) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from documents import closed
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgebayes.errors import JudgeBayesError
@@ -125,6 +125,7 @@ def leaves_of(node: Any, path: tuple[str, ...] = ()) -> list[tuple[str, float]]:
     return [pair for key, each in node.items() for pair in leaves_of(each, (*path, key))]
 
 
+@example({"...": 1.0, ".": {"..": 0.0}}, 0.0)
 @given(st.dictionaries(NAMES, TREES, min_size=1, max_size=3), st.floats(-2, 2))
 def test_every_number_of_a_tree_is_found_and_compared(tree: dict[str, Any], bound: float) -> None:
     content = document("calibrate", "1", CommandResult(tree), exit_code=0)
