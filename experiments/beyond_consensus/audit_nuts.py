@@ -3,8 +3,8 @@
 Claim: none in the paper, whose model has no posterior.
 Command: judgebayes reproduce beyond-consensus/audit-nuts --data DIR
 Runtime: about 15 minutes of one core, most of it with one label or none; --smoke one minute.
-Expected: the chains of the hierarchical program agree wherever a generator is labelled, and hardly a draw
-diverges. Without a label they do not agree within the draws that it gets, and the intervals say nothing.
+Expected: the chains of the hierarchical program agree wherever a generator is labelled; few draws
+diverge. Without a label they do not agree within the draws that it gets, and the intervals say nothing.
 The flat program does not describe these data: its errors are several times as large, and with one label
 or none its chains disagree.
 
