@@ -7,7 +7,8 @@ so these declarations are checked before a fit is used.
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import jax.numpy as jnp
 import numpy as np
@@ -76,17 +77,12 @@ def _check(value: Any, hint: Any, name: str, n_classes: set[int], n_judges: int 
 
 def _is_a(value: Any, hint: Any) -> bool:
     """Return whether the value has the declared type."""
-    if get_origin(hint) is dict or isinstance(value, Mapping):
-        number = all(hasattr(x, "dtype") and x.dtype.kind in "fiub" for x in _values(value))
-        return get_origin(hint) is dict and isinstance(value, Mapping) and number
-    options = (
-        get_args(hint) if type(hint).__name__ in ("UnionType", "_UnionGenericAlias") else (hint,)
-    )
+    if get_origin(hint) is dict:
+        return isinstance(value, Mapping) and all(
+            hasattr(x, "dtype") and x.dtype.kind in "fiub" for x in value.values()
+        )
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     return any(_is_one(value, option) for option in options)
-
-
-def _values(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, Mapping) else []
 
 
 def _is_one(value: Any, hint: Any) -> bool:
