@@ -83,8 +83,8 @@ def main(run: Run) -> Output:
         label="label",
         series="method",
         panel="panel",
-        xlabel="NLL of the pool minus that of the best other method (bars: all cells at once)",
-        title=f"Simulated panels, {replays} replays",
+        xlabel="NLL difference",
+        title=f"Pool minus the best other method, {replays} replays (bars: all cells at once)",
     )
     return Output(table, {"excess": figure}, _notes(excess))
 
