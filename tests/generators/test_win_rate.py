@@ -297,3 +297,12 @@ def test_only_ties() -> None:
     assert 0.4 < low < high < 0.6
     whole = answer(votes, np.full(50, 0.5), ties="excluded", can_tie=True)
     assert np.isnan(ends(whole)).all()
+
+
+def test_a_judge_who_always_votes_for_one_side_has_no_say() -> None:
+    rng = np.random.default_rng(0)
+    good = rng.choice([-1.0, 1.0], 60)
+    always = np.ones(60)
+    np.testing.assert_allclose(consensus(always[:, None]), 0, atol=1e-12)
+    both = consensus(np.column_stack([good, always]))
+    np.testing.assert_allclose(both, (good - good.mean()) / 2, atol=1e-12)
