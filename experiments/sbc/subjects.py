@@ -51,6 +51,7 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
+from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
@@ -71,6 +72,11 @@ N_VOTES = np.where(np.arange(ITEMS) % 7 == 0, 4, MOST)
 SETS = 3
 SET_ITEMS = (10, 20, 30)
 ERROR = "error"
+PROGRAMS_OF_COUNTS = {
+    "flat": FlatModel,
+    "hierarchical": HierarchicalModel,
+    "robust": RobustModel,
+}
 UNCENTRED = stacking_model.Prior(kappa=0.0)
 
 
@@ -370,7 +376,7 @@ def generator_validator(form: Any) -> Subject:
         sampler = SAMPLER if form == "flat" else SHORT
         return chains_of(GeneratorValidator(form, sampler).fit(counts, key=key))
 
-    program = (FlatModel if form == "flat" else HierarchicalModel)(most_labelled=OUTPUTS)
+    program = PROGRAMS_OF_COUNTS[form](most_labelled=OUTPUTS)
     return of_program(f"Generators and judges, {form} form", program, blank, fit)
 
 
@@ -424,6 +430,7 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
+    "generator-validator-robust": partial(generator_validator, "robust"),
     "generator-validator-items": generator_validator_items,
 }
 """Functions, so that nothing is drawn or compiled at import."""
