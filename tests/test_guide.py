@@ -116,6 +116,7 @@ def disagreements(text: str, *, drawn: bool = False) -> list[str]:
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of matplotlib and ArviZ while plotting
 def test_the_guide_prints_the_documented_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

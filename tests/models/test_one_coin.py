@@ -176,7 +176,7 @@ def test_the_method_with_noise_ignores_that_judges_share_wrong_labels(
     """Two judges who always agree: the program by a grid, and each judge's own posterior."""
     vote = (jnp.arange(items) >= right).astype(int)
     data = PanelData(jnp.stack([vote, vote], 1)[..., None], jnp.zeros(items, int))
-    grid = (jnp.arange(200) + 0.5) / 200
+    grid = (jnp.arange(80) + 0.5) / 80
     first, second = (x.ravel() for x in jnp.meshgrid(grid, grid))
     model = OneCoinModel(2, noise=0.2)
 
