@@ -3,7 +3,7 @@ r"""A logarithmic opinion pool: the label given the probabilities of several met
 The story. M methods give item i the log-probabilities log p_mi(k) of the classes; its label is drawn
 from the weighted geometric mean of the probabilities (Genest and Zidek 1986)::
 
-    log p(k) = sum_m a_m log p_mi(k) + c_k + const,   a_m ~ Normal(mean_m, deviation)
+    log p(k) = sum_m a_m log p_mi(k) + c_k + const,   a_m ~ Normal(total / M, spread total / M)
     c_k ~ Normal(0, 1/2),   c_0 = 0
 
 without the intercepts c in pairs whose order is arbitrary. Weights need not sum to one: a sum below one
@@ -32,10 +32,10 @@ Scalar = float | Float[Array, ""]
 class Prior(NamedTuple):
     """Normal priors of the methods' weights and of the intercepts."""
 
-    mean: tuple[Scalar, ...] = (0.5, 0.5)
-    """The mean of each method's weight."""
-    deviation: Scalar = 0.35
-    """The standard deviation of each weight."""
+    total: Scalar = 1.0
+    """The mean of the sum of the weights; every method's weight has the same mean."""
+    spread: Scalar = 0.7
+    """The standard deviation of each weight, as a share of its mean."""
     intercept: Scalar = 0.5
     """The standard deviation of each intercept, in log-odds."""
 
@@ -73,7 +73,9 @@ class OpinionPoolModel:
 
     def __call__(self, data: PoolData, *, observed: Collection[str] | None = None) -> None:
         """Sample the weights, then each item's label from the pool."""
-        normal = dist.Normal(jnp.asarray(self.prior.mean), self.prior.deviation).to_event(1)
+        methods = data.log_probs.shape[1]
+        mean = self.prior.total / methods
+        normal = dist.Normal(mean, self.prior.spread * mean).expand((methods,)).to_event(1)
         sites = {"weight": numpyro.sample("weight", normal)}
         if not self.symmetric:
             each = dist.Normal(0, self.prior.intercept).expand((self.n_classes - 1,)).to_event(1)

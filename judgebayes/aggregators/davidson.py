@@ -7,7 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpyro.infer.util import log_density
 
 from judgebayes.aggregators.base import summarised, training
 from judgebayes.arrays import AnyArray, Scalar
@@ -26,11 +28,16 @@ from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import degenerate_status, worst
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior
+from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Votes
 
-__all__ = ["Davidson", "FittedDavidson"]
+__all__ = ["Davidson", "FittedDavidson", "fit_with_held_out"]
+
+AT_ONCE = 256
+"""Items whose Hessians are in memory at a time."""
 
 
 @aggregator("davidson", compared="always", inferences=("drps", "ml", "map", "nuts"), place=10)
@@ -200,6 +207,57 @@ class FittedDavidson(Sampled):
         if est["beta"] <= davidson.BOX["beta"][0]:
             lines.append("The margin of the votes carries no signal about the labels.")
         return lines
+
+
+def fit_with_held_out(
+    method: Davidson,
+    votes: Votes,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    key: PRNGKeyArray,
+) -> tuple[FittedDavidson, Float[Array, "item class"]]:
+    r"""Return the fit at the mode, and each item's log-probabilities without its own label.
+
+    The parameters without the label of item i are one Newton step from the mode:
+
+    .. math:: \theta_{-i} = \theta + (H - H_i)^{-1} g_i
+
+    with H the Hessian of minus the log posterior, and :math:`g_i` and :math:`H_i` the gradient and the
+    Hessian of the part of one copy of the item: an item of weight 2 is two copies, left out one at a
+    time. Parameters at a bound of the box stay there, and no step leaves the box.
+    """
+    fitted = _fit(method, votes, labels, weight, key)
+    problem = method.problem(votes, labels, weight)
+    theta, unravel = ravel_pytree({name: x[0] for name, x in fitted.draws.items()})
+    box = problem.box()
+    lower, upper = ravel_pytree(box.lower)[0], ravel_pytree(box.upper)[0]
+    free = (theta > lower) & (theta < upper)
+
+    def objective(at: Float[Array, " parameter"]) -> Float[Array, ""]:
+        return -jnp.asarray(log_density(problem.joint, (), {}, unravel(at))[0])
+
+    whole = jax.hessian(objective)(theta)
+
+    def without(item: tuple[Any, ...]) -> Float[Array, " class"]:
+        evidence, label, used = item
+
+        def answer(at: Float[Array, " parameter"]) -> Float[Array, " class"]:
+            parameters = davidson.parameters(unravel(at))
+            return davidson.link(
+                parameters, evidence, n_classes=votes.n_classes, symmetric=method.symmetric
+            )
+
+        def loss(at: Float[Array, " parameter"]) -> Float[Array, ""]:
+            noisy = with_label_noise(answer(at)[None], method.label_noise)[0]
+            return jnp.where(used, -noisy[jnp.maximum(label, 0)], 0.0)
+
+        gradient, own = jax.grad(loss)(theta), jax.hessian(loss)(theta)
+        rest = jnp.where(free[:, None] & free, whole - own, jnp.eye(len(theta)))
+        step = jnp.linalg.solve(rest, jnp.where(free, gradient, 0.0))
+        return answer(jnp.clip(theta + step, lower, upper))
+
+    items = problem.data.evidence, labels, labelled_weight(labels, weight) > 0
+    return fitted, jax.lax.map(without, items, batch_size=AT_ONCE)
 
 
 def davidson_evidence(

@@ -1,4 +1,4 @@
-"""A pool of two methods, weighted by how well they predict labels that they have not seen."""
+"""A pool of methods, weighted by how well they predict labels that they have not seen."""
 
 from dataclasses import dataclass, field
 
@@ -9,6 +9,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import training
 from judgebayes.aggregators.costs import Cost, Size
+from judgebayes.aggregators.davidson import Davidson, FittedDavidson
+from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.one_coin import ClassPrior
 from judgebayes.aggregators.shared_difficulty import (
     FittedSharedDifficulty,
@@ -38,16 +40,19 @@ LEAST_LOG_PROB = -700.0
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Pool:
-    r"""Pool `SharedDifficulty` and `Stacking`, with weights learnt from held-out answers.
+    r"""Pool `SharedDifficulty`, `Stacking` and `Davidson`, with weights learnt from held-out answers.
 
-    .. math:: \log p(k) = a_1 \log p_\text{difficulty}(k) + a_2 \log p_\text{stacking}(k) + \text{const}
+    .. math:: \log p(k) = a_1 \log p_\text{difficulty}(k) + a_2 \log p_\text{stacking}(k)
+              + a_3 \log p_\text{Davidson}(k) + \text{const}
 
     a logarithmic opinion pool (`judgebayes.models.opinion_pool`). The first method is the better one
     where votes are missing or judges have few labels, because judges are pooled; the second where many
-    judges vote on every item, because it learns which of them say the same. Both predict each labelled
+    judges vote on every item, because it learns which of them say the same; the third, which counts the
+    votes of all judges alike, where labels are too few to tell judges apart. All predict each labelled
     item without its own label, from one fit each. The pool's weights are learnt on these answers, so
     that a method that is wrong for a panel loses its weight. Stacking's weights have a prior around zero
-    here, because the other method knows their common direction.
+    here, because the first method knows their common direction. In pairs without ties there is no third
+    method: the other two have few parameters there.
 
     Parameters
     ----------
@@ -87,7 +92,7 @@ class Pool:
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedPool":
-        """Return both methods fitted to the labelled items, with their weights.
+        """Return the methods fitted to the labelled items, with their weights.
 
         Raises
         ------
@@ -97,7 +102,7 @@ class Pool:
         return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
 
     def cost(self, size: Size) -> Cost:
-        """Return the cost of both fits."""
+        """Return the cost of the two fits with parameters of each judge."""
         first = SharedDifficulty(symmetric=self.symmetric).cost(size)
         second = Stacking(symmetric=self.symmetric).cost(size)
         return Cost(first.numbers + second.numbers, first.operations + second.operations)
@@ -107,10 +112,12 @@ class Pool:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedPool:
-    """The two fitted methods and the weights of their answers."""
+    """The fitted methods and the weights of their answers."""
 
     difficulty: FittedSharedDifficulty
     stacking: FittedStacking
+    davidson: FittedDavidson | None
+    """None in pairs without ties."""
     sites: Sites
     """`weight` (method) and, unless symmetric, `intercept`."""
     pool_status: Int[Array, "*batch"]
@@ -121,8 +128,9 @@ class FittedPool:
     @property
     @in_float64
     def status(self) -> Int[Array, "*batch"]:
-        """The worst status of the three fits."""
-        return worst(self.difficulty.status, self.stacking.status, self.pool_status)
+        """The worst status of all fits."""
+        third = () if self.davidson is None else (self.davidson.status,)
+        return worst(self.difficulty.status, self.stacking.status, *third, self.pool_status)
 
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
@@ -131,10 +139,12 @@ class FittedPool:
 
     def words(self) -> list[str]:
         """Return a sentence on the methods' weights."""
-        first, second = np.asarray(self.sites["weight"]).round(2)
+        names = ("shared-difficulty", "stacking", "davidson")
+        weights = np.asarray(self.sites["weight"]).round(2)
+        *others, last = (f"{n} by {w:g}" for n, w in zip(names, weights, strict=False))
         return [
-            f"The pool weighs shared-difficulty by {first:g} and stacking by {second:g}, by their "
-            "answers on labels that they had not seen."
+            f"The pool weighs {', '.join(others)} and {last}, by their answers on labels that they "
+            "had not seen."
         ]
 
 
@@ -158,19 +168,28 @@ def _fit(
     )
     first, of_first = difficulty_fit(difficulty, votes, labels, weight)
     second, of_second = stacking_fit(stacking, votes, labels, weight)
-    log_probs = jnp.maximum(jnp.stack([of_first, of_second], axis=1), LEAST_LOG_PROB)
+    answers, third = [of_first, of_second], None
+    if votes.n_classes > 2 or not method.symmetric:
+        davidson = Davidson(
+            MAP(starts=1), symmetric=method.symmetric, label_noise=method.label_noise
+        )
+        third, of_third = davidson_fit(davidson, votes, labels, weight, key)
+        answers.append(of_third)
+    log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
     problem = Problem(
         OpinionPoolModel(votes.n_classes, method.symmetric, method.prior, method.label_noise),
         PoolData(log_probs, labels, weight),
     )
     result = MAP(starts=1).solve(problem, key)
     sites = {name: x[0] for name, x in result.draws.items()}
-    return FittedPool(first, second, sites, result.status, method.symmetric)
+    return FittedPool(first, second, third, sites, result.status, method.symmetric)
 
 
 @jax.jit
 def _predict(fitted: FittedPool, votes: Votes) -> Float[Array, "item class"]:
-    log_probs = jnp.stack([fitted.difficulty(votes), fitted.stacking(votes)], axis=1)
-    data = PoolData(jnp.maximum(log_probs, LEAST_LOG_PROB), jnp.full(votes.n_items, -1))
+    methods = (fitted.difficulty, fitted.stacking, fitted.davidson)
+    answers = [method(votes) for method in methods if method is not None]
+    log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
+    data = PoolData(log_probs, jnp.full(votes.n_items, -1))
     model = OpinionPoolModel(votes.n_classes, fitted.symmetric)
     return model.predict(fitted.sites, data)

@@ -1,5 +1,6 @@
 """The pool: a naive twin of its weights, and that it follows the better method."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,10 +8,12 @@ from aggregators.test_shared_difficulty import panel
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from judgebayes.aggregators import Pool, SharedDifficulty, Stacking
+from judgebayes.aggregators import Davidson, Pool, SharedDifficulty, Stacking
+from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference import MAP
 from judgebayes.models.stacking import Prior as StackingPrior
 
 
@@ -19,30 +22,54 @@ from judgebayes.models.stacking import Prior as StackingPrior
 def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
     votes, labels = panel(items=80, judges=6, classes=classes)
     fit = Pool(symmetric=symmetric).fit(votes, labels)
-    y, ones = jnp.asarray(labels), jnp.ones(len(labels))
+    y, ones, key = jnp.asarray(labels), jnp.ones(len(labels)), jax.random.key(0)
+    stacked = Stacking(symmetric=symmetric, prior=StackingPrior(kappa=0.0))
     members = [
         difficulty_fit(SharedDifficulty(symmetric=symmetric), votes, y, ones)[1],
-        stacking_fit(Stacking(symmetric=symmetric, prior=StackingPrior(kappa=0.0)), votes, y, ones)[
-            1
-        ],
+        stacking_fit(stacked, votes, y, ones)[1],
     ]
+    parts = [fit.difficulty, fit.stacking]
+    if fit.davidson is not None:
+        davidson = Davidson(MAP(starts=1), symmetric=symmetric)
+        members.append(davidson_fit(davidson, votes, y, ones, key)[1])
+        parts.append(fit.davidson)
     log_probs = np.stack([np.asarray(x) for x in members])
+    n, mean = len(parts), 1 / len(parts)
+    assert n == (2 if (classes, symmetric) == (2, True) else 3)
 
     def objective(at: np.ndarray) -> float:
-        logits = np.einsum("m,mik->ik", at[:2], log_probs)
-        intercept = np.zeros(classes) if symmetric else np.append(0.0, at[2:])
+        logits = np.einsum("m,mik->ik", at[:n], log_probs)
+        intercept = np.zeros(classes) if symmetric else np.append(0.0, at[n:])
         own = log_softmax(logits + intercept, axis=1)[np.arange(len(labels)), labels]
-        penalty = ((at[:2] - np.array([0.5, 0.5])) ** 2).sum() / 0.35**2
-        return float(-own.sum() + penalty / 2 + (at[2:] ** 2).sum() / 0.5)
+        penalty = ((at[:n] - mean) ** 2).sum() / (0.7 * mean) ** 2
+        return float(-own.sum() + penalty / 2 + (at[n:] ** 2).sum() / 0.5)
 
-    start = np.append([0.5, 0.5], np.zeros(0 if symmetric else classes - 1))
+    start = np.append(np.full(n, mean), np.zeros(0 if symmetric else classes - 1))
     best = minimize(objective, start, method="BFGS", options={"gtol": 1e-8})
-    np.testing.assert_allclose(np.asarray(fit.sites["weight"]), best.x[:2], atol=1e-5)
+    np.testing.assert_allclose(np.asarray(fit.sites["weight"]), best.x[:n], atol=1e-5)
     answers = np.asarray(fit(votes))
-    both = np.stack([np.asarray(fit.difficulty(votes)), np.asarray(fit.stacking(votes))])
-    intercept = np.zeros(classes) if symmetric else np.append(0.0, best.x[2:])
-    wanted = log_softmax(np.einsum("m,mik->ik", best.x[:2], both) + intercept, axis=1)
+    each = np.stack([np.asarray(part(votes)) for part in parts])
+    intercept = np.zeros(classes) if symmetric else np.append(0.0, best.x[n:])
+    wanted = log_softmax(np.einsum("m,mik->ik", best.x[:n], each) + intercept, axis=1)
     np.testing.assert_allclose(answers, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(("noise", "labelled"), [(0.0, 60), (0.1, 40)])
+@in_float64
+def test_davidsons_answers_without_an_items_label_are_those_of_refits(
+    noise: float, labelled: int
+) -> None:
+    votes, labels = panel(items=60, judges=4, classes=3, cast=1.0)
+    shown = jnp.asarray(np.where(np.arange(60) < labelled, labels, -1))
+    method, ones = Davidson(MAP(starts=1), symmetric=False, label_noise=noise), np.ones(60)
+    key = jax.random.key(0)
+    fit, held_out = davidson_fit(method, votes, shown, jnp.asarray(ones), key)
+    refits = [method.fit(votes, shown, weight=ones - (np.arange(60) == i)) for i in range(8)]
+    refit = np.stack([np.asarray(each(votes))[i] for i, each in enumerate(refits)])
+    change = np.abs(np.asarray(fit(votes))[:8] - refit).mean()
+    assert np.abs(np.asarray(held_out)[:8] - refit).mean() < 0.2 * change
+    # An item without a label is answered by the fit itself.
+    np.testing.assert_allclose(np.asarray(held_out)[labelled:], np.asarray(fit(votes))[labelled:])
 
 
 @in_float64
@@ -76,6 +103,7 @@ def test_where_votes_are_missing_the_pool_beats_stacking() -> None:
 def test_the_sentence_names_the_weights() -> None:
     votes, labels = panel()
     fit = Pool().fit(votes, labels)
-    first, second = np.asarray(fit.sites["weight"]).round(2)
-    assert f"{first:g}" in fit.words()[0]
-    assert f"{second:g}" in fit.words()[0]
+    weights = np.asarray(fit.sites["weight"]).round(2)
+    names = ("shared-difficulty", "stacking", "davidson")
+    for name, weight in zip(names, weights, strict=False):
+        assert f"{name} by {weight:g}" in fit.words()[0]

@@ -171,11 +171,12 @@ def difficulty(fit: Any, *_: int) -> Any:
 
 
 def pool(fit: Any, n_classes: int, _: int) -> Any:
-    """The weighted geometric mean of the two methods' probabilities without votes."""
-    first, second = difficulty(fit.difficulty), stacking(fit.stacking, n_classes, 0)
+    """The weighted geometric mean of the methods' probabilities without votes."""
+    each = [difficulty(fit.difficulty), stacking(fit.stacking, n_classes, 0)]
+    each += [] if fit.davidson is None else [davidson(fit.davidson, n_classes, 0)]
     weight = np.asarray(fit.sites["weight"])
     intercept = np.append(0.0, np.asarray(fit.sites.get("intercept", np.zeros(n_classes - 1))))
-    return softmax(weight @ np.log(np.stack([first, second])) + intercept)
+    return softmax(weight @ np.log(np.stack(each)) + intercept)
 
 
 def curated(inner: Prior) -> Prior:
