@@ -220,15 +220,17 @@ def stacking(symmetric: bool) -> Subject:
     )
 
 
-def shared_difficulty() -> Subject:
-    """Return the votes of judges who share an item's difficulty, in pairs."""
+def shared_difficulty(n_classes: int, symmetric: bool) -> Subject:
+    """Return the votes of judges who share an item's difficulty: pairs, or classes that mean something."""
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
-        return chains_of(SharedDifficulty(SAMPLER).fit(votes_of(data.votes), data.labels, key=key))
+        votes = votes_of(data.votes, n_classes)
+        return chains_of(SharedDifficulty(SAMPLER, symmetric).fit(votes, data.labels, key=key))
 
+    form = "symmetric form" if symmetric else f"free form, {n_classes} classes"
     return of_program(
-        "Shared difficulty, symmetric form",
-        SharedDifficultyModel(2, symmetric=True),
+        f"Shared difficulty, {form}",
+        SharedDifficultyModel(n_classes, symmetric),
         PanelData(blank_votes(), unlabelled()),
         fit,
     )
@@ -420,7 +422,8 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "dawid-skene-3": partial(dawid_skene, 3),
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
-    "shared-difficulty": shared_difficulty,
+    "shared-difficulty": partial(shared_difficulty, 2, True),
+    "shared-difficulty-free": partial(shared_difficulty, 3, False),
     "opinion-pool": opinion_pool,
     "split-curve": partial(split_curve, 2),
     "split-curve-3": partial(split_curve, 3),
