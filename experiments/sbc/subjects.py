@@ -221,7 +221,7 @@ def stacking(symmetric: bool) -> Subject:
 
 
 def shared_difficulty(n_classes: int, symmetric: bool) -> Subject:
-    """Return the votes of judges who share an item's difficulty: pairs, or classes that mean something."""
+    """Return the votes of judges who share an item's difficulty: on pairs, or on given classes."""
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
         votes = votes_of(data.votes, n_classes)
