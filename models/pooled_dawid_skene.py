@@ -3,18 +3,24 @@
 An alternative to `judgebayes.models.dawid_skene` for many judges with few votes each, or without any
 label. A prior that is the same for every crowd is too weak for a worker of three votes, and on a set
 where most items have one class it lets the rare class collect disagreement. Here the prior of a
-judge's confusion matrix is learnt from all votes: row k of judge j varies around a mean row ::
+judge's confusion matrix is learnt from all votes. A judge has one ability, and row k of its matrix
+varies around the row of a judge of that ability ::
 
-    theta_jk ~ Dirichlet(c_k m_k),     log c_k ~ Normal(log 8, 1)
-    m_k ~ Dirichlet(1 + right at l = k, 1 + wrong / (K - 1) elsewhere),   pi ~ Dirichlet(1 + s)
+    m_jkk = sigmoid(mu + exp(s) z_j + d_k),     m_jkl = (1 - m_jkk) e_kl  for l other than k
+    theta_jk ~ Dirichlet(c_k m_jk),     z_j ~ Normal(0, 1)
 
-The concentration c_k is the number of votes that the mean row is worth. Labels and votes are as in
-Dawid and Skene's model, and known labels are used in the same way.
+mu and exp(s) are the mean and the spread of abilities, d_k says how much easier class k is, e_k is how
+errors on class k spread over the other classes, and the concentration c_k is the number of votes that
+the row of m is worth. With large c_k judges differ by their ability only, as in the one-coin model; with
+a small spread each row varies on its own. Votes on one class thus tell about a judge's votes on the
+others, which matters most where there are few. Labels and votes are as in Dawid and Skene's model, and
+known labels are used in the same way. Priors ::
 
-The mean rows' prior is worth 25 votes by default, so that where votes are few no class is learnt to
-be the one on which all judges disagree. The labels are identified by this prior, under which judges are
-right more often than chance on average, and by fits that start at accuracy 0.75 and at the majority
-vote.
+    mu ~ Normal(1.4, 0.7),  s ~ Normal(-0.5, 0.7),  d_k ~ Normal(0, 0.5),  log c_k ~ Normal(log 8, 1)
+    e_k ~ Dirichlet(1 + wrong / (K - 1)),  pi ~ Dirichlet(1 + classes)
+
+The labels are identified by the prior of mu, under which judges are right more often than chance on
+average, and by fits that start at accuracy 0.75 and at the majority vote.
 """
 
 import math
@@ -22,7 +28,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
@@ -31,32 +39,61 @@ from judgebayes.models.base import PanelData, Sites, Traits, observe_panel
 from judgebayes.models.dawid_skene import accuracy
 from judgebayes.models.distributions import ConfusionVotes
 
-__all__ = ["PooledDawidSkeneModel", "PooledPrior"]
+__all__ = ["PooledDawidSkeneModel", "PooledPrior", "in_matrix", "mean_rows", "off_diagonal"]
 
 Scalar = float | Float[Array, ""]
+LEAST = 1e-6
+"""The least entry of a mean row."""
 
 
 class PooledPrior(NamedTuple):
-    """Pseudo-counts of the mean rows and of the classes, and the prior of the concentrations."""
+    """Normal priors as location and scale, and pseudo-counts of the errors and of the classes."""
 
-    right: Scalar = 20.0
-    wrong: Scalar = 5.0
-    classes: Scalar = 1.0
+    ability: tuple[Scalar, Scalar] = (1.4, 0.7)
+    """Of the mean ability, the logit of being right."""
+    log_spread: tuple[Scalar, Scalar] = (-0.5, 0.7)
+    """Of the logarithm of the standard deviation of abilities."""
+    shift: Scalar = 0.5
+    """The standard deviation of the classes' shifts."""
     log_concentration: tuple[Scalar, Scalar] = (math.log(8.0), 1.0)
-    """Location and scale of a normal prior."""
+    """Of the logarithm of the concentrations."""
+    wrong: Scalar = 5.0
+    """Pseudo-count of the errors of a class, over all other classes."""
+    classes: Scalar = 1.0
+    """Pseudo-count of a class."""
 
-    def of_rows(self, n_classes: int) -> Float[Array, "class vote"]:
-        """Return the pseudo-counts of the mean rows."""
-        off = jnp.asarray(self.wrong) / (n_classes - 1)
-        return jnp.where(jnp.eye(n_classes, dtype=bool), self.right, off)
+
+def mean_rows(
+    right: Float[Array, "*batch class"], errors: Float[Array, "class vote"]
+) -> Float[Array, "*batch class vote"]:
+    """Return rows with the given probability of the right vote; errors sum to one off the diagonal."""
+    diagonal = jnp.eye(right.shape[-1], dtype=bool)
+    rows = jnp.where(diagonal, right[..., None], (1 - right)[..., None] * errors)
+    return jnp.clip(rows, LEAST, 1 - LEAST)
+
+
+def in_matrix(errors: Float[Array, "class other"]) -> Float[Array, "class vote"]:
+    """Return a matrix with zeros on its diagonal and the errors, in order, on both sides."""
+    k = len(errors)
+    place = np.arange(k) - (np.arange(k) > np.arange(k)[:, None])
+    off = jnp.take_along_axis(errors, jnp.asarray(np.minimum(place, k - 2)), axis=1)
+    return jnp.where(jnp.eye(k, dtype=bool), 0.0, off)
+
+
+def off_diagonal(matrix: Float[Array, "class vote"]) -> Float[Array, "class other"]:
+    """Return the inverse of `in_matrix`."""
+    k = len(matrix)
+    place = np.arange(k - 1) + (np.arange(k - 1) >= np.arange(k)[:, None])
+    return jnp.take_along_axis(matrix, jnp.asarray(place), axis=1)
 
 
 @dataclass(frozen=True)
 class PooledDawidSkeneModel:
-    """The program: class shares, mean rows and confusion matrices, then all labels and votes.
+    """The program: class shares, how judges vary, abilities, confusion matrices, then labels and votes.
 
-    Sites: `pi` (class), `mean_row` (class, vote), `log_concentration` (class), `confusion` (judge,
-    class, vote); `label` (item), `votes` (item, judge, sample).
+    Sites: `pi` (class), `mean_ability`, `log_spread`, `shift` (class), `log_concentration` (class),
+    `errors` (class, other class; from three classes), `skill` (judge), `confusion` (judge, class,
+    vote); `label` (item), `votes` (item, judge, sample).
     """
 
     n_classes: int
@@ -66,8 +103,12 @@ class PooledDawidSkeneModel:
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "pi": ("class",),
-        "mean_row": ("class", "vote"),
+        "mean_ability": (),
+        "log_spread": (),
+        "shift": ("class",),
         "log_concentration": ("class",),
+        "errors": ("class", "other"),
+        "skill": ("judge",),
         "confusion": ("judge", "class", "vote"),
         "accuracy": ("judge",),
         "label": ("item",),
@@ -75,18 +116,27 @@ class PooledDawidSkeneModel:
     }
 
     def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
-        """Sample class shares, mean rows and confusion matrices, then labels and votes."""
+        """Sample class shares, abilities and confusion matrices, then labels and votes."""
         n_items, n_judges, _ = data.votes.shape
-        k = self.n_classes
-        pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(k, 1.0) + self.prior.classes))
-        with numpyro.plate("mean_class", k):
-            mean_row = numpyro.sample("mean_row", dist.Dirichlet(1 + self.prior.of_rows(k)))
+        k, prior = self.n_classes, self.prior
+        pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(k, 1.0) + prior.classes))
+        ability = numpyro.sample("mean_ability", dist.Normal(*prior.ability))
+        log_spread = numpyro.sample("log_spread", dist.Normal(*prior.log_spread))
+        with numpyro.plate("kind", k):
+            shift = numpyro.sample("shift", dist.Normal(0.0, prior.shift))
             log_concentration = numpyro.sample(
-                "log_concentration", dist.Normal(*self.prior.log_concentration)
+                "log_concentration", dist.Normal(*prior.log_concentration)
             )
-        rows = dist.Dirichlet(jnp.exp(log_concentration)[:, None] * mean_row)
+            errors = jnp.ones((k, 1))
+            if k > 2:  # with two classes there is one error
+                each = 1 + jnp.full(k - 1, prior.wrong) / (k - 1)
+                errors = numpyro.sample("errors", dist.Dirichlet(each))
+        with numpyro.plate("person", n_judges):
+            skill = numpyro.sample("skill", dist.Normal(0.0, 1.0))
+        right = jax.nn.sigmoid(ability + jnp.exp(log_spread) * skill[:, None] + shift)
+        mean = jnp.exp(log_concentration)[:, None] * mean_rows(right, in_matrix(errors))
         with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", k, dim=-1):
-            confusion = numpyro.sample("confusion", rows)
+            confusion = numpyro.sample("confusion", dist.Dirichlet(mean))
         observe_panel(
             jnp.broadcast_to(jnp.log(pi), (n_items, k)),
             lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.votes >= 0),

@@ -102,17 +102,26 @@ def shared_difficulty(data: PanelData, n_classes: int, noise: float = 0.0) -> No
 
 
 def pooled_dawid_skene(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
-    """The rows of the judges' confusion matrices vary around mean rows."""
+    """A judge has an ability, and its confusion matrix varies around that of such a judge."""
     n_items, n_judges, _ = data.votes.shape
     pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(n_classes, 2.0)))
-    wrong = 1 + 5 / (n_classes - 1)
-    pseudo = jnp.where(jnp.eye(n_classes, dtype=bool), 21.0, wrong)
-    with numpyro.plate("row", n_classes):
-        mean_row = numpyro.sample("mean_row", dist.Dirichlet(pseudo))
+    mean_ability = numpyro.sample("mean_ability", dist.Normal(1.4, 0.7))
+    log_spread = numpyro.sample("log_spread", dist.Normal(-0.5, 0.7))
+    with numpyro.plate("of_class", n_classes):
+        shift = numpyro.sample("shift", dist.Normal(0.0, 0.5))
         log_concentration = numpyro.sample("log_concentration", dist.Normal(jnp.log(8.0), 1.0))
-    rows = dist.Dirichlet(jnp.exp(log_concentration)[:, None] * mean_row)
+        spread_of_errors = jnp.full(n_classes - 1, 1 + 5 / (n_classes - 1))
+        errors = numpyro.sample("errors", dist.Dirichlet(spread_of_errors))
+    with numpyro.plate("who", n_judges):
+        skill = numpyro.sample("skill", dist.Normal(0.0, 1.0))
+    rows = []
+    for k in range(n_classes):
+        right = 1 / (1 + jnp.exp(-(mean_ability + jnp.exp(log_spread) * skill + shift[k])))
+        wrong = [(1 - right) * errors[k, other] for other in range(n_classes - 1)]
+        rows.append(jnp.stack([*wrong[:k], right, *wrong[k:]], axis=1))
+    alpha = jnp.exp(log_concentration)[:, None] * jnp.stack(rows, axis=1)
     with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", n_classes, dim=-1):
-        confusion = numpyro.sample("confusion", rows)
+        confusion = numpyro.sample("confusion", dist.Dirichlet(alpha))
     with numpyro.plate("item", n_items):
         y = numpyro.sample("y", dist.Categorical(pi), infer=ENUMERATED)
         observe_class_and_votes(

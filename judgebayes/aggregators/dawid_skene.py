@@ -3,40 +3,36 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Reliability, by_slab, checked, summarised, training
 from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.unique_items import unique_items
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
 from judgebayes.inference.fast.dawid_skene import (
-    SAME_MODE,
     Counts,
     Mode,
-    from_columns,
-    in_columns,
     responsibilities,
     switched,
-    updated,
 )
+from judgebayes.inference.fast.dawid_skene_em import maximise
 from judgebayes.inference.fast.log_softmax import log_mean_exp, log_softmax
 from judgebayes.inference.fast.packed_counts import MANY_ITEMS, pack
-from judgebayes.inference.fast.pooled_dawid_skene import Pooled
+from judgebayes.inference.fast.pooled_dawid_skene_em import maximise_pooled
 from judgebayes.inference.fast.sparse_counts import SparseCounts, listed
 from judgebayes.inference.fast.sparse_dawid_skene import Limits, sparse_mode
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import Status, worst
+from judgebayes.inference.status import worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
@@ -61,8 +57,9 @@ class EM:
     With pooled judges it is variational EM (`judgebayes.inference.fast.pooled_dawid_skene`), and "log
     posterior" the lower bound that it maximises.
 
-    It ends when a step raises the log posterior by less than `tolerance` per item, or after
-    `max_steps` with the status MAX_STEPS.
+    It ends when a step raises the log posterior by less than `tolerance` per item (with pooled judges,
+    and no parameter of the crowd moves by a hundredth of its square root), or after `max_steps` with
+    the status MAX_STEPS.
     """
 
     tolerance: float = 1e-12
@@ -101,10 +98,11 @@ class DawidSkene:
     prior
         Pseudo-counts; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
     pooled
-        Whether the rows of the judges' confusion matrices vary around mean rows, which are learnt from
-        the votes, as is how far judges differ (`judgebayes.models.pooled_dawid_skene`): for crowds of
-        workers with few votes. The prior is then a `PooledPrior`. None: if no item has a label and
-        no prior is given (not in compiled code), or the prior is a `PooledPrior`.
+        Whether each judge has an ability around which the rows of its confusion matrix vary, where the
+        distribution of abilities and the extent of variation are learnt from the votes
+        (`judgebayes.models.pooled_dawid_skene`): for crowds of workers with few votes. The prior is
+        then a `PooledPrior`. None: if no item has a label and no prior is given (not in compiled
+        code), or the prior is a `PooledPrior`.
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -216,8 +214,8 @@ class FittedDawidSkene(Sampled):
     """Class shares and confusion matrices: one draw for a mode, or many of a posterior."""
 
     draws: Sites
-    """`pi` (draw, class) and `confusion` (draw, judge, class, vote); with pooled judges also `mean_row`
-    (draw, class, vote) and `log_concentration` (draw, class)."""
+    """`pi` (draw, class) and `confusion` (draw, judge, class, vote); with pooled judges also what
+    describes the crowd, and `skill` (draw, judge) if sampled."""
     votes_by_class: Float[Array, "*batch judge class"]
     """The expected number of votes of each judge on items of each class."""
     status: Int[Array, "*batch"]
@@ -226,7 +224,8 @@ class FittedDawidSkene(Sampled):
     steps: Int[Array, "*batch"]
     chains: Chains | None
     pseudo_votes: Float[Array, "..."]
-    """The number of votes on each class that the prior is worth; with pooled judges, by class."""
+    """The number of votes on each class that the prior is worth; with pooled judges, by class, that of
+    the Beta distribution with the prior's mean and variance of an accuracy."""
     off_majority: Float[Array, "*batch"] = field(default_factory=_unknown)
     """The share of the items whose decision is not the class with the most votes, where there is one;
     -1 if sampled, or fitted to a long list."""
@@ -301,203 +300,6 @@ class FittedDawidSkene(Sampled):
         return Reliability(mean, low, high)
 
 
-class _State(NamedTuple):
-    """The state of EM, for each start."""
-
-    log_pi: Float[Array, "start class"]
-    log_confusion: Float[Array, "start judge class vote"]
-    value: Float[Array, " start"]
-    gain: Float[Array, " start"]
-    step: Int[Array, " start"]
-
-
-def _maximise(
-    em: EM,
-    count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    prior: Prior,
-    noise: Scalar,
-    n_classes: int,
-) -> tuple[Mode, "_Departures"]:
-    """Run EM from both starts and return the higher mode; every step raises the log posterior.
-
-    Both starts are columns of the same products, so that the votes are read once.
-    """
-    total, classes = jnp.maximum(weight.sum(), 1.0), range(n_classes)
-    clamped = dawid_skene.clamp(labels, noise, n_classes)
-
-    def expect(
-        log_pi: Float[Array, "start class"], log_confusion: Float[Array, "start judge class vote"]
-    ) -> tuple[Float[Array, " start"], Float[Array, "column item"]]:
-        evidence = count @ in_columns(log_confusion)
-        values, expected = [], []
-        for start, prior_share in enumerate(log_pi):
-            first = start * n_classes
-            joint = [prior_share[k] + clamped[:, k] + evidence[:, first + k] for k in classes]
-            each, own = responsibilities(joint)
-            values.append(jnp.where(weight > 0, weight * each, 0.0).sum())
-            expected += [weight * x for x in own]
-        log_prior = jax.vmap(dawid_skene.log_prior, (0, 0, None))(log_pi, log_confusion, prior)
-        return jnp.stack(values) + log_prior, jnp.stack(expected)
-
-    def tally(expected: Float[Array, "column item"]) -> Float[Array, "start judge class vote"]:
-        return from_columns((expected @ count).T, len(expected) // n_classes, n_classes)
-
-    def running(state: _State) -> Bool[Array, " start"]:
-        return (state.step < em.max_steps) & (state.gain > em.tolerance * total)
-
-    def advance(state: _State) -> _State:
-        value, expected = expect(state.log_pi, state.log_confusion)
-        next_state = _State(
-            *jax.vmap(updated, (0, 0, None))(
-                expected.sum(1).reshape(-1, n_classes), tally(expected), prior
-            ),
-            value,
-            jnp.where(state.step < 1, jnp.inf, value - state.value),
-            state.step + 1,
-        )
-        active = running(state)
-        return jax.tree.map(
-            lambda new, old: jnp.where(active.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-            next_state,
-            state,
-        )
-
-    starts = [
-        begin(count, labels, weight, n_classes)
-        for begin in (dawid_skene.start, dawid_skene.majority_start)
-    ]
-    log_pi, log_confusion = (jnp.stack(x) for x in zip(*starts, strict=True))
-    unknown = jnp.full(len(starts), -jnp.inf)
-    initial = _State(log_pi, log_confusion, unknown, -unknown, jnp.zeros(len(starts), int))
-    end = jax.lax.while_loop(lambda state: running(state).any(), advance, initial)
-    value, expected = expect(end.log_pi, end.log_confusion)
-    status = jnp.select(
-        [~jnp.isfinite(value), end.gain <= em.tolerance * total],
-        [int(Status.NONFINITE), int(Status.CONVERGED)],
-        int(Status.MAX_STEPS),
-    )
-    best = _higher(value)
-    modes = Mode(end.log_pi, end.log_confusion, tally(expected).sum(-1), value, end.step, status)
-    return jax.tree.map(lambda x: x[best], modes), _departures(expected, best, count, weight)
-
-
-class _PooledState(NamedTuple):
-    """The state of variational EM, for each start."""
-
-    at: Pooled
-    value: Float[Array, " start"]
-    gain: Float[Array, " start"]
-    step: Int[Array, " start"]
-
-
-def _maximise_pooled(
-    em: EM,
-    count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    prior: PooledPrior,
-    noise: Scalar,
-    n_classes: int,
-) -> tuple[Pooled, Mode, "_Departures"]:
-    """Run variational EM from both starts; every step raises the lower bound."""
-    total = jnp.maximum(weight.sum(), 1.0)
-    clamped = dawid_skene.clamp(labels, noise, n_classes)
-
-    def expect(at: Pooled) -> tuple[Float[Array, " start"], Float[Array, "column item"]]:
-        evidence = count @ in_columns(jax.vmap(pooled_dawid_skene.expected_log)(at))
-        values, expected = [], []
-        for start, prior_share in enumerate(at.log_pi):
-            first = start * n_classes
-            joint = [
-                prior_share[k] + clamped[:, k] + evidence[:, first + k] for k in range(n_classes)
-            ]
-            each, own = responsibilities(joint)
-            values.append(jnp.where(weight > 0, weight * each, 0.0).sum())
-            expected += [weight * x for x in own]
-        bound = jax.vmap(pooled_dawid_skene.bound, (0, 0, None))
-        return bound(at, jnp.stack(values), prior), jnp.stack(expected)
-
-    def tally(expected: Float[Array, "column item"]) -> Float[Array, "start judge class vote"]:
-        return from_columns((expected @ count).T, len(expected) // n_classes, n_classes)
-
-    def running(state: _PooledState) -> Bool[Array, " start"]:
-        return (state.step < em.max_steps) & (state.gain > em.tolerance * total)
-
-    def advance(state: _PooledState) -> _PooledState:
-        value, expected = expect(state.at)
-        first = state.step < 1
-        improved = jax.vmap(
-            lambda at, share, votes, first: pooled_dawid_skene.improve(
-                at, share, votes, prior, first=first
-            )
-        )(state.at, expected.sum(1).reshape(-1, n_classes), tally(expected), first)
-        # The start is not a state of the bound, so the first value does not count.
-        gain = jnp.where(state.step < 2, jnp.inf, value - state.value)
-        next_state = _PooledState(improved, value, gain, state.step + 1)
-        active = running(state)
-        return jax.tree.map(
-            lambda new, old: jnp.where(active.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-            next_state,
-            state,
-        )
-
-    starts = [
-        begin(count, labels, weight, n_classes)
-        for begin in (dawid_skene.start, dawid_skene.majority_start)
-    ]
-    log_pi, log_confusion = (jnp.stack(x) for x in zip(*starts, strict=True))
-    unknown = jnp.full(len(starts), -jnp.inf)
-    at = jax.vmap(pooled_dawid_skene.begin)(log_pi, jnp.exp(log_confusion))
-    initial = _PooledState(at, unknown, -unknown, jnp.zeros(len(starts), int))
-    end = jax.lax.while_loop(lambda state: running(state).any(), advance, initial)
-    value, expected = expect(end.at)
-    status = jnp.select(
-        [~jnp.isfinite(value), end.gain <= em.tolerance * total],
-        [int(Status.NONFINITE), int(Status.CONVERGED)],
-        int(Status.MAX_STEPS),
-    )
-    best = _higher(value)
-    rows = end.at.rows
-    log_confusion = jnp.log(rows / rows.sum(-1, keepdims=True))
-    modes = Mode(end.at.log_pi, log_confusion, tally(expected).sum(-1), value, end.step, status)
-    chosen = jax.tree.map(lambda x: x[best], (end.at, modes))
-    return *chosen, _departures(expected, best, count, weight)
-
-
-def _higher(value: Float[Array, " start"]) -> Int[Array, ""]:
-    """Return the start with the higher value; the first, if they are the same."""
-    return jnp.where(value[1] > value[0] + SAME_MODE * jnp.abs(value[0]), 1, 0)
-
-
-class _Departures(NamedTuple):
-    """The share of items on which decisions differ from those of the majority and of the other start."""
-
-    majority: Float[Array, ""]
-    other_start: Float[Array, ""]
-
-
-def _departures(
-    expected: Float[Array, "column item"],
-    best: Int[Array, ""],
-    count: Counts,
-    weight: Float[Array, " item"],
-) -> _Departures:
-    n_classes = len(expected) // 2
-    by_start = expected.reshape(2, n_classes, -1).argmax(1)
-    own, other = by_start[best], by_start[1 - best]
-    n_judges = count.shape[1] // n_classes
-    for_class = count @ jnp.tile(jnp.eye(n_classes), (n_judges, 1))
-    most = for_class == for_class.max(1, keepdims=True)
-    decided = (weight > 0) & (most.sum(1) == 1)
-
-    def share(where: Array, among: Array) -> Float[Array, ""]:
-        return (where & among).sum() / jnp.maximum(among.sum(), 1)
-
-    return _Departures(share(own != most.argmax(1), decided), share(own != other, weight > 0))
-
-
 def _counted(votes: Votes) -> Counts:
     """Return the vote counts: a list if few are cast, packed if there are many items.
 
@@ -540,15 +342,17 @@ def _fit(
 ) -> FittedDawidSkene:
     n_classes = votes.n_classes
     em = method.inference if isinstance(method.inference, EM) else EM()
-    data = (em, count, labels, weight)
+    data = (Limits(em.tolerance, em.max_steps), count, labels, weight)
     pooled = _pooled_prior(method, labels)
     if pooled is not None:
-        at, mode, departures = _maximise_pooled(*data, pooled, method.label_noise, n_classes)
-        pseudo = jnp.exp(at.log_concentration)
-        extra = {"mean_row": at.mean_row, "log_concentration": at.log_concentration}
+        crowd, mode, departures = maximise_pooled(*data, pooled, method.label_noise, n_classes)
+        pseudo, extra = (
+            pooled_dawid_skene.pseudo_votes(crowd),
+            pooled_dawid_skene.crowd_sites(crowd),
+        )
     else:
         prior = _own_prior(method)
-        mode, departures = _maximise(*data, prior, method.label_noise, n_classes)
+        mode, departures = maximise(*data, prior, method.label_noise, n_classes)
         pseudo, extra = jnp.asarray(prior.right + prior.wrong), {}
     if isinstance(method.inference, EM):
         status = worst(mode.status, _switched(mode.log_confusion, count, labels, weight))
@@ -566,6 +370,8 @@ def _fit(
         "pi": 0.99 * jnp.exp(mode.log_pi) + 0.01 / n_classes,
         "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
     } | extra
+    if pooled is not None:
+        interior["skill"] = jnp.zeros(votes.n_judges)
     problem = method.problem(votes, labels, weight)
     assert isinstance(problem.model, DawidSkeneModel | PooledDawidSkeneModel)
     with_counts = dawid_skene.problem(problem.model, problem.data, interior, count)

@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 
 import judgebayes as jb
 from judgebayes.aggregators import DawidSkene
-from judgebayes.aggregators.dawid_skene import EM, _departures
+from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NUTS, Status
+from judgebayes.inference import NUTS
+from judgebayes.inference.fast.dawid_skene_em import departures
 from judgebayes.inference.fast.sparse_counts import SparseCounts, listed
 from judgebayes.votes import Votes, from_dense
 
@@ -36,53 +37,73 @@ def none_of(votes: Votes) -> np.ndarray:
     return np.full(votes.n_items, -1)
 
 
-def naive(votes: Votes, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return pi, the mean rows and the confusion matrices, with loops over judges and classes."""
+class Naive:
+    """The bound with the judges integrated out, by loops, for two classes and the default prior."""
+
+    def __init__(self, sites: dict[str, np.ndarray]) -> None:
+        self.point = np.array(
+            [
+                sites["mean_ability"],
+                sites["log_spread"],
+                *sites["shift"],
+                *sites["log_concentration"],
+            ]
+        )
+        self.skills = np.linspace(-3, 3, 15)
+        self.weights = np.exp(-(self.skills**2) / 2)
+        self.weights /= self.weights.sum()
+
+    def alpha(self, x: np.ndarray, z: float) -> np.ndarray:
+        right = [1 / (1 + np.exp(-(x[0] + np.exp(x[1]) * z + x[2 + k]))) for k in range(2)]
+        rows = np.array([[right[0], 1 - right[0]], [1 - right[1], right[1]]])
+        return np.exp(x[4:, None]) * rows
+
+    def by_skill(self, x: np.ndarray, votes: np.ndarray) -> np.ndarray:
+        """Return the weight of each skill, times the probability of a judge's votes."""
+        each = []
+        for z, weight in zip(self.skills, self.weights, strict=True):
+            alpha = self.alpha(x, z)
+            norm = gammaln(alpha.sum(1)) - gammaln(alpha.sum(1) + votes.sum(1))
+            log_p = norm.sum() + (gammaln(alpha + votes) - gammaln(alpha)).sum()
+            each.append(weight * np.exp(log_p))
+        return np.array(each)
+
+    def value(self, x: np.ndarray, votes: np.ndarray) -> float:
+        prior = -((x[0] - 1.4) ** 2 + (x[1] + 0.5) ** 2) / (2 * 0.7**2)
+        prior += -(x[2:4] ** 2).sum() / (2 * 0.5**2) - ((x[4:] - np.log(8)) ** 2).sum() / 2
+        return sum(np.log(self.by_skill(x, own).sum()) for own in votes) + prior
+
+    def rows(self, votes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means of a judge's rows, and of their logarithms."""
+        share = self.by_skill(self.point, votes)
+        share /= share.sum()
+        after = [self.alpha(self.point, z) + votes for z in self.skills]
+        logs = [digamma(a) - digamma(a.sum(1, keepdims=True)) for a in after]
+        means = [a / a.sum(1, keepdims=True) for a in after]
+        return np.tensordot(share, means, 1), np.tensordot(share, logs, 1)
+
+
+def test_it_ends_where_naive_loops_stay() -> None:
+    """The classes are a fixed point, and no description of the crowd has a higher bound."""
+    votes, _ = crowd(0)
+    fit = DawidSkene().fit(votes, none_of(votes))
     count = np.asarray(votes.counts(), float)
-    n, n_judges, k = count.shape
-    pseudo = np.where(np.eye(k, dtype=bool), 20.0, 5 / (k - 1))
-    for_class = count.sum(1)
-    p = (for_class + 1 / k) / (for_class.sum(1, keepdims=True) + 1)
-    mean, log_c = None, np.full(k, np.log(8.0))
-    for _ in range(steps):
-        tally = np.zeros((n_judges, k, k))
-        for j in range(n_judges):
-            for y in range(k):
-                tally[j, y] = p[:, y] @ count[:, j]
-        if mean is None:
-            mean = tally.sum(0) + pseudo
-            mean = mean / mean.sum(1, keepdims=True)
-        for _ in range(5):
-            alpha = np.exp(log_c)[:, None] * mean
-            mean = (alpha * (digamma(alpha + tally) - digamma(alpha))).sum(0) + pseudo
-            mean = mean / mean.sum(1, keepdims=True)
-            alpha, c = np.exp(log_c)[:, None] * mean, np.exp(log_c)
-            tables = (alpha * (digamma(alpha + tally) - digamma(alpha))).sum((0, 2))
-            slope = (digamma(tally.sum(2) + c) - digamma(c)).sum(0)
-            for y in range(k):  # a search by bisection for the maximum in the concentration
-                low, high = -10.0, 10.0
-                for _ in range(60):
-                    x = (low + high) / 2
-                    up = tables[y] - np.exp(x) * slope[y] - (x - np.log(8.0)) > 0
-                    low, high = (x, high) if up else (low, x)
-                log_c[y] = (low + high) / 2
-        rows = tally + np.exp(log_c)[:, None] * mean
-        pi = (p.sum(0) + 1) / (n + k)
-        logs = digamma(rows) - digamma(rows.sum(2, keepdims=True))
+    naive = Naive({name: np.asarray(x[0]) for name, x in fit.draws.items()})
+    p = np.exp(np.asarray(fit(votes)))
+    for _ in range(150):
+        tally = np.einsum("ik,ijl->jkl", p, count)
+        mean, logs = (np.stack(x) for x in zip(*(naive.rows(own) for own in tally), strict=True))
+        pi = (p.sum(0) + 1) / (len(p) + 2)
         joint = np.log(pi) + np.einsum("ijl,jkl->ik", count, logs)
         p = np.exp(joint - joint.max(1, keepdims=True))
         p /= p.sum(1, keepdims=True)
-    return pi, mean, rows / rows.sum(2, keepdims=True)
-
-
-def test_it_ends_where_naive_loops_end() -> None:
-    votes, _ = crowd(0)
-    fit = DawidSkene().fit(votes, none_of(votes))
-    assert int(fit.status) == Status.CONVERGED
-    pi, mean, confusion = naive(votes, 400)
     np.testing.assert_allclose(fit.draws["pi"][0], pi, atol=1e-4)
-    np.testing.assert_allclose(fit.draws["mean_row"][0], mean, atol=1e-3)
-    np.testing.assert_allclose(fit.draws["confusion"][0], confusion, atol=1e-3)
+    np.testing.assert_allclose(fit.draws["confusion"][0], mean, atol=1e-4)
+    best = naive.value(naive.point, tally)
+    for step in 0.05 * np.eye(6):
+        sides = [naive.value(naive.point + sign * step, tally) for sign in (-1, 1)]
+        assert max(sides) < best
+        assert abs(sides[1] - sides[0]) / 0.1 < 0.02  # the slope
 
 
 def test_judges_are_pooled_only_without_labels_unless_asked_for() -> None:
@@ -99,7 +120,8 @@ def test_judges_are_pooled_only_without_labels_unless_asked_for() -> None:
         replace(own, pooled=True).fit(votes, none_of(votes))
     plain = DawidSkene(pooled=False).fit(votes, none_of(votes))
     assert not plain.pooled
-    assert "mean_row" not in plain.draws
+    assert "skill" not in plain.draws
+    assert "shift" not in plain.draws
 
 
 def test_it_is_not_pulled_below_the_majority_where_most_items_have_one_class() -> None:
@@ -118,12 +140,10 @@ def test_it_is_not_pulled_below_the_majority_where_most_items_have_one_class() -
     assert np.mean(pooled_less) < np.mean(plain_less)
 
 
-def test_every_step_raises_the_bound() -> None:
+def test_steps_raise_the_bound() -> None:
     votes, _ = crowd(2)
-    values = [
-        float(DawidSkene(EM(max_steps=steps)).fit(votes, none_of(votes)).log_posterior)
-        for steps in (2, 3, 6, 40)
-    ]
+    methods = DawidSkene(EM(max_steps=3)), DawidSkene(EM(max_steps=9)), DawidSkene()
+    values = [float(method.fit(votes, none_of(votes)).log_posterior) for method in methods]
     assert values == sorted(values)
     assert values[-1] > values[0]
 
@@ -184,7 +204,7 @@ def test_departures_are_shares_of_items_with_weight() -> None:
     expected = np.stack([first, 1 - first, second, 1 - second])
     weight = jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
     best = jnp.asarray(0)
-    shares = _departures(jnp.asarray(expected), best, jnp.asarray(count), weight)
+    shares = departures(jnp.asarray(expected), best, jnp.asarray(count), weight)
     assert float(shares.majority) == pytest.approx(1 / 3)
     assert float(shares.other_start) == pytest.approx(2 / 4)
     fit = DawidSkene().fit(crowd(6)[0], none_of(crowd(6)[0]))

@@ -51,7 +51,12 @@ from judgebayes.models.pooled_beta_binomial import (
     PooledData,
     set_parameters,
 )
-from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
+from judgebayes.models.pooled_dawid_skene import (
+    PooledDawidSkeneModel,
+    PooledPrior,
+    in_matrix,
+    mean_rows,
+)
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes
 
@@ -226,29 +231,43 @@ def test_a_route_that_forgot_the_noise_would_be_noticed() -> None:
 
 @in_float64
 def test_the_bound_of_pooled_judges_is_the_marginal_density_where_labels_are_known() -> None:
-    """By p(data) = p(data, rows) / p(rows | data), at any rows."""
-    data = panel(3, 2, seed=8)
+    """By p(data | skill) = p(data, rows | skill) / p(rows | data, skill), at any rows."""
+    panel_data = panel(3, 2, seed=8)
     labels = jnp.asarray(np.random.default_rng(9).integers(0, 3, ITEMS))
-    data = data._replace(labels=labels)
-    prior = PooledPrior(1.5, 0.7, 1.2, (1.0, 0.5))
+    data = PanelData(panel_data.votes[:, :1], labels, panel_data.weight)
+    prior = PooledPrior((1.0, 0.5), (-0.2, 0.4), 0.3, (1.0, 0.5), 1.5, 1.2)
     model = PooledDawidSkeneModel(3, prior)
     count = dawid_skene.counts(data.votes, 3)
-    tallied = dawid_skene.tally(
-        dawid_skene.labelled_responsibilities(labels, data.weight, 3), count
-    )
+    responsibility = dawid_skene.labelled_responsibilities(labels, data.weight, 3)
+    votes = dawid_skene.tally(responsibility, count)
     rng, apart = np.random.default_rng(10), []
+    edge = pooled_dawid_skene.FARTHEST
+    grid = jnp.linspace(-edge, edge, pooled_dawid_skene.LEVELS)
+    fine = jnp.linspace(-8, 8, 400)
+    theta = dist.Dirichlet(jnp.ones((1, 3, 3))).sample(jax.random.key(1))
     for _ in range(3):
-        pi, mean = jnp.asarray(rng.dirichlet(np.ones(3))), jnp.asarray(rng.dirichlet(np.ones(3), 3))
+        errors = jnp.asarray(rng.dirichlet(np.ones(2), 3))
+        log_pi = jnp.log(jnp.asarray(rng.dirichlet(np.ones(3))))
+        normal = map(jnp.asarray, (rng.normal(), rng.normal(-0.5, 0.3), rng.normal(0, 0.5, 3)))
         log_c = jnp.asarray(rng.normal(1.0, 0.5, 3))
-        rows = tallied + jnp.exp(log_c)[:, None] * mean
-        at = pooled_dawid_skene.Pooled(jnp.log(pi), mean, log_c, rows)
-        expected = pooled_dawid_skene.expected_log(at)
-        likely = dawid_skene.log_likelihood(at.log_pi, expected, count, labels, data.weight, 0.0)
-        theta = dist.Dirichlet(rows).sample(jax.random.key(1))
-        sites = {"pi": pi, "mean_row": mean, "log_concentration": log_c, "confusion": theta}
-        joint = log_density(model, (data,), {}, sites)[0]
-        marginal = joint - dist.Dirichlet(rows).log_prob(theta).sum()
-        apart.append(float(marginal - pooled_dawid_skene.bound(at, likely, prior)))
+        crowd = pooled_dawid_skene.Crowd(log_pi, *normal, log_c, in_matrix(errors))
+        judges = pooled_dawid_skene.given_votes(crowd, votes)
+        logs = log_pi, judges.expected_log
+        likely = dawid_skene.log_likelihood(*logs, count, labels, data.weight, 0.0)
+        sites = {"pi": jnp.exp(log_pi), "confusion": theta} | pooled_dawid_skene.crowd_sites(crowd)
+
+        def marginal(skill: jax.Array, sites: Any = sites, crowd: Any = crowd) -> jax.Array:
+            joint = log_density(model, (data,), {}, sites | {"skill": skill[None]})[0]
+            logit = crowd.mean_ability + jnp.exp(crowd.log_spread) * skill + crowd.shift
+            rows = mean_rows(jax.nn.sigmoid(logit), crowd.errors)
+            rows = jnp.exp(crowd.log_concentration)[:, None] * rows + votes
+            return joint - dist.Dirichlet(rows).log_prob(theta).sum()
+
+        by_grid, by_fine = (
+            jax.nn.logsumexp(jax.vmap(marginal)(x)) + jnp.log(x[1] - x[0]) for x in (grid, fine)
+        )
+        apart.append(float(by_grid - pooled_dawid_skene.bound(crowd, judges, likely, prior)))
+        assert float(by_fine - by_grid) == pytest.approx(0.0, abs=0.01)
     np.testing.assert_allclose(apart, apart[0], atol=1e-8)
 
 

@@ -1,121 +1,277 @@
 r"""Variational EM for the pooled model of Dawid and Skene (`judgebayes.models.pooled_dawid_skene`).
 
-The items' classes and the confusion matrices have independent approximate posteriors, the matrices'
-with rows Dirichlet(c_k m_k + N_jk), where N_jkl are the expected votes. A step maximises the lower
-bound of the log marginal likelihood in turn over the classes, over the shares, mean rows and
-concentrations (by a few minorise-maximise steps: Minka, "Estimating a Dirichlet distribution",
-2000), and over the matrices, so that the bound never falls. It is exact where every label is known:
-then the rows' posterior is that Dirichlet distribution, and the bound is the log marginal density.
+The items' classes on the one side, and the judges' skills and confusion matrices on the other, have
+independent approximate posteriors. Given the expected votes N_jkl, the posterior of a judge is exact: a
+skill z has the weight
+
+.. math:: r_j(z) \propto N(z; 0, 1) \prod_k \mathrm{DirichletMultinomial}(N_{jk}; c_k m_k(z))
+
+and the rows given z are Dirichlet(c_k m_k(z) + N_jk). The skill is integrated on a grid of LEVELS. A
+step maximises the lower bound of the log marginal likelihood in turn over the classes, over the judges,
+and over the shares and what describes the crowd. The last is one minorise-maximise step: given the
+numbers of tables T_kl(z) (Minka, "Estimating a Dirichlet distribution", 2000, equation 1, before its
+fixed point), the errors, the concentrations and the abilities maximise separate functions, the last a
+logistic regression. So the bound never falls. It is exact where every label is known: then it is the
+log marginal density.
+
+Such steps are short where the bound is flat, so every two of them are extrapolated (`extrapolated`:
+Varadhan & Roland, "Simple and globally convergent methods for accelerating the convergence of any EM
+algorithm", 2008, scheme S3); an extrapolation that lowers the bound is dropped.
 """
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import digamma, gammaln
+import numpy as np
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
-from judgebayes.models.pooled_dawid_skene import PooledPrior
+from judgebayes.inference.fast.gamma import log_gamma_and_digamma
+from judgebayes.models.pooled_dawid_skene import PooledPrior, mean_rows, off_diagonal
 
-__all__ = ["Pooled", "begin", "bound", "expected_log", "improve"]
+__all__ = [
+    "FARTHEST",
+    "LEVELS",
+    "Crowd",
+    "Judges",
+    "begin",
+    "bound",
+    "crowd_sites",
+    "extrapolated",
+    "given_votes",
+    "improved",
+    "moved",
+    "pseudo_votes",
+]
 
-ROUNDS = 5
-"""Minorise-maximise steps of the mean rows and concentrations in one step of EM."""
-NEWTON = 8
-"""Newton steps to the maximum of a concentration's bound."""
+LEVELS = 15
+"""Points of the grid of skills, from -FARTHEST to FARTHEST standard deviations."""
+FARTHEST = 3.0
+NEWTON = 4
+"""Newton steps to the maximum of a minorising function, each with a line search where needed."""
+LONGEST = 64.0
+"""The longest extrapolation, in steps."""
+STEP_SIZES = (1.0, 0.5, 0.2, 0.05)
 
 
-class Pooled(NamedTuple):
-    """The parameters, and the pseudo-counts of the rows' posterior."""
+class Crowd(NamedTuple):
+    """The classes' shares, and how judges vary."""
 
     log_pi: Float[Array, " class"]
-    mean_row: Float[Array, "class vote"]
+    mean_ability: Float[Array, ""]
+    log_spread: Float[Array, ""]
+    shift: Float[Array, " class"]
     log_concentration: Float[Array, " class"]
-    rows: Float[Array, "judge class vote"]
-    """The parameters of the rows' Dirichlet posteriors."""
+    errors: Float[Array, "class vote"]
+    """With zeros on the diagonal; rows sum to one."""
 
 
-def begin(log_pi: Float[Array, " class"], confusion: Float[Array, "judge class vote"]) -> Pooled:
-    """Return the start from class shares and confusion matrices, as if known."""
-    large = 1e6
-    mean = confusion.mean(0)
-    return Pooled(
-        log_pi, mean / mean.sum(-1, keepdims=True), jnp.zeros(len(log_pi)), large * confusion
+class Judges(NamedTuple):
+    """The approximate posterior of the judges, given expected votes."""
+
+    expected_log: Float[Array, "judge class vote"]
+    """The expected logarithm of the confusion matrices."""
+    confusion: Float[Array, "judge class vote"]
+    """The expected confusion matrices."""
+    divergence: Float[Array, ""]
+    """The Kullback-Leibler divergence from the prior given the crowd, summed over judges."""
+    tables: Float[Array, "level class vote"]
+    """The expected numbers of tables, summed over judges."""
+    slope: Float[Array, " class"]
+    """The sum over judges of digamma(c_k + N_jk) - digamma(c_k)."""
+
+
+def begin(log_pi: Float[Array, " class"], prior: PooledPrior) -> Crowd:
+    """Return the crowd at the modes of its priors, with the given class shares."""
+    n_classes = len(log_pi)
+    even = jnp.where(jnp.eye(n_classes, dtype=bool), 0.0, 1 / (n_classes - 1))
+    log_c = jnp.full(n_classes, prior.log_concentration[0])
+    mean, log_spread = (jnp.asarray(x[0], float) for x in (prior.ability, prior.log_spread))
+    return Crowd(log_pi, mean, log_spread, jnp.zeros(n_classes), log_c, even)
+
+
+def given_votes(crowd: Crowd, votes: Float[Array, "judge class vote"]) -> Judges:
+    """Return the posterior of the judges given their expected votes by class."""
+    alpha, log_weight = _levels(crowd)
+    c = jnp.exp(crowd.log_concentration)
+    total = votes.sum(-1)
+    counted = alpha[:, None] + votes  # level, judge, class, vote
+    log_gamma, logs = log_gamma_and_digamma(counted)
+    prior_log_gamma, prior_logs = log_gamma_and_digamma(alpha)
+    norm_log_gamma, norm = log_gamma_and_digamma(total + c)
+    prior_norm_log_gamma, prior_norm = log_gamma_and_digamma(c)
+    log_each = log_gamma.sum((-2, -1)) - prior_log_gamma.sum((-2, -1))[:, None]
+    log_each += log_weight[:, None] - (norm_log_gamma - prior_norm_log_gamma).sum(-1)
+    log_norm = logsumexp(log_each, axis=0)
+    share = jnp.exp(log_each - log_norm)[..., None, None]
+    expected_log = (share * logs).sum(0) - norm[..., None]
+    spread = jnp.where(votes > 0, logs - prior_logs[:, None], 0.0)
+    return Judges(
+        expected_log,
+        (share * counted).sum(0) / (total + c)[..., None],
+        (votes * expected_log).sum() - log_norm.sum(),
+        alpha * (share * spread).sum(1),
+        (norm - prior_norm).sum(0),
     )
 
 
-def expected_log(state: Pooled) -> Float[Array, "judge class vote"]:
-    """Return the expected log-probabilities of the votes."""
-    return digamma(state.rows) - digamma(state.rows.sum(-1, keepdims=True))
-
-
-def improve(
-    state: Pooled,
-    share: Float[Array, " class"],
-    votes: Float[Array, "judge class vote"],
-    prior: PooledPrior,
-    *,
-    first: bool | Array = False,
-) -> Pooled:
-    """Return the state after one step, from the expected counts of items and votes.
-
-    At the `first` step the mean rows are the pooled expected votes, and the concentrations the prior's.
-    """
+def improved(
+    crowd: Crowd, judges: Judges, share: Float[Array, " class"], prior: PooledPrior
+) -> Crowd:
+    """Return a crowd with a higher bound, given its judges and the expected number of items by class."""
     n_classes = len(share)
-    pseudo = prior.of_rows(n_classes)
-    location, scale = prior.log_concentration
-    pooled = votes.sum(0) + pseudo
-    pooled = pooled / pooled.sum(-1, keepdims=True)
-    mean = jnp.where(first, pooled, state.mean_row)
-    log_c = jnp.where(first, location, state.log_concentration)
-
-    def tables(mean: Array, log_c: Array) -> Array:
-        alpha = jnp.maximum(jnp.exp(log_c)[:, None] * mean, 1e-300)
-        each = alpha * (digamma(alpha + votes) - digamma(alpha))
-        return jnp.where(votes > 0, each, 0.0).sum(0)
-
-    def improved(_: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
-        mean, log_c = now
-        row = tables(mean, log_c) + pseudo
-        mean = row / row.sum(-1, keepdims=True)
-        total = tables(mean, log_c).sum(-1)
-        c = jnp.exp(log_c)
-        slope = (digamma(votes.sum(-1) + c) - digamma(c)).sum(0)
-
-        def newton(_: Array, x: Array) -> Array:
-            gradient = total - jnp.exp(x) * slope - (x - location) / scale**2
-            curvature = jnp.exp(x) * slope + 1 / scale**2
-            return x + jnp.clip(gradient / curvature, -1.0, 1.0)
-
-        return mean, jax.lax.fori_loop(0, NEWTON, newton, log_c)
-
-    mean, log_c = jax.lax.fori_loop(0, ROUNDS, improved, (mean, log_c))
     classes = share + prior.classes
-    return Pooled(
+    off = ~jnp.eye(n_classes, dtype=bool)
+    wrong = jnp.where(off, judges.tables.sum(0) + jnp.asarray(prior.wrong) / (n_classes - 1), 0.0)
+    log_c = _concentrations(crowd.log_concentration, judges, prior)
+    mean, log_spread, shift = _abilities(crowd, judges.tables, prior)
+    return Crowd(
         jnp.log(jnp.maximum(classes / classes.sum(), 1e-300)),
         mean,
+        log_spread,
+        shift,
         log_c,
-        votes + jnp.exp(log_c)[:, None] * mean,
+        wrong / wrong.sum(-1, keepdims=True),
     )
 
 
-def bound(state: Pooled, likelihood: Float[Array, ""], prior: PooledPrior) -> Float[Array, ""]:
+def extrapolated(
+    first: tuple[Crowd, Array], second: tuple[Crowd, Array], third: tuple[Crowd, Array]
+) -> tuple[Crowd, Float[Array, "judge class vote"]]:
+    """Return crowd and expected votes extrapolated from three points in a row.
+
+    The length is that of the crowd, along which the bound is flat.
+    """
+    points = [(_free(crowd), votes) for crowd, votes in (first, second, third)]
+    step, turn = (jax.tree.map(lambda a, b: b - a, points[i], points[i + 1]) for i in range(2))
+    turn = jax.tree.map(lambda a, b: b - a, step, turn)
+    ratio = _square(step[0]) / jnp.maximum(_square(turn[0]), 1e-300)
+    length = jnp.sqrt(ratio)
+    length = jnp.clip(length, 1.0, LONGEST)
+    crowd, votes = jax.tree.map(
+        lambda x, a, b: x + 2 * length * a + length**2 * b, points[0], step, turn
+    )
+    off = ~jnp.eye(len(crowd.shift), dtype=bool)
+    errors = jax.nn.softmax(jnp.where(off, crowd.errors, -jnp.inf), axis=-1)
+    log_pi = jax.nn.log_softmax(crowd.log_pi)
+    return crowd._replace(log_pi=log_pi, errors=errors), jnp.maximum(votes, 0.0)
+
+
+def _square(crowd: Crowd) -> Float[Array, ""]:
+    return jnp.stack([jnp.sum(x**2) for x in crowd]).sum()
+
+
+def moved(before: Crowd, after: Crowd) -> Float[Array, ""]:
+    """Return the largest change of a parameter of the crowd, on the scale of the extrapolation."""
+    changes = jax.tree.map(lambda a, b: jnp.abs(b - a).max(), _free(before), _free(after))
+    return jnp.stack(list(changes)).max()
+
+
+def _free(crowd: Crowd) -> Crowd:
+    """Return the crowd with the logarithm of its errors."""
+    off = ~jnp.eye(len(crowd.shift), dtype=bool)
+    log_errors = jnp.log(jnp.maximum(jnp.where(off, crowd.errors, 1.0), 1e-300))
+    return crowd._replace(errors=log_errors)
+
+
+def bound(
+    crowd: Crowd, judges: Judges, likelihood: Float[Array, ""], prior: PooledPrior
+) -> Float[Array, ""]:
     """Return the lower bound of the log marginal density, up to the priors' constants.
 
     `likelihood` is the weighted sum over items of log sum_k pi_k exp(E log p(votes, label | k)).
     """
-    alpha = jnp.exp(state.log_concentration)[:, None] * state.mean_row
+    off = ~jnp.eye(len(crowd.shift), dtype=bool)
+    log_errors = jnp.log(jnp.where(off, jnp.maximum(crowd.errors, 1e-300), 1.0)).sum()
+    log_prior = log_errors * prior.wrong / (len(off) - 1) + (prior.classes * crowd.log_pi).sum()
+    for value, (location, scale) in (
+        (crowd.mean_ability, prior.ability),
+        (crowd.log_spread, prior.log_spread),
+        (crowd.shift, (0.0, prior.shift)),
+        (crowd.log_concentration, prior.log_concentration),
+    ):
+        log_prior -= 0.5 * (((value - location) / scale) ** 2).sum()
+    return likelihood - judges.divergence + log_prior
+
+
+def crowd_sites(crowd: Crowd) -> dict[str, Array]:
+    """Return what describes the crowd under the names of the program's sites, without `pi`."""
+    sites = {
+        name: getattr(crowd, name)
+        for name in ("mean_ability", "log_spread", "shift", "log_concentration")
+    }
+    return sites | ({"errors": off_diagonal(crowd.errors)} if len(crowd.shift) > 2 else {})
+
+
+def pseudo_votes(crowd: Crowd) -> Float[Array, " class"]:
+    """Return the number of votes of each class that the prior of a judge's accuracy is worth.
+
+    It is that of the Beta distribution with the same mean and variance.
+    """
+    alpha, log_weight = _levels(crowd)
+    c, weight = jnp.exp(crowd.log_concentration), jnp.exp(log_weight)[:, None]
+    right = jnp.diagonal(alpha, axis1=-2, axis2=-1) / c
+    mean = (weight * right).sum(0)
+    variance = (weight * ((right - mean) ** 2 + right * (1 - right) / (c + 1))).sum(0)
+    return mean * (1 - mean) / variance - 1
+
+
+def _levels(crowd: Crowd) -> tuple[Float[Array, "level class vote"], Float[Array, " level"]]:
+    """Return the parameters of the rows' prior at each level of skill, and the levels' log weights."""
+    skill = jnp.asarray(np.linspace(-FARTHEST, FARTHEST, LEVELS))
+    log_weight = -0.5 * skill**2
+    right = jax.nn.sigmoid(
+        crowd.mean_ability + jnp.exp(crowd.log_spread) * skill[:, None] + crowd.shift
+    )
+    alpha = jnp.exp(crowd.log_concentration)[:, None] * mean_rows(right, crowd.errors)
+    return alpha, log_weight - logsumexp(log_weight)
+
+
+def _concentrations(
+    log_c: Float[Array, " class"], judges: Judges, prior: PooledPrior
+) -> Float[Array, " class"]:
+    """Return the maximum of T log c - c slope + log prior, which is concave in log c."""
     location, scale = prior.log_concentration
-    apart = (
-        _log_norm(alpha)
-        - _log_norm(state.rows)
-        + ((state.rows - alpha) * expected_log(state)).sum(-1)
-    ).sum()
-    log_prior = (prior.of_rows(len(alpha)) * jnp.log(state.mean_row)).sum()
-    log_prior -= 0.5 * (((state.log_concentration - location) / scale) ** 2).sum()
-    return likelihood - apart + log_prior + (prior.classes * state.log_pi).sum()
+    total = judges.tables.sum((0, -1))
+
+    def newton(_: Array, x: Array) -> Array:
+        gradient = total - jnp.exp(x) * judges.slope - (x - location) / scale**2
+        curvature = jnp.exp(x) * judges.slope + 1 / scale**2
+        return x + jnp.clip(gradient / curvature, -1.0, 1.0)
+
+    return jax.lax.fori_loop(0, 2 * NEWTON, newton, log_c)
 
 
-def _log_norm(alpha: Float[Array, "*row vote"]) -> Float[Array, "*row"]:
-    """Return the log of a Dirichlet distribution's normalising integral."""
-    return gammaln(alpha).sum(-1) - gammaln(alpha.sum(-1))
+def _abilities(
+    crowd: Crowd, tables: Float[Array, "level class vote"], prior: PooledPrior
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, " class"]]:
+    """Return mean and log spread of the abilities, and shifts: a logistic regression on the skills."""
+    n_classes = tables.shape[-1]
+    skill = jnp.asarray(np.linspace(-FARTHEST, FARTHEST, LEVELS))
+    right = jnp.diagonal(tables, axis1=-2, axis2=-1)
+    wrong = tables.sum(-1) - right
+    location = jnp.asarray([prior.ability[0], prior.log_spread[0], *[0.0] * n_classes])
+    scale = jnp.asarray([prior.ability[1], prior.log_spread[1], *[prior.shift] * n_classes])
+
+    def logits(x: Array) -> Array:
+        return x[0] + jnp.exp(x[1]) * skill[:, None] + x[2:]
+
+    def value(x: Array) -> Array:
+        fit = right * jax.nn.log_sigmoid(logits(x)) + wrong * jax.nn.log_sigmoid(-logits(x))
+        return fit.sum() - 0.5 * (((x - location) / scale) ** 2).sum()
+
+    def newton(_: Array, x: Array) -> Array:
+        each = jax.jacfwd(logits)(x)  # level, class, parameter
+        p = jax.nn.sigmoid(logits(x))
+        information = jnp.einsum("tk,tka,tkb->ab", (right + wrong) * p * (1 - p), each, each)
+        step = jnp.linalg.solve(information + jnp.diag(1 / scale**2), jax.grad(value)(x))
+        tried = x + jnp.asarray(STEP_SIZES)[:, None] * step
+        best, at = value(x), x
+        for new, gained in zip(tried, jax.vmap(value)(tried), strict=True):
+            best, at = jnp.maximum(best, gained), jnp.where(gained > best, new, at)
+        return at
+
+    start = jnp.concatenate([jnp.stack([crowd.mean_ability, crowd.log_spread]), crowd.shift])
+    x = jax.lax.fori_loop(0, NEWTON, newton, start)
+    return x[0], x[1], x[2:]
