@@ -1,6 +1,8 @@
 """The public data sets that the experiments read, as votes and labels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +10,17 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.experiments.core import Run
-from judgebayes.votes import Coding, Votes, encode
+from judgebayes.votes import Coding, SparseVotes, Votes, encode
 
 __all__ = [
+    "CROWDS",
     "LLMBAR",
     "MTBENCH",
     "MTBENCH_LLM",
     "MTBENCH_PEOPLE",
     "Cell",
     "crowd",
+    "crowd_list",
     "llmbar_orders",
     "llmbar_prompts",
     "model_pairs",
@@ -37,6 +41,7 @@ MTBENCH_PEOPLE = "mtbench_human_gpt4"
 MTBENCH_LLM = "gpt4_pair"
 """The name of the LLM among the judges of `people`."""
 WMT23 = "wmt23_sxs_mqm"
+CROWDS = "crowd_labels"
 
 CLASSES = (-1, 0, 1)
 
@@ -222,15 +227,35 @@ def people(run: Run) -> pd.DataFrame:
 
 def crowd(run: Run, name: str) -> tuple[Votes, Int[np.ndarray, " item"]]:
     """Return the votes of a binary crowd-sourced set, and the labels of all of its items."""
-    votes = _table(run, "crowd_labels", "votes").astype({"item": str, "worker": str})
+    votes = _table(run, CROWDS, "votes").astype({"item": str, "worker": str})
     votes = votes[votes["dataset"] == name].drop_duplicates(["item", "worker"])
-    labels = _table(run, "crowd_labels", "labels").astype({"item": str})
+    labels = _table(run, CROWDS, "labels").astype({"item": str})
     labels = labels[labels["dataset"] == name]
     labelled = votes["item"].isin(labels["item"])
     encoded, coding = encode(
         votes[labelled].astype({"label": int}), judge="worker", vote="label", classes=(0, 1)
     )
     return encoded, coding.labels(labels.astype({"truth": int}), label="truth")
+
+
+def crowd_list(
+    run: Run,
+) -> dict[str, Callable[[], tuple[SparseVotes, Int[np.ndarray, " item"]]]]:
+    """Return readers of the votes and labels of each crowd-sourced set, for the items with a label."""
+    votes, labels = (_table(run, CROWDS, name) for name in ("votes", "labels"))
+
+    def read(name: str) -> tuple[SparseVotes, Int[np.ndarray, " item"]]:
+        truth = labels[labels["dataset"] == name].set_index("item")["truth"]
+        one = votes[(votes["dataset"] == name) & votes["item"].isin(truth.index)]
+        one = one.drop_duplicates(["item", "worker"]).sort_values("item", kind="stable")
+        item, items = pd.factorize(one["item"])
+        worker, workers = pd.factorize(one["worker"])
+        index = one["label"].to_numpy(int)
+        known = truth.loc[items].to_numpy(int)
+        classes = int(max(index.max(), known.max())) + 1
+        return SparseVotes(item, worker, index, len(items), len(workers), classes), known
+
+    return {name: partial(read, name) for name in sorted(set(votes["dataset"]))}
 
 
 def model_pairs(

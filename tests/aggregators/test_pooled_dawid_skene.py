@@ -14,6 +14,7 @@ from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS
+from judgebayes.inference.fast import pooled_dawid_skene
 from judgebayes.inference.fast.dawid_skene_em import departures
 from judgebayes.inference.fast.sparse_counts import SparseCounts, listed
 from judgebayes.votes import Votes, from_dense
@@ -221,3 +222,17 @@ def test_reliability_is_within_bounds_and_narrows_with_votes() -> None:
     fit = DawidSkene().fit(votes, none_of(votes))
     mean, low, high = fit.reliability()
     assert ((low < mean) & (mean < high)).all()
+
+
+@in_float64
+def test_the_priors_votes_are_those_of_a_beta_with_its_mean_and_variance() -> None:
+    rng = np.random.default_rng(8)
+    log_c = np.log([6.0, 20.0])
+    of_class = jnp.asarray([0.3, -0.4]), jnp.asarray(log_c)
+    start = pooled_dawid_skene.begin(jnp.log(jnp.asarray([0.5, 0.5])), jb.priors.PooledDawidSkene())
+    description = start._replace(shift=of_class[0], log_concentration=of_class[1])
+    skill = np.clip(rng.normal(size=(400_000, 1)), -3, 3)
+    right = 1 / (1 + np.exp(-(1.4 + np.exp(-0.5) * skill + np.asarray(of_class[0]))))
+    drawn = rng.beta(np.exp(log_c) * right, np.exp(log_c) * (1 - right))
+    expected = drawn.mean(0) * (1 - drawn.mean(0)) / drawn.var(0) - 1
+    np.testing.assert_allclose(pooled_dawid_skene.pseudo_votes(description), expected, rtol=0.02)
