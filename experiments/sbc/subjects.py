@@ -51,7 +51,6 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
-from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
@@ -61,8 +60,6 @@ from judgebayes.votes import Votes, from_counts
 __all__ = ["SUBJECTS"]
 
 SAMPLER = NUTS(draws=500, warmup=500, chains=2)
-SURE = NUTS(draws=250, warmup=250, chains=2, target_accept=0.95)
-"""For judges whose rows may be near certain, where the density is steep."""
 SHORT = NUTS(draws=250, warmup=250, chains=2, target_accept=TARGET)
 """For programs whose metric is that of the normal at the mode, with their own short steps."""
 ITEMS, JUDGES, SKIPPED = 60, 4, 0.1
@@ -192,22 +189,6 @@ def dawid_skene(n_classes: int) -> Subject:
     return of_program(
         f"Dawid-Skene, {n_classes} classes",
         DawidSkeneModel(n_classes),
-        PanelData(blank_votes(), unlabelled()),
-        fit,
-        hide=half_hidden,
-    )
-
-
-def pooled_dawid_skene() -> Subject:
-    """Return Dawid and Skene's model with pooled judges, with labels for every second item."""
-
-    def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
-        votes = votes_of(data.votes, 2)
-        return chains_of(DawidSkene(SURE, pooled=True).fit(votes, data.labels, key=key))
-
-    return of_program(
-        "Dawid-Skene, pooled judges, 2 classes",
-        PooledDawidSkeneModel(2),
         PanelData(blank_votes(), unlabelled()),
         fit,
         hide=half_hidden,
@@ -439,7 +420,6 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "one-coin": one_coin,
     "dawid-skene": partial(dawid_skene, 2),
     "dawid-skene-3": partial(dawid_skene, 3),
-    "dawid-skene-pooled": pooled_dawid_skene,
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
     "shared-difficulty": partial(shared_difficulty, 2, True),
