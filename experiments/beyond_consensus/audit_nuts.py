@@ -141,10 +141,14 @@ def main(run: Run) -> Output:
 
 
 def _sets_of_five(run: Run, cell: Matrix) -> list[dict[str, Any]]:
-    """Return mean errors over the sets of five labelled generators, as in Fig 6, of every method."""
+    """Return mean errors over the sets of five labelled generators, as in Fig 6.
+
+    The flat program is not sampled again: the first sets show that its chains stay at its mode's errors.
+    """
+    name_of_sampler, sampler = next(iter(SAMPLERS.items()))
     sets = calibration_sets(range(ANNOTATED - 1, ANNOTATED))
     estimates: dict[str, list[Float[np.ndarray, " generator"]]] = {}
-    worst: dict[str, list[float]] = {}
+    rhat: list[float] = []
     for chosen, mask in zip(sets, calibration_masks(sets, len(cell.generators)), strict=True):
         counts = cell.counts.reveal(jnp.asarray(mask))
         made_from = (np.asarray(counts.accepted), mask)
@@ -153,10 +157,9 @@ def _sets_of_five(run: Run, cell: Matrix) -> list[dict[str, Any]]:
         fast_ones = run.keep(("fast", *chosen), made_from, partial(fast, counts))["estimate"]
         for name, estimate in zip(FAST, fast_ones, strict=True):
             estimates.setdefault(name, []).append(estimate)
-        for name, method in SAMPLERS.items():
-            fit = run.keep((name, *chosen), made_from, partial(sampled, method, counts))
-            estimates.setdefault(name, []).append(fit["estimate"])
-            worst.setdefault(name, []).append(float(fit["R-hat"]))
+        fit = run.keep((name_of_sampler, *chosen), made_from, partial(sampled, sampler, counts))
+        estimates.setdefault(name_of_sampler, []).append(fit["estimate"])
+        rhat.append(float(fit["R-hat"]))
     records = []
     for name, each in estimates.items():
         value = float(
@@ -167,10 +170,7 @@ def _sets_of_five(run: Run, cell: Matrix) -> list[dict[str, Any]]:
         half = spread_over_generators(np.stack(each), cell.truth, sets)
         row = _row(name, ANNOTATED - 1, "mean error, all sets", value)
         records.append(row | {"splits": len(sets), "low": value - half, "high": value + half})
-    records += [
-        _row(name, ANNOTATED - 1, "largest R-hat, all sets", max(each))
-        for name, each in worst.items()
-    ]
+    records.append(_row(name_of_sampler, ANNOTATED - 1, "largest R-hat, all sets", max(rhat)))
     return records
 
 
