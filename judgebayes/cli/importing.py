@@ -42,8 +42,8 @@ def import_file(request: ImportRequest) -> CommandResult:
     if labels_out == out:
         raise JudgeBayesError(f"Votes and labels cannot both be written to {str(out)!r}.")
     imported = import_votes(request.form, path, options)
-    console = Console()
-    say_plainly(console, *imported.words())
+    console, said = Console(), imported.words()
+    say_plainly(console, *said)
     write_table(imported.votes, out)
     if labels_out is not None and imported.labels is None:
         say_plainly(
@@ -54,7 +54,8 @@ def import_file(request: ImportRequest) -> CommandResult:
     if imported.labels is not None and labels_out is not None:
         write_table(imported.labels, labels_out)
         say_plainly(console, f"Labels: {labels_out}")
-    say_plainly(console, f"Votes: {out}", *advice(imported, labels_out))
+    to_do = advice(imported, labels_out)
+    say_plainly(console, f"Votes: {out}", *to_do)
     command = next_command(imported, out, labels_out)
     if command is not None:
         say_plainly(console, f"Next: {command}")
@@ -71,7 +72,7 @@ def import_file(request: ImportRequest) -> CommandResult:
             "missing": dict(imported.missing),
             "dropped": dict(imported.dropped),
             "next": command,
-            "sentences": sentences([*imported.words(), *advice(imported, labels_out)]),
+            "sentences": sentences([*said, *to_do]),
             "tables": {"judges": rows_of(imported.coverage().reset_index())},
         }
     )
@@ -135,7 +136,7 @@ def _values_without_order(imported: Imported) -> list[Hashable]:
     """Return the values of votes and labels, sorted, if their order is unknown; else none."""
     if imported.classes is not None or imported.usual() is not None:
         return []
-    votes = set(map(canonical, imported.votes["vote"].dropna()))
+    votes = set(map(canonical, imported.votes["vote"].dropna().unique()))
     try:
         infer_classes(votes, "")
     except JudgeBayesError:

@@ -1,27 +1,24 @@
 """The result of a reader: votes, labels, and an account of every record."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import casefolded, missing_values
 from judgebayes.io.options import option
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, usual_classes
 from judgebayes.votes.coding import partly_asked
 
-__all__ = ["MAX_CLASSES", "Imported", "Row", "gather", "set_missing"]
+__all__ = ["MAX_CLASSES", "Imported", "Row", "reasons", "set_missing"]
 
 MAX_NAMED_JUDGES = 5
 """At most this many judges that lack votes are named."""
 MAX_NAME_LENGTH = 60
 """Longer names are cut in sentences."""
-INT64_LIMIT = 2**63
-"""Whole numbers from here on do not fit into 64 bits."""
 MAX_CLASSES = 12
 """Votes with more distinct numbers than this are scores, not classes."""
 
@@ -86,10 +83,10 @@ class Imported:
         cast = int(votes["vote"].notna().sum())
         lines = [
             f"Read {self.read} records: {cast} votes of {votes['judge'].nunique()} judge(s) on "
-            f"{votes['item'].nunique()} items ({_counts(votes['vote'].value_counts())})."
+            f"{votes['item'].nunique()} items ({reasons(votes['vote'].value_counts())})."
         ]
         if self.missing:
-            lines.append(f"Missing votes: {sum(self.missing.values())} ({_counts(self.missing)}).")
+            lines.append(f"Missing votes: {sum(self.missing.values())} ({reasons(self.missing)}).")
             coverage = self.coverage()
             coverage = coverage[coverage < 1]
             named = ", ".join(
@@ -107,15 +104,15 @@ class Imported:
         if usual is not None:
             names = ", ".join(usual.classes.names)
             lines.append(
-                f"{sum(usual.odd.values())} votes are not one of {names}: {_counts(usual.odd)}. To read "
+                f"{sum(usual.odd.values())} votes are not one of {names}: {reasons(usual.odd)}. To read "
                 f"them as missing votes, use {option('missing', usual.odd)}."
             )
         if self.levels:
-            lines.append(f"Verdicts by level of the parser: {_counts(self.levels)}.")
+            lines.append(f"Verdicts by level of the parser: {reasons(self.levels)}.")
         if self.dropped:
-            lines.append(f"Left out: {sum(self.dropped.values())} ({_counts(self.dropped)}).")
+            lines.append(f"Left out: {sum(self.dropped.values())} ({reasons(self.dropped)}).")
         if self.labels is not None:
-            shown = _counts(self.labels["label"].value_counts())
+            shown = reasons(self.labels["label"].value_counts())
             lines.append(f"Labels of {len(self.labels)} items ({shown}).")
         return sentences([*lines, *self.notes])
 
@@ -123,7 +120,10 @@ class Imported:
         """Return the classes of most votes, and the votes outside them; None if no vote is outside."""
         if self.classes is not None:
             return None
-        return usual_classes(Counter(map(canonical, self.votes["vote"].dropna())))
+        counts: Counter[Hashable] = Counter()
+        for value, count in self.votes["vote"].value_counts(sort=False).items():
+            counts[canonical(value)] += count
+        return usual_classes(counts)
 
 
 def set_missing(rows: Iterable[Row], missing: str | None) -> list[Row]:
@@ -141,138 +141,8 @@ def set_missing(rows: Iterable[Row], missing: str | None) -> list[Row]:
     return updated
 
 
-def gather(
-    rows: Iterable[Row],
-    what: str,
-    *,
-    missing: str | None = None,
-    votes_as: Literal["shown", "original"] | None = None,
-    classes: tuple[str, ...] | None = None,
-    levels: Counter[str] | None = None,
-    notes: Sequence[str] = (),
-) -> Imported:
-    """Collect rows into tables, and account for all of them.
-
-    A judge's repeated votes on an item (in one order) are numbered as samples. A judge without a
-    single vote is left out, and counted in `dropped`.
-
-    Parameters
-    ----------
-    rows
-        In the order of the source.
-    what
-        The name of the source, for messages.
-    missing
-        Values that mean no vote, separated by commas.
-    votes_as, classes, levels, notes
-        As in `Imported`.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there is no vote at all, or if an item has two labels.
-    """
-    rows = set_missing(rows, missing)
-    dropped = Counter(row.dropped for row in rows if row.dropped is not None)
-    included = [row for row in rows if row.dropped is None]
-    judges = {row.judge for row in included if row.vote is not None}
-    without_votes = Counter(row.judge for row in included if row.judge not in judges)
-    if not judges:
-        why = Counter(row.missing for row in included)
-        reasons = _counts(why + dropped) if rows else "no record"
-        raise JudgeBayesError(f"There are no votes in {what}: {reasons}.")
-    for judge, count in without_votes.items():
-        dropped[f"{judge} has no vote at all"] += count
-    included = [row for row in included if row.judge in judges]
-    table, repeated = _table(included)
-    all_notes = list(notes)
-    if repeated:
-        all_notes.append(
-            f"{repeated} votes repeat a judge's vote on an item: the column sample numbers them."
-        )
-    values = table["vote"].dropna().unique()
-    if len(values) > MAX_CLASSES and pd.api.types.is_numeric_dtype(table["vote"].dtype):
-        all_notes.append(
-            f"The votes take {len(values)} different values: these are scores; the other commands group "
-            "them into classes with --bins."
-        )
-    has_order = "order" in table.columns
-    if has_order and table["order"].isna().any():
-        all_notes.append("Some votes have no presentation order: the column 'order' is left out.")
-        table, has_order = table.drop(columns="order"), False
-    return Imported(
-        table,
-        _labels(included, what),
-        len(rows),
-        Counter(row.missing for row in included if row.vote is None),
-        dropped,
-        levels or Counter(),
-        votes_as if has_order else None,
-        classes,
-        tuple(all_notes),
-    )
-
-
-def _table(rows: list[Row]) -> tuple[pd.DataFrame, int]:
-    """Return the rows as a table, and the number of votes that repeat an earlier one."""
-    table = pd.DataFrame(
-        {
-            "item": [row.item for row in rows],
-            "judge": [row.judge for row in rows],
-            "vote": _column([row.vote for row in rows]),
-        }
-    )
-    for name in ("sample", "order", "score"):
-        values = [getattr(row, name) for row in rows]
-        if any(value is not None for value in values):
-            table[name] = _column(values)
-    if "sample" in table.columns and table["sample"].isna().any():
-        sample_number = table.groupby(["item", "judge"], sort=False).cumcount() + 1
-        samples = [row.sample for row in rows]
-        table["sample"] = _column(
-            [f if g is None else g for g, f in zip(samples, sample_number, strict=True)]
-        )
-    keys = ["item", "judge", *(name for name in ("sample", "order") if name in table.columns)]
-    repeated = table.groupby(keys, dropna=False, sort=False).cumcount()
-    count = int((repeated > 0).sum())
-    if count:
-        keys = [key for key in keys if key != "sample"]
-        table["sample"] = table.groupby(keys, dropna=False, sort=False).cumcount() + 1
-    order = ["item", "judge", "vote", "sample", "order", "score"]
-    return table[[name for name in order if name in table.columns]], count
-
-
-def _column(values: list[Any]) -> pd.Series:
-    """Return values as one column: numbers if all are numbers, else text; None where missing."""
-    present = [value for value in values if value is not None]
-    if any(isinstance(value, str) for value in present):
-        return pd.Series([None if v is None else _text(v) for v in values], dtype=object)
-    if len(present) == len(values) and all(abs(value) < INT64_LIMIT for value in present):
-        return pd.Series(values)
-    return pd.Series(values, dtype=float)
-
-
-def _text(value: object) -> str:
-    """Return a value as text, a whole number without a decimal point."""
-    return str(canonical(value)) if isinstance(value, int | float) else str(value)
-
-
-def _labels(rows: list[Row], what: str) -> pd.DataFrame | None:
-    label_of: dict[str, str | int | float] = {}
-    for row in rows:
-        if row.label is None:
-            continue
-        if label_of.setdefault(row.item, row.label) != row.label:
-            raise JudgeBayesError(
-                f"Item {row.item!r} of {what} has two labels, {label_of[row.item]!r} and "
-                f"{row.label!r}; an item must have one label."
-            )
-    if not label_of:
-        return None
-    return pd.DataFrame({"item": list(label_of), "label": _column(list(label_of.values()))})
-
-
-def _counts(counts: "Counter[str] | pd.Series") -> str:
+def reasons(counts: "Counter[str] | pd.Series") -> str:
+    """Return the most frequent names with their counts, for a sentence."""
     pairs = list(counts.most_common() if isinstance(counts, Counter) else counts.items())
     shown = ", ".join(f"{_short(name)} {count}" for name, count in pairs[:12])
     return shown + (f" and {len(pairs) - 12} more" if len(pairs) > 12 else "")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.imported import Imported, Row, gather
+from judgebayes.io.gathering import gather
+from judgebayes.io.imported import Imported, Row
 from judgebayes.io.naming import short_names
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files, read_json, read_lines

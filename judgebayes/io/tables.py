@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from pandas.api.types import is_object_dtype
+from pandas.api.types import is_numeric_dtype, is_object_dtype
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
@@ -180,9 +180,12 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 beside, orient="records", lines=True, double_precision=15, compression=compression
             )
         else:
-            escaped = frame.map(_escape_formula).rename(columns=_escape_formula)
+            safe = all(_escape_formula(t) is t for _, c in frame.items() for t in _texts(c))
+            escaped = (frame if safe else frame.map(_escape_formula)).rename(
+                columns=_escape_formula
+            )
             # pandas quotes a carriage return only if it is part of the line terminator.
-            line_end = "\r\n" if escaped.map(_has_return).to_numpy().any() else "\n"
+            line_end = "\r\n" if any(_has_return(c) for _, c in escaped.items()) else "\n"
             separator = "\t" if kind == "tsv" else ","
             escaped.to_csv(
                 beside, index=False, sep=separator, lineterminator=line_end, compression=compression
@@ -300,7 +303,8 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     empty = table.isna()
     unnamed = [n for n in table.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
     empty_unnamed = [n for n in unnamed if empty[n].all()]
-    table = table[~empty.all(axis=1)].drop(columns=empty_unnamed)
+    blank = empty.all(axis=1)
+    table = (table[~blank] if blank.any() else table).drop(columns=empty_unnamed)
     table.attrs["notes"] = tuple(
         f"Row {number} of {path.name}, {title!r}, is above the header and is left out."
         for number, title in header.titles
@@ -387,8 +391,20 @@ def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     return frame.set_axis([number for number, _ in lines]) if lines else frame
 
 
-def _has_return(value: object) -> bool:
-    return isinstance(value, str) and "\r" in value
+def _has_return(column: pd.Series) -> bool:
+    """Tell whether a cell contains a carriage return."""
+    return any("\r" in text for text in _texts(column))
+
+
+def _texts(column: pd.Series) -> set[str]:
+    """Return the different texts of a column."""
+    if is_numeric_dtype(column.dtype):
+        return set()
+    try:
+        cells = column.unique()
+    except TypeError:  # lists and the like
+        cells = column
+    return {cell for cell in cells if isinstance(cell, str)}
 
 
 def _escape_formula(value: object) -> object:

@@ -1,18 +1,20 @@
 """A table with a row per vote, or a folder with one such table per judge."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
+from judgebayes.io.coded import Coded, coded_column, constant
 from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
-from judgebayes.io.imported import Imported, Row, gather
+from judgebayes.io.gathering import Records, gather_columns, stacked_records
+from judgebayes.io.imported import Imported
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
@@ -42,7 +44,7 @@ def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
         If a file cannot be read, or a required column is not recognised.
     """
     files = find_files(path, TABLES, "table")
-    rows_of: dict[str, list[Row]] = {}
+    records_of: dict[Path, Records] = {}
     notes: dict[str, None] = {}
     for file in files:
         table = read_table(file, options.layout())
@@ -55,69 +57,91 @@ def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
             column_notes.append(message)
         table, commas = with_points(table, filter(None, (columns["vote"], columns["label"])))
         notes |= dict.fromkeys((*column_notes, *commas))
-        kept = without_copies(table, columns, repeats=False)[0].index
-        copies = set(table.index.difference(kept))
-        rows_of[str(file)] = list(_rows(table, columns, file, copies, many=len(files) > 1))
-    rows, file_notes = _judges_of_files(rows_of)
-    return gather(rows, str(path), missing=options.missing, notes=[*notes, *file_notes])
+        records_of[file] = _records(table, columns, file, many=len(files) > 1)
+    records, file_notes = _judges_of_files(records_of)
+    return gather_columns(records, str(path), missing=options.missing, notes=[*notes, *file_notes])
 
 
-def _judges_of_files(rows_of: dict[str, list[Row]]) -> tuple[list[Row], list[str]]:
-    """Return the rows of all files, and a note if a judge votes on an item in several files.
+def _judges_of_files(records_of: dict[Path, Records]) -> tuple[Records, list[str]]:
+    """Return the records of all files, and a note if a judge votes on an item in several files.
 
     Files whose names differ in a number only contain repeated votes; the names of others say by which
     rubric or prompt a judge voted, so that it is another judge in each.
     """
-    rows = [row for own in rows_of.values() for row in own]
-    votes = [{(row.item, row.judge) for row in own} for own in rows_of.values()]
-    if sum(map(len, votes)) == len(set().union(*votes)):
-        return rows, []
-    stems = {file: Path(file).name.split(".")[0] for file in rows_of}
-    if len({re.sub(r"\d+", "", stem) for stem in stems.values()}) == 1:
-        return rows, [
+    records = stacked_records(list(records_of.values()))
+    if len(records_of) == 1:
+        return records, []
+    file = np.repeat(np.arange(len(records_of)), [len(own) for own in records_of.values()])
+    votes = pd.DataFrame({"item": records.item.code, "judge": records.judge.code, "file": file})
+    votes = votes.drop_duplicates()
+    if not votes.duplicated(["item", "judge"]).any():
+        return records, []
+    stems = [path.name.split(".")[0] for path in records_of]
+    if len({re.sub(r"\d+", "", stem) for stem in stems}) == 1:
+        return records, [
             "Judges vote on the same items in several files, whose names differ in a number only: these "
             "are repeated votes."
         ]
-    named = [
-        replace(row, judge=f"{row.judge} / {stems[file]}")
-        for file, own in rows_of.items()
-        for row in own
+    pairs, judge_in_file = pd.factorize(records.judge.code * len(stems) + file)
+    names = [
+        f"{records.judge.values[pair // len(stems)]} / {stems[pair % len(stems)]}"
+        for pair in judge_in_file.tolist()
     ]
-    return named, [
+    named = coded_column(pd.Series(names, dtype=object).take(pairs), written)
+    return replace(records, judge=named), [
         "Judges vote on the same items in several files: a judge counts as another judge in each, such "
-        f"as {named[0].judge!r}. For repeated votes, name the files RUN1, RUN2, ... or number the votes "
+        f"as {names[0]!r}. For repeated votes, name the files RUN1, RUN2, ... or number the votes "
         "in a column."
     ]
 
 
-def _rows(
-    table: pd.DataFrame,
-    columns: dict[str, str | None],
-    file: Path,
-    copies: set[Any],
-    many: bool,
-) -> Iterator[Row]:
+def _records(
+    table: pd.DataFrame, columns: dict[str, str | None], file: Path, *, many: bool
+) -> Records:
+    """Return the records of a table; a record that is identical to an earlier one is dropped."""
     judge_of_file = file.name.split(".")[0] if many else "judge"
-    for row_number, record in zip(table.index, table.to_dict("records"), strict=True):
-        item = written(record[columns["item"]])
-        name = judge_of_file if columns["judge"] is None else written(record[columns["judge"]])
-        if item is None or name is None:
-            raise JudgeBayesError(
-                f"Row {row_number} of {str(file)!r} has no {'item' if item is None else 'judge'}; every "
-                "vote needs both."
-            )
-        if row_number in copies:
-            yield Row(item, name, dropped="identical to an earlier record")
-            continue
-        yield Row(
-            item,
-            name,
-            cell(record, columns["vote"]),
-            why_none(record[columns["vote"]]),
-            sample=cell(record, columns["sample"]),
-            order=cell(record, columns["order"]),
-            label=cell(record, columns["label"]),
+    rows, nothing = len(table), constant(None, len(table))
+    item = coded_column(table[str(columns["item"])], written)
+    judge = (
+        constant(judge_of_file, rows)
+        if columns["judge"] is None
+        else coded_column(table[columns["judge"]], written)
+    )
+    nameless = ~(item.present() & judge.present())
+    if nameless.any():
+        row = int(np.argmax(nameless))
+        raise JudgeBayesError(
+            f"Row {table.index[row]} of {str(file)!r} has no "
+            f"{'item' if item.code[row] < 0 else 'judge'}; every vote needs both."
         )
+    vote = table[str(columns["vote"])]
+    votes = coded_column(vote, canonical)
+    copies = np.zeros(rows, bool)
+    if _repeats(item, judge, votes):
+        kept = without_copies(table, columns, repeats=False)[0].index
+        copies = ~table.index.isin(kept)
+    plain = {
+        role: nothing
+        if columns[role] is None
+        else coded_column(table[columns[role]], canonical).emptied(copies)
+        for role in ("sample", "order", "label")
+    }
+    return Records(
+        item,
+        judge,
+        votes.emptied(copies),
+        coded_column(vote, why_none),
+        Coded(np.where(copies, 0, -1), ("identical to an earlier record",)),
+        plain["sample"],
+        plain["order"],
+        nothing,
+        plain["label"],
+    )
+
+
+def _repeats(*columns: Coded) -> bool:
+    """Tell whether two rows are equal in all columns."""
+    return bool(pd.DataFrame({n: c.code for n, c in enumerate(columns)}).duplicated().any())
 
 
 def _named_columns(table: pd.DataFrame, options: Options) -> dict[str, str | None]:

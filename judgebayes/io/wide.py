@@ -5,7 +5,8 @@ from pathlib import Path
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.columns import guess_columns, plain_label
-from judgebayes.io.imported import Imported, Row, gather
+from judgebayes.io.gathering import gather
+from judgebayes.io.imported import Imported, Row
 from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of, read_table

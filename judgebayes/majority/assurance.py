@@ -117,7 +117,7 @@ def label_forecast(
             "A forecast needs a posterior: fit the curve with NormalAtMode or NUTS."
         )
     rng = np.random.default_rng(seed)
-    probs = fitted.probs(splits)
+    probs, split = fitted.split_probs(splits)
     voted = np.flatnonzero(splits.total > 0)
     now = int(splits.labelled.sum())
     least = min(max(now, LEAST), len(voted))
@@ -126,7 +126,7 @@ def label_forecast(
     possible, noise = np.array(splits.label_classes), float(fitted.method.noise)
 
     def simulated_width(n: int, number: int) -> float:
-        up_to = probs[rng.integers(fitted.n_draws)].cumsum(1)
+        up_to = probs[rng.integers(fitted.n_draws)].cumsum(1)[split]
         drawn = (rng.random(len(up_to))[:, None] * up_to[:, -1:] > up_to).sum(1)
         complete = possible[_observed(drawn, len(possible), noise, rng)]
         unlabelled = voted[~splits.labelled[voted]]

@@ -11,6 +11,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
+from judgebayes.majority.distinct import distinct_rows
 from judgebayes.votes.array import Votes
 
 __all__ = ["Counts", "correct_counts", "counts_of", "labelled_weight", "prepare"]
@@ -47,8 +48,8 @@ class Counts:
         weight = np.ones(len(correct)) if weight is None else np.asarray(weight, float)
         use = (correct >= 0) & (weight > 0)
         pairs = np.stack([given[use], correct[use]], axis=1)
-        cells, which = np.unique(pairs, axis=0, return_inverse=True)
-        total = np.bincount(which.ravel(), weights=weight[use], minlength=len(cells))
+        cells, _, which = distinct_rows(pairs)
+        total = np.bincount(which, weights=weight[use], minlength=len(cells))
         return Counts(jnp.asarray(cells[:, 1]), jnp.asarray(cells[:, 0]), self.most), total
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.majority.distinct import distinct_rows
 from judgebayes.majority.plurality import Decision
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, Target, losses
 from judgebayes.majority.splits import Splits
@@ -79,8 +80,8 @@ def next_labels(
         # Mirror images are one cell: which side is named first says nothing.
         swap = (given[:, 0] < given[:, -1])[:, None]
         given = np.where(swap, given[:, ::-1], given)
-    _, first, where = np.unique(given, axis=0, return_index=True, return_inverse=True)
-    where, cells = where.ravel(), splits.take(voted[first])
+    _, first, where = distinct_rows(given)
+    cells = splits.take(voted[first])
     labelled = splits.labelled[voted]
     size = np.bincount(where, minlength=len(first)).astype(float)
     left = np.bincount(where[~labelled], minlength=len(first))

@@ -17,6 +17,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import binom, hypergeom
 
+from judgebayes.majority.distinct import distinct_rows
+
 __all__ = ["Decision", "decision_probs", "wrong_majority"]
 
 Decision = Literal["random", "abstain", "median"]
@@ -49,9 +51,7 @@ def decision_probs(
         where no label is one, is a vote for none of them. Not used with "median".
     """
     given = np.asarray(given)
-    cells, where = np.unique(
-        given if breaker is None else np.column_stack([given, breaker]), axis=0, return_inverse=True
-    )
+    cells, _, where = distinct_rows(given if breaker is None else np.column_stack([given, breaker]))
     counts = cells if breaker is None else cells[:, :-1]
     votes = None if breaker is None else cells[:, -1]
     if decision == "median":
@@ -60,7 +60,7 @@ def decision_probs(
         chosen = tuple(range(counts.shape[1])) if candidates is None else candidates
         decided = _plurality(counts, size, decision == "abstain", votes, chosen)
     decided = np.where((counts.sum(1) >= size)[:, None], decided, np.nan)
-    return decided[where.ravel()]
+    return decided[where]
 
 
 def wrong_majority(

@@ -19,6 +19,7 @@ from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.inference.summary import summary
 from judgebayes.majority.curve import ErrorCurve
+from judgebayes.majority.distinct import distinct_rows
 from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
 from judgebayes.majority.splits import Splits, item_data, labelled_data, padded
 from judgebayes.models.label_noise import noise_matrix
@@ -134,7 +135,7 @@ class SplitCurve(UsesPrior):
             )
         data = labelled_data(splits, weights)
         fit = _fit(self, data, jax.random.key(0) if key is None else key)
-        return with_source(fit, self, item_data(splits), weights)
+        return fit if fit.chains is None else with_source(fit, self, item_data(splits), weights)
 
     def problem(self, data: SplitData, weight: Float[AnyArray, " item"] | None = None) -> Problem:
         """Return the model with these data, the problem that every inference solves."""
@@ -174,11 +175,27 @@ class FittedSplitCurve(Sampled):
     @in_float64
     def probs(self, splits: Splits) -> Float[np.ndarray, "draw item label"]:
         """Return P(label | votes) of each item and possible label under every draw."""
-        rows, where = np.unique(splits.given, axis=0, return_inverse=True)
+        each, where = self.split_probs(splits)
+        return each[:, where]
+
+    @in_float64
+    def split_probs(
+        self, splits: Splits
+    ) -> tuple[Float[np.ndarray, "draw split label"], Int[np.ndarray, " item"]]:
+        """Return P(label | votes) of each different split under every draw, and each item's split.
+
+        Few splits are different: draws for each of 500,000 items would need many gigabytes.
+        """
+        rows, _, where = distinct_rows(splits.given)
         whole = np.zeros((padded(len(rows)), rows.shape[1]))
         whole[: len(rows)] = rows
         each = _predicted(self.method, self.theta, jnp.asarray(whole), splits.label_classes)
-        return np.exp(np.asarray(each))[:, where.ravel()]
+        return np.exp(np.asarray(each))[:, : len(rows)], where
+
+    def mean_probs(self, splits: Splits) -> Float[np.ndarray, "item label"]:
+        """Return P(label | votes) of each item, the mean over draws."""
+        each, where = self.split_probs(splits)
+        return each.mean(0)[where]
 
     def curve(
         self,
@@ -316,10 +333,8 @@ def _cells(
     breaker: Int[np.ndarray, " item"] | None,
 ) -> _Cells:
     own = [splits.given, *(x for x in (breaker, groups) if x is not None)]
-    _, first, where = np.unique(
-        np.column_stack(own), axis=0, return_index=True, return_inverse=True
-    )
-    where, labelled = where.ravel(), splits.labelled
+    _, first, where = distinct_rows(np.column_stack(own))
+    labelled = splits.labelled
     known = np.zeros((len(first), len(splits.label_classes)))
     np.add.at(known, (where[labelled], splits.positions()[labelled]), 1.0)
     unknown = np.bincount(where[~labelled], minlength=len(first))

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
+from judgebayes.majority.distinct import distinct_rows
 from judgebayes.models.split_curve import SplitData, split_data
 from judgebayes.votes.array import Votes
 
@@ -137,9 +138,9 @@ def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitDa
     """
     used = splits.labelled & (weight > 0)
     rows = np.column_stack([splits.given[used], splits.positions()[used]])
-    rows, where = np.unique(rows, axis=0, return_inverse=True)
-    total = np.bincount(where.ravel(), weights=weight[used], minlength=len(rows))
-    possible = len(np.unique(splits.given, axis=0)) * len(splits.label_classes)
+    rows, _, where = distinct_rows(rows)
+    total = np.bincount(where, weights=weight[used], minlength=len(rows))
+    possible = len(distinct_rows(splits.given)[0]) * len(splits.label_classes)
     size = padded(max(len(rows), min(possible, COMMON)))
     whole = np.zeros((size, rows.shape[1]), int)
     whole[: len(rows)] = rows

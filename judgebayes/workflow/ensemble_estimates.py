@@ -180,7 +180,7 @@ def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:
     clear, close = margin == margin.max(), margin == margin[margin > 0].min(initial=1.0)
     if margin.max() == margin[margin > 0].min(initial=1.0):
         return []
-    probs = fitted.probs(voted).mean(0)
+    probs = fitted.mean_probs(voted)
     top = share == first[:, None]
     right = np.where(top, probs, 0.0).sum(1) / top.sum(1)
     return [

@@ -217,7 +217,7 @@ def _next_items(
     some = splits.take(chosen)
     share = some.given[:, some.label_classes] / np.maximum(some.total, 1)[:, None]
     top = share == share.max(1, keepdims=True)
-    probs = fitted.probs(some).mean(0)
+    probs = fitted.mean_probs(some)
     return pd.DataFrame(
         {
             "item": pd.Index(data.table.coding.items)[chosen],
