@@ -24,6 +24,11 @@ from judgebayes.report import Section
 __all__ = ["UNFINISHED", "Finished", "finish", "finished"]
 
 UNFINISHED = ".unfinished"
+FIELDS = {
+    **dict.fromkeys(("files", "undefined", "pictures"), dict),
+    **dict.fromkeys(("columns", "rows", "notes"), list),
+}
+"""The fields of the record of a result, and their types."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,10 @@ def finish(experiment: Experiment, run: Run, out: Path) -> None:
         "undefined": dict(output.undefined),
         "pictures": figure_markup(experiment, output),
     }
+    text = json.dumps(note)
     with atomically(_note(experiment, run, out), new_folder=True) as temporary:
-        temporary.write_text(json.dumps(note), encoding="utf-8")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        temporary.write_text(f"{digest}\n{text}", encoding="utf-8")
 
 
 def finished(experiment: Experiment, run: Run, out: Path) -> Finished | None:
@@ -64,8 +71,11 @@ def finished(experiment: Experiment, run: Run, out: Path) -> Finished | None:
     saved = _read(_note(experiment, run, out), out)
     if saved is None:
         return None
-    table = pd.DataFrame(saved["rows"], columns=saved["columns"])
-    output = Output(table, notes=saved["notes"], undefined=saved["undefined"])
+    try:
+        table = pd.DataFrame(saved["rows"], columns=saved["columns"])
+        output = Output(table, notes=saved["notes"], undefined=saved["undefined"])
+    except ValueError:  # a table that no result has
+        return None
     page = out / experiment.paper / f"{experiment.name}.md"
     section = result_section(experiment, output, saved["pictures"])
     return Finished(experiment, page, output, section)
@@ -94,13 +104,34 @@ def _made_from(experiment: Experiment, run: Run) -> str:
 
 
 def _read(path: Path, out: Path) -> Any:
-    """Return the saved record of a result, or None if its files have changed since."""
+    """Return the saved record of a result, or None if it or its files have changed since.
+
+    The first line is the digest of the rest.
+    """
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        whole = all(_digest(out / name) == digest for name, digest in saved["files"].items())
-    except (OSError, ValueError, KeyError):
+        first, _, text = path.read_text(encoding="utf-8").partition("\n")
+        if hashlib.sha256(text.encode()).hexdigest() != first:
+            return None
+        saved = json.loads(text)
+        whole = _is_record(saved) and all(
+            _digest(out / name) == digest for name, digest in saved["files"].items()
+        )
+    except (OSError, ValueError, RecursionError):
         return None
     return saved if whole else None
+
+
+def _is_record(saved: Any) -> bool:
+    """Tell whether a value has the fields that `finish` writes."""
+    if not isinstance(saved, dict) or set(saved) != set(FIELDS):
+        return False
+    if not all(isinstance(saved[name], kind) for name, kind in FIELDS.items()):
+        return False
+    width = len(saved["columns"])
+    texts = [*saved["columns"], *saved["notes"], *saved["files"], *saved["files"].values()]
+    return all(isinstance(text, str) for text in texts) and all(
+        isinstance(row, list) and len(row) == width for row in saved["rows"]
+    )
 
 
 def _digest(path: Path) -> str:

@@ -227,7 +227,7 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
     findings = [
         Finding("bad", f"{name}: {sentence}")
         for name, data in files.items()
-        for sentence in json.loads(data.attrs.get(FAULTS, "[]"))
+        for sentence in _faults(name, data)
     ]
     _print_findings(console, findings)
     for comparison in compared:
@@ -236,6 +236,19 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
         findings += comparison.words()
     rows = {each.target: _comparison_rows(each) for each in compared}
     return CommandResult({"tables": rows}, findings)
+
+
+def _faults(name: str, data: Any) -> list[str]:
+    """Return what was wrong with the sampling of a posterior, in sentences."""
+    try:
+        faults = json.loads(data.attrs.get(FAULTS, "[]"))
+    except (TypeError, ValueError, RecursionError):
+        faults = None
+    if not isinstance(faults, list) or not all(isinstance(each, str) for each in faults):
+        raise JudgeBayesError(
+            f"The attribute {FAULTS} of {name!r} is no list of sentences. Sample the posterior again."
+        )
+    return faults
 
 
 def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from judgebayes.collect.bookings import Bookings
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.appended import Appended, AppendedWords
+from judgebayes.io.appended import Appended, AppendedWords, excerpt
 
 __all__ = ["Ledger", "Line", "Question"]
 
@@ -17,6 +17,8 @@ WORDS = AppendedWords(
     same="All votes in a file must have the same settings.",
     other="choose another file with -o",
 )
+MOST = 2**53
+"""Numbers of samples and tokens are below this."""
 
 
 class Question(NamedTuple):
@@ -132,4 +134,25 @@ def _line(number: int, record: dict[str, Any], path: Path) -> Line:
             f"Line {number} of {str(path)!r} is not an answer of judgebayes collect: it has no "
             f"{min(names - record.keys())!r}. Choose another file with -o."
         )
-    return Line(**{name: record[name] for name in names})
+    line = Line(**{name: record[name] for name in names})
+    wrong = _wrong(line)
+    if wrong is not None:
+        raise JudgeBayesError(
+            f"Line {number} of {str(path)!r} is not an answer of judgebayes collect: its {wrong} is "
+            f"{excerpt(record[wrong])}. Choose another file with -o."
+        )
+    return line
+
+
+def _wrong(line: Line) -> str | None:
+    """Return the name of the first field of another type or range than declared; None if all are right.
+
+    The types are exact: true is no number of a sample, and neither is 1.0.
+    """
+    for name, hint in get_type_hints(Line).items():
+        value = getattr(line, name)
+        if type(value) not in (get_args(hint) or (hint,)):
+            return name
+        if type(value) is int and not 0 <= value < MOST:
+            return name
+    return None if line.order in (None, "AB", "BA") else "order"

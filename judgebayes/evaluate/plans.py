@@ -118,8 +118,20 @@ def answers(
                 for field in ANSWERS
             }
 
-        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute)
         items = np.asarray(batch.splits[1])[: batch.n_splits]
+        of_field = dict(
+            zip(
+                ANSWERS,
+                ((*items.shape, batch.votes.n_classes), items.shape, items.shape[:1]),
+                strict=True,
+            )
+        )
+        shapes = {
+            f"{index} {field}": shape
+            for index in range(len(plan.names))
+            for field, shape in of_field.items()
+        }
+        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute, shapes)
         labels = np.where(items >= 0, np.asarray(batch.labels)[np.maximum(items, 0)], MISSING)
         evaluations = [
             Evaluation(items, labels, *(arrays[f"{index} {field}"] for field in ANSWERS))

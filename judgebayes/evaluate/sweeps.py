@@ -243,7 +243,8 @@ def _score_splits(
         metric_ids = [
             (n, None if METRICS.get(n) is metric else metric) for n, metric in metrics.items()
         ]
-        return kept_part(batch.folder, batch.name(plan, *metric_ids), compute)["values"]
+        shapes = {"values": (len(plan.names), 1 + len(metrics), batch.n_splits)}
+        return kept_part(batch.folder, batch.name(plan, *metric_ids), compute, shapes)["values"]
 
     values_of_map = np.concatenate([score_batch(batch) for batch in batches], axis=2)
     return [

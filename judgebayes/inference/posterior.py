@@ -19,6 +19,7 @@ from jaxtyping import Float, Num
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
+from judgebayes.inference.posterior_file import check_draws, check_size
 from judgebayes.inference.problem import Chains
 
 __all__ = [
@@ -160,24 +161,29 @@ def load(path: Path) -> Any:
     Raises
     ------
     JudgeBayesError
-        If the file does not exist, or is not a netCDF file with a posterior.
+        If the file does not exist, is not a netCDF file with a posterior, would need far more memory
+        than it has bytes, or has variables without a number for each chain and draw.
     """
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     arviz = _arviz()
     try:
+        check_size(path)
         if _from_1_0(arviz):
             with arviz.from_netcdf(str(path), engine=ENGINE) as tree:
                 data = tree.load()
         else:
             with arviz.rc_context({"data.load": "eager"}):
                 data = arviz.from_netcdf(str(path), engine=ENGINE)
-        data["posterior"]
-    except (OSError, ValueError, KeyError) as error:
+        draws = _dataset(data["posterior"])
+    except JudgeBayesError:
+        raise
+    except Exception as error:  # the libraries raise many kinds of errors for damaged files
         raise JudgeBayesError(
             f"{str(path)!r} is not a posterior that ArviZ can read; use a file that `judgebayes "
             "posterior` wrote."
         ) from error
+    check_draws(draws, path)
     return data
 
 
@@ -208,12 +214,19 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
     Raises
     ------
     JudgeBayesError
-        If a log-likelihood is not that of a label or a vote: finite, and at most 0.
+        If a log-likelihood is not that of a label or a vote (finite, and at most 0), it has other chains
+        and draws than the posterior, an item is named twice, or a score is not finite.
     """
     arviz = _arviz()
     array = _dataset(data["log_likelihood"])[name]
     values = _log_probabilities(array, name)
-    items = array.coords[array.dims[-1]].to_numpy()
+    items = _items(array, name)
+    draws = _dataset(data["posterior"])
+    if (draws.sizes.get("chain"), draws.sizes.get("draw")) != values.shape[:2]:
+        raise JudgeBayesError(
+            f"The log-likelihood {name!r} has {values.shape[0]} chains of {values.shape[1]} draws, "
+            "unlike the posterior. Sample the posterior again."
+        )
     # A constant log-likelihood has equal weights, and no tail to fit.
     varies = np.ptp(values, axis=(0, 1)) >= CONSTANT
     elpd, k, p = values[0, 0].copy(), np.zeros(len(items)), 0.0
@@ -223,7 +236,25 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
             loo = arviz.loo(some, pointwise=True, var_name=name)
         each, p = (loo.elpd_i, loo.p) if hasattr(loo, "elpd_i") else (loo.loo_i, loo.p_loo)
         elpd[varies], k[varies] = np.asarray(each, float), np.asarray(loo.pareto_k, float)
+    if not np.isfinite(elpd).all():
+        raise JudgeBayesError(
+            f"The log score of {int((~np.isfinite(elpd)).sum())} of {len(elpd)} items is not finite: "
+            "this posterior cannot be scored. Sample it again."
+        )
     return LeaveOneOut(tuple(str(item) for item in items), elpd, k, float(p))
+
+
+def _items(array: Any, name: str) -> np.ndarray:
+    """Return the names of the items of a log-likelihood, which are different."""
+    axis = array.dims[-1]
+    items = array.coords[axis].to_numpy() if axis in array.coords else np.arange(array.sizes[axis])
+    names = pd.Index([str(item) for item in items])
+    if names.has_duplicates:
+        raise JudgeBayesError(
+            f"The log-likelihood {name!r} has item {names[names.duplicated()][0]!r} twice. Sample the "
+            "posterior again."
+        )
+    return items
 
 
 def _log_probabilities(array: Any, name: str) -> Float[np.ndarray, "chain draw item"]:

@@ -11,7 +11,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.growing import GrowingFile
 from judgebayes.io.records import read_json, read_lines
 
-__all__ = ["Appended", "AppendedWords", "settings_path"]
+__all__ = ["Appended", "AppendedWords", "excerpt", "settings_path"]
 
 
 @dataclass(frozen=True)
@@ -92,19 +92,28 @@ class Appended:
                 f"{str(settings_file)!r} is missing; {words.other}."
             )
         before = read_json(settings_file)
-        before = before if isinstance(before, dict) else {}
+        if not isinstance(before, dict):
+            raise JudgeBayesError(
+                f"{str(settings_file)!r} has no settings by name; restore the file, or {words.other}."
+            )
         for name, now in settings.items():
             was = before.get(name, now)  # a new judge has no earlier settings
-            if was != now:
+            if _plain(was) != _plain(now):
                 raise JudgeBayesError(
-                    f"{str(path)!r} was started with another {name}: {_excerpt(was)}, now "
-                    f"{_excerpt(now)}. {words.same} Use the earlier {name}, or {words.other}."
+                    f"{str(path)!r} was started with another {name}: {excerpt(was)}, now "
+                    f"{excerpt(now)}. {words.same} Use the earlier {name}, or {words.other}."
                 )
         if settings.keys() - before.keys():
             _write_atomically(settings_file, json.dumps(before | dict(settings), indent=1))
 
 
-def _excerpt(value: object) -> str:
+def _plain(value: object) -> str:
+    """Return a setting as text: true, 1 and 1.0 are equal as values, but not the same setting."""
+    return json.dumps(value, sort_keys=True)
+
+
+def excerpt(value: object) -> str:
+    """Return a value of a file for a sentence, cut if it is long."""
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:40]}... of {len(text)} characters"
 

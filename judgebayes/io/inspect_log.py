@@ -254,6 +254,10 @@ def _notes(header: dict[str, Any], samples: list[_Sample], file: Path) -> list[s
         notes.append(f"{file.name}: the run's status is {status}; its samples were read.")
     if not samples:
         notes.append(f"{file.name} has no samples.")
+    results = header.get("results")
+    counted = results.get("completed_samples") if isinstance(results, dict) else None
+    if type(counted) is int and counted != len(samples):
+        notes.append(f"{file.name} counts {counted} samples, but contains {len(samples)}.")
     scorers = header["eval"].get("scorers")
     for scorer in scorers if isinstance(scorers, list) else []:
         options = scorer.get("options") if isinstance(scorer, dict) else None

@@ -130,6 +130,9 @@ def _scores(samples: list[_Sample]) -> Iterator[Row]:
         numbers = [(m, v) for m, v in values if v is None or isinstance(v, bool | int | float)]
         if not numbers:
             yield Row(item, "metric", dropped="sample without a metric")
+        elif isinstance(metric_names, list):
+            for _ in range(len(values) - len(numbers)):
+                yield Row(item, "metric", dropped="metric that is no number")
         for metric, value in numbers:
             judge = f"{metric}|{sample.filter}" if len(filters) > 1 else metric
             vote = canonical(value)

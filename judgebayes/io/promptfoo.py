@@ -98,8 +98,11 @@ def _rows(record: dict[str, Any], item: str, label: str | None) -> Iterator[Row]
         yield Row(item, "test", dropped="no output to judge: the provider failed")
         return
     parts = grading.get("componentResults") if isinstance(grading, dict) else None
-    parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    if not parts:
+    every = parts if isinstance(parts, list) else []
+    parts = [part for part in every if isinstance(part, dict)]
+    for _ in range(len(every) - len(parts)):
+        yield Row(item, "assertion", dropped="result of an assertion that is no object")
+    if not every:
         yield Row(item, "test", dropped="test without assertions")
         return
     label_value = _label(record, label)

@@ -39,6 +39,14 @@ MAX_UNPACKED_BYTES = 8 * 2**30
 """A compressed file that unpacks to more than this is refused."""
 MAX_GZIP_RATIO = 1032
 """The largest ratio of unpacked to packed size in gzip."""
+SMALL_BYTES = 64 * 2**20
+MAX_RATIO = 100
+"""A file that unpacks to more than `SMALL_BYTES` is refused above this ratio."""
+MAX_JSON_BYTES = 512 * 2**20
+"""A JSON file with more is refused, like a member of an archive."""
+VALUE_BYTES = 80
+MAX_VALUE_BYTES = 4 * 2**30
+"""JSON whose values need more memory is refused; a value needs about `VALUE_BYTES` besides its text."""
 MAX_DEPTH = 100
 """Maximal levels of nesting: Python cannot even print a value of many more."""
 MAX_DIGITS = 300
@@ -74,14 +82,17 @@ def check_unpacked_size(path: Path) -> None:
     JudgeBayesError
         If the file is too large or damaged.
     """
-    if path.suffix.lower() != ".gz" or path.stat().st_size * MAX_GZIP_RATIO <= MAX_UNPACKED_BYTES:
+    if path.suffix.lower() != ".gz":
         return
-    size = 0
+    packed, size = path.stat().st_size, 0
+    most = min(MAX_UNPACKED_BYTES, max(SMALL_BYTES, packed * MAX_RATIO))
+    if packed * MAX_GZIP_RATIO <= most:
+        return
     try:
         with gzip.open(path) as content:
             while block := content.read(2**24):
                 size += len(block)
-                if size > MAX_UNPACKED_BYTES:
+                if size > most:
                     break
     except (OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be unpacked: {_reason(error)}.") from error
@@ -89,6 +100,11 @@ def check_unpacked_size(path: Path) -> None:
         raise JudgeBayesError(
             f"{str(path)!r} is more than {MAX_UNPACKED_BYTES / 2**30:,.0f} GiB when unpacked; save it "
             "as Parquet, or in parts."
+        )
+    if size > most:
+        raise JudgeBayesError(
+            f"{str(path)!r} is more than {MAX_RATIO} times as large when unpacked: no table of votes "
+            "is. Unpack it to see what it contains."
         )
 
 
@@ -144,12 +160,16 @@ def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, d
         If a line is not a JSON object, or the file is not text.
     """
     check_unpacked_size(path)
+    size = 0
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rt", encoding=encoding_of(path, encoding)) as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
+                size += _memory_of(line)
+                if size > MAX_VALUE_BYTES:
+                    raise _too_large(repr(str(path)))
                 record = _parse(line, f"Line {number} of {str(path)!r}", "one object per line")
                 if not isinstance(record, dict):
                     raise JudgeBayesError(
@@ -172,6 +192,11 @@ def read_json(path: Path) -> Any:
         If the file is not JSON.
     """
     try:
+        if path.stat().st_size > MAX_JSON_BYTES:
+            raise JudgeBayesError(
+                f"{str(path)!r} has {path.stat().st_size / 2**20:,.0f} MiB; a JSON file may have at "
+                f"most {MAX_JSON_BYTES / 2**20:,.0f} MiB. Save it in parts."
+            )
         text = path.read_text(encoding=encoding_of(path))
     except (UnicodeError, OSError) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be read as JSON: {_reason(error)}.") from error
@@ -211,6 +236,8 @@ def field_of(record: object, name: str, where: str) -> Any:
 
 
 def _parse(text: str, what: str, expected: str) -> Any:
+    if _memory_of(text) > MAX_VALUE_BYTES:
+        raise _too_large(what)
     try:
         value = json.loads(text, parse_int=_integer, object_pairs_hook=_object)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
@@ -226,6 +253,18 @@ def _parse(text: str, what: str, expected: str) -> Any:
         ) from error
     except RecursionError as error:
         raise JudgeBayesError(f"{what} is nested too deeply to be read.") from error
+
+
+def _memory_of(text: str) -> int:
+    """Return about how many bytes the values of a JSON text need in memory."""
+    return len(text) + VALUE_BYTES * sum(map(text.count, ",[{"))
+
+
+def _too_large(what: str) -> JudgeBayesError:
+    return JudgeBayesError(
+        f"{what} would need more than {MAX_VALUE_BYTES / 2**30:,.0f} GiB of memory as JSON; save it as "
+        "CSV or Parquet, or in parts."
+    )
 
 
 class _SameNameError(Exception):

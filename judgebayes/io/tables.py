@@ -21,7 +21,14 @@ from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.lines import Spans, count_lines, multiline_cells, reconcile_lines
-from judgebayes.io.records import check_unpacked_size, encoding_of, open_unpacked, read_lines
+from judgebayes.io.parquet import check_parquet
+from judgebayes.io.records import (
+    MAX_UNPACKED_BYTES,
+    check_unpacked_size,
+    encoding_of,
+    open_unpacked,
+    read_lines,
+)
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
 
@@ -215,7 +222,10 @@ def _kind(path: Path) -> str:
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
+        check_parquet(path, MAX_UNPACKED_BYTES)
         frame = pd.read_parquet(path)
+    except JudgeBayesError:
+        raise
     except Exception as error:  # the reader raises many kinds of errors for damaged files
         reason = sentence(str(error).strip()) or type(error).__name__
         raise JudgeBayesError(f"{str(path)!r} cannot be read as parquet: {reason}.") from error
@@ -250,7 +260,8 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
     """Return the header: the first row with more than one filled cell, or the row after `skip` rows."""
     copies = itertools.tee(lines, len(separators))
     readers = [csv.reader(copy, delimiter=s) for copy, s in zip(copies, separators, strict=True)]
-    records = zip(*readers, strict=False)
+    endless: list[csv.Error] = []
+    records = zip(*(_short_records(reader, endless) for reader in readers), strict=False)
     above: list[tuple[int, str]] = []
     first_row: _Header | None = None
     for number, record in enumerate(itertools.islice(records, (skip or 0) + MAX_TITLES)):
@@ -266,7 +277,23 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
             return header
         first_row = first_row or header
         above.append((number + 1, " ".join(cell for cell in cells if cell)))
+    if len(endless) == len(separators):
+        raise endless[0]
     return first_row or _Header(separators[0], skip or 0)
+
+
+def _short_records(reader: Iterator[list[str]], endless: list[csv.Error]) -> Iterator[list[str]]:
+    """Yield the records of a reader, and records without cells after a cell without end.
+
+    A long header is such a cell for all separators but its own.
+    """
+    try:
+        yield from reader
+    except csv.Error as error:
+        if "field limit" not in str(error):
+            raise
+        endless.append(error)
+        yield from itertools.repeat([])
 
 
 def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.DataFrame:
@@ -274,6 +301,11 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     with _text_of(path, encoding) as text:
         header = _header(text, separators, layout.skip_rows)
     # pandas would rename the second of two columns with the same name.
+    if any("\0" in cell for cell in header.cells):
+        raise JudgeBayesError(
+            f"The header of {str(path)!r} contains NUL characters, as UTF-16 without a byte-order mark "
+            "does: use --encoding utf-16-le, or save it as 'CSV UTF-8'."
+        )
     header_cells = pd.Series([cell for cell in header.cells if cell], dtype=object)
     if header_cells.duplicated().any():
         duplicate = header_cells[header_cells.duplicated()].iloc[0]
@@ -388,7 +420,13 @@ def _has(path: Path, pattern: re.Pattern[bytes]) -> bool:
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     lines = list(read_lines(path, encoding))
     frame = pd.DataFrame.from_records([record for _, record in lines])
-    return frame.set_axis([number for number, _ in lines]) if lines else frame
+    if not lines:
+        return frame
+    frame = frame.set_axis([number for number, _ in lines])
+    blank = lines[-1][0] - len(lines)  # blank lines at the end are no records of anybody
+    if blank:
+        frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
+    return frame
 
 
 def _has_return(column: pd.Series) -> bool:

@@ -25,10 +25,16 @@ __all__ = [
 
 COMMON = 0.02
 """A value with less than this share of the votes counts as an error, not a class."""
+MOST_CLASSES = 1000
+"""More classes than this are refused: a confusion matrix of a judge has a million cells."""
 MOST_VALUES = 50
 """With more distinct values than this, no set of usual classes is searched for."""
 BINARY = (0, 1)
 TERNARY = (-1, 0, 1)
+TOO_LARGE = 10**300
+"""Whole numbers from here on are infinite: a float cannot hold them."""
+LONGEST = 200
+"""Longer values are cut in sentences."""
 WHOLE = re.compile("[+-]?[0-9]{1,300}")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 MISSING_WORDS = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "missing", "unparsed"})
@@ -82,23 +88,36 @@ class Classes:
         """Return the index of each value, as `index` does."""
         return [self.index(value) for value in values]
 
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        """The index of each value."""
+        return {v: i for i, v in reversed(list(enumerate(self.values)))}
+
+    @cached_property
+    def _folded(self) -> dict[str, int]:
+        """The index of each text in lower case."""
+        return {v.casefold(): i for i, v in enumerate(self.values) if isinstance(v, str)}
+
+    @cached_property
+    def _by_sign(self) -> dict[int | None, int]:
+        """The index of each sign of a verdict on a pair."""
+        return {_sign(v): i for i, v in enumerate(self.values)}
+
     def index(self, value: object) -> int | None:
         """Return the index of a value, `MISSING` or `UNDECIDED`, or None where it is unknown."""
         plain = canonical(value)
         if plain is None:
             return MISSING
-        if plain in self.values:
-            return self.values.index(plain)
+        if plain in self._places:
+            return self._places[plain]
         if self.undecided and self._is_undecided(plain):
             return UNDECIDED
         if isinstance(plain, str):
-            folded = {v.casefold(): i for i, v in enumerate(self.values) if isinstance(v, str)}
-            if plain.casefold() in folded:
-                return folded[plain.casefold()]
-            by_sign = {_sign(v): i for i, v in enumerate(self.values)}
+            if plain.casefold() in self._folded:
+                return self._folded[plain.casefold()]
             sign = _sign(plain)
-            if sign is not None and None not in by_sign:
-                return by_sign.get(sign)
+            if sign is not None and None not in self._by_sign:
+                return self._by_sign.get(sign)
         return None
 
     def _is_undecided(self, plain: Hashable) -> bool:
@@ -128,7 +147,10 @@ def canonical(value: object) -> Hashable | None:
     if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
         return int(value)  # type: ignore[call-overload]
     if isinstance(value, numbers.Integral):
-        return int(value)  # exact: above 2^53, two integers may be the same float
+        whole = int(value)  # exact: above 2^53, two integers may be the same float
+        if abs(whole) < TOO_LARGE:
+            return whole
+        return math.inf if whole > 0 else -math.inf
     if isinstance(value, numbers.Real):
         number = float(value)
         if math.isnan(number):
@@ -159,9 +181,14 @@ def written(name: object) -> str | None:
 
 def listing(values: Iterable[object], limit: int = 8) -> str:
     """Return values as text for a sentence, at most `limit` of them."""
-    shown = [repr(canonical(v)) for v in values]
-    more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
-    return ", ".join(shown[:limit]) + more
+    every = list(values)
+    more = f" and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(_cut(repr(canonical(v))) for v in every[:limit]) + more
+
+
+def _cut(text: str) -> str:
+    """Return a text of at most `LONGEST` characters."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def infer_classes(values: Iterable[object], what: str) -> Classes:
@@ -285,9 +312,14 @@ def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:
     plain = tuple(canonical(v) for v in values)
     if len(plain) < 2 or len(set(plain)) < len(plain) or None in plain:
         raise JudgeBayesError(
-            f"classes={tuple(values)!r} does not name two or more different classes."
+            f"classes={_cut(repr(tuple(values)))} does not name two or more different classes."
         )
     named = tuple(p for p in plain if p is not None)
+    if len(named) > MOST_CLASSES:
+        raise JudgeBayesError(
+            f"{len(named):,} classes are named; at most {MOST_CLASSES:,} are supported, because a "
+            "judge's errors need a number for each pair of classes. Group the votes into fewer classes."
+        )
     if pairwise is None:
         pairwise = named in (TERNARY, (-1, 1)) or all(_sign(p) is not None for p in named)
     return Classes(named, pairwise)

@@ -1,6 +1,7 @@
 """Read a user's files into votes, labels and groups."""
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import Options, option, split_names
+from judgebayes.io.parquet import check_parquet
 from judgebayes.io.tables import Layout, check_ignored, notes_of
 from judgebayes.sentence import sentences
 from judgebayes.votes import (
@@ -380,7 +382,12 @@ def _rows(source: Source) -> int:
     import pyarrow.parquet as pq
 
     try:
-        return int(pq.read_metadata(path).num_rows)
+        rows = int(pq.read_metadata(path).num_rows)
+        if rows > STREAM_ROWS:
+            check_parquet(path, sys.maxsize)
+        return rows
+    except JudgeBayesError:
+        raise
     except Exception:
         return 0  # `read_table` raises the error
 

@@ -1,12 +1,16 @@
 """Killed and resumed sweeps: bit for bit the result of an uninterrupted one."""
 
 import errno
+import hashlib
+import io
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import jax
@@ -14,7 +18,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import judgebayes.compiled.checkpoint as checkpoint
 import judgebayes.evaluate.sweeps as sweeps
 from judgebayes.aggregators import BaseRate, Davidson, MajorityVote
 from judgebayes.calibrators import Temperature
@@ -52,12 +55,12 @@ def test_an_interrupted_sweep_resumes_with_the_same_bits(
     assert len(names) == 2 * 3  # methods x batches of two of five splits
     computed: list[str] = []
 
-    def counting(folder: Path, name: str, make: object) -> object:
-        if not (folder / f"{name}.npz").exists():
+    def counting(folder: Path, name: str, make: object, shapes: object) -> object:
+        if not (folder / f"{name}.part").exists():
             computed.append(name)
             if len(computed) == 4:
                 raise KeyboardInterrupt
-        return kept_part(folder, name, make)  # type: ignore[arg-type]
+        return kept_part(folder, name, make, shapes)  # type: ignore[arg-type]
 
     monkeypatch.setattr(sweeps, "kept_part", counting)
     with pytest.raises(KeyboardInterrupt):
@@ -145,18 +148,64 @@ def test_answers_are_stored_too(
         run(None, 0)
 
 
-def test_a_damaged_part_is_computed_again(tmp_path: Path) -> None:
+SHAPE = {"x": (1000,)}
+
+
+def forged(**arrays: np.ndarray) -> bytes:
+    """Return a file with any arrays and their right digest."""
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    whole = content.getvalue()
+    return hashlib.sha256(whole).hexdigest().encode() + b"\n" + whole
+
+
+def declared_large() -> bytes:
+    """Return a file whose array says that it has a billion numbers."""
+    header, name = io.BytesIO(), io.BytesIO()
+    described = {"descr": "<f8", "fortran_order": False, "shape": (10**9,)}
+    np.lib.format.write_array_header_1_0(header, described)
+    with zipfile.ZipFile(name, "w") as archive:
+        archive.writestr("x.npy", header.getvalue())
+    whole = name.getvalue()
+    return hashlib.sha256(whole).hexdigest().encode() + b"\n" + whole
+
+
+DAMAGED = {
+    "empty": lambda whole: b"",
+    "cut": lambda whole: whole[: len(whole) // 2],
+    "a flipped bit": lambda whole: whole[:4000] + bytes([whole[4000] ^ 1]) + whole[4001:],
+    "no digest": lambda whole: whole.split(b"\n", 1)[1],
+    "another shape": lambda whole: forged(x=np.zeros((1000, 1))),
+    "fewer numbers": lambda whole: forged(x=np.zeros(3)),
+    "another name": lambda whole: forged(y=np.zeros(1000)),
+    "one more array": lambda whole: forged(x=np.zeros(1000), y=np.zeros(1)),
+    "text": lambda whole: forged(x=np.array(["a"] * 1000)),
+    "complex numbers": lambda whole: forged(x=np.zeros(1000, complex)),
+    "a billion numbers": lambda whole: declared_large(),
+    "a file without end": lambda whole: whole + bytes(2**20),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_a_damaged_part_is_computed_again(tmp_path: Path, how: str) -> None:
     wanted = {"x": np.arange(1000.0)}
-    kept_part(tmp_path, "a", lambda: wanted)
-    path = tmp_path / "a.npz"
+    kept_part(tmp_path, "a", lambda: wanted, SHAPE)
+    path = tmp_path / "a.part"
     whole = path.read_bytes()
-    middle = len(whole) // 2
-    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    for damaged in (b"", whole[: len(whole) // 2], flipped):
-        path.write_bytes(damaged)
-        part = kept_part(tmp_path, "a", lambda: wanted)
-        np.testing.assert_array_equal(part["x"], wanted["x"])
-        assert path.read_bytes() == whole
+    path.write_bytes(DAMAGED[how](whole))
+    tracemalloc.start()
+    part = kept_part(tmp_path, "a", lambda: wanted, SHAPE)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(part["x"], wanted["x"])
+    assert path.read_bytes() == whole
+    assert peak < 4 * 2**20  # a billion numbers have 8 GB
+
+
+def test_a_whole_part_is_not_computed_again(tmp_path: Path) -> None:
+    kept_part(tmp_path, "a", lambda: {"x": np.arange(1000.0)}, SHAPE)
+    part = kept_part(tmp_path, "a", lambda: pytest.fail("computed again"), SHAPE)
+    np.testing.assert_array_equal(part["x"], np.arange(1000.0))
 
 
 def test_a_full_disk_raises_an_error_and_loses_nothing(
@@ -164,17 +213,18 @@ def test_a_full_disk_raises_an_error_and_loses_nothing(
 ) -> None:
     kept_part(tmp_path, "first", lambda: {"x": np.zeros(3)})
 
-    def full(file: object, **arrays: np.ndarray) -> None:
-        file.write(b"half")  # type: ignore[attr-defined]
+    def full(file: Path, content: bytes) -> None:
+        with file.open("wb") as half:
+            half.write(content[: len(content) // 2])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint.np, "savez", full)
+        patched.setattr(Path, "write_bytes", full)
         with pytest.raises(
             JudgeBayesError, match=r"No space left on device. Finished parts are not lost"
         ):
             kept_part(tmp_path, "second", lambda: {"x": np.ones(3)})
-    assert [file.name for file in tmp_path.iterdir()] == ["first.npz"]
+    assert [file.name for file in tmp_path.iterdir()] == ["first.part"]
     (tmp_path / "no folder").touch()
     with pytest.raises(JudgeBayesError, match="cannot be written"):
         kept_part(tmp_path / "no folder", "x", lambda: {"x": np.ones(3)})
@@ -199,7 +249,8 @@ import numpy as np
 from judgebayes.compiled.checkpoint import kept_part
 
 for n in range(40):
-    kept_part(Path(sys.argv[1]), str(n), lambda: {"x": np.random.default_rng(n).normal(size=20_000)})
+    part = {"x": np.random.default_rng(n).normal(size=20_000)}
+    kept_part(Path(sys.argv[1]), str(n), lambda: part)
 """
 
 

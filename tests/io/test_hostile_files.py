@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import struct
 import tracemalloc
 import zipfile
@@ -12,11 +13,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.formats import import_votes
 from judgebayes.io.inspect_log import read_inspect
 from judgebayes.io.options import Options
 from judgebayes.io.records import read_json, read_lines
-from judgebayes.io.tables import read_table
+from judgebayes.io.tables import Layout, read_table
+from judgebayes.votes.classes import Classes, canonical
 
 REAL, STATED = 60 * 2**20, 200
 
@@ -67,3 +71,78 @@ def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
     read = read_table(tmp_path / "a.parquet")
     assert read["vote"].dtype == float
     assert read["vote"].fillna(-1).tolist() == [1.0, -1.0, 0.0]
+
+
+def test_utf_16_without_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("item,judge,vote\na,j,1\n".encode("utf-16-le"))
+    with pytest.raises(JudgeBayesError, match=r"NUL characters, as UTF-16 .* --encoding utf-16-le"):
+        read_table(tmp_path / "a.csv")
+    read = read_table(tmp_path / "a.csv", Layout(encoding="utf-16-le"))
+    assert read["vote"].tolist() == [1]
+
+
+def test_a_header_longer_than_a_cell_may_be_is_read(tmp_path: Path) -> None:
+    names = [f"judge-{n:020}" for n in range(6000)]
+    (tmp_path / "a.csv").write_text(f"item,{','.join(names)}\nx,{','.join('01' * 3000)}\n")
+    read = read_table(tmp_path / "a.csv")
+    assert list(read.columns) == ["item", *names]
+    assert read.iloc[0, 1:].tolist() == [0, 1] * 3000
+
+
+@pytest.mark.parametrize("digits", [301, 400, 5000])
+def test_whole_numbers_beyond_floats_are_infinite(tmp_path: Path, digits: int) -> None:
+    (tmp_path / "a.csv").write_text(f"item,judge,vote\na,j,0\nb,j,{'1' * digits}\nc,j,1\n")
+    (tmp_path / "a.jsonl").write_text(
+        f'{{"item": "a", "vote": 0}}\n{{"item": "b", "vote": {"1" * digits}}}\n'
+    )
+    for name in ("a.csv", "a.jsonl"):
+        assert len(import_votes("tidy", tmp_path / name).votes) == (3 if name == "a.csv" else 2)
+        with pytest.raises(JudgeBayesError) as error:
+            jb.read(tmp_path / name)
+        assert len(str(error.value)) < 2500
+    assert canonical(-(10**400)) == -math.inf
+
+
+def test_thirty_thousand_classes(tmp_path: Path) -> None:
+    votes = [f"c{n}" for n in range(30_000)]
+    path = tmp_path / "a.csv"
+    pd.DataFrame({"item": range(30_000), "judge": "j", "vote": votes}).to_csv(path, index=False)
+    with pytest.raises(JudgeBayesError, match=r"and 29992 more in a\.csv are neither binary"):
+        jb.read(path)
+    with pytest.raises(JudgeBayesError, match=r"30,000 classes are named; at most 1,000 are"):
+        jb.read(path, classes=",".join(votes))
+    classes = Classes(tuple(votes), pairwise=False)
+    assert classes.indices([*votes, " C7 ", "none", "x"]) == [*range(30_000), 7, -1, None]
+
+
+def test_blank_lines_of_jsonl_are_counted(tmp_path: Path) -> None:
+    line = '{"item": "a", "judge": "j", "vote": 1}\n'
+    (tmp_path / "a.jsonl").write_text(line + "\n  \n" + line.replace('"a"', '"b"') + "\n")
+    imported = import_votes("tidy", tmp_path / "a.jsonl")
+    assert "2 blank line(s) of a.jsonl are left out." in imported.notes
+    (tmp_path / "a.jsonl").write_text(line + line[:20])
+    with pytest.raises(JudgeBayesError, match=r"Line 2 of .* is not JSON"):
+        import_votes("tidy", tmp_path / "a.jsonl")
+
+
+def test_parts_of_records_that_are_no_votes_are_counted(tmp_path: Path) -> None:
+    part = {"pass": True, "assertion": {"type": "equals"}}
+    results = [{"success": True, "gradingResult": {"componentResults": [part, 1, None]}}]
+    (tmp_path / "a.json").write_text(json.dumps({"results": results}))
+    imported = import_votes("promptfoo", tmp_path / "a.json")
+    assert imported.read == 3
+    assert imported.dropped == {"result of an assertion that is no object": 2}
+    sample = {"doc_id": 1, "metrics": ["acc", "list"], "acc": 1, "list": [1]}
+    (tmp_path / "samples_t.jsonl").write_text(json.dumps(sample))
+    options = Options(votes_from="score")
+    imported = import_votes("lm-eval", tmp_path / "samples_t.jsonl", options)
+    assert imported.read == 2
+    assert imported.dropped == {"metric that is no number": 1}
+
+
+def test_a_log_that_counts_more_samples_than_it_has(tmp_path: Path) -> None:
+    samples = [{"id": n, "epoch": 1, "scores": {"s": {"value": "C"}}} for n in range(3)]
+    log = {"eval": {"model": "m"}, "results": {"completed_samples": 5}, "samples": samples}
+    (tmp_path / "a.json").write_text(json.dumps(log))
+    imported = import_votes("inspect", tmp_path / "a.json")
+    assert "a.json counts 5 samples, but contains 3." in imported.notes

@@ -1,0 +1,72 @@
+"""The size of a Parquet file in memory, found before it is read.
+
+A few bytes can stand for a billion equal cells: columns are packed, and a text that is repeated is
+stored once. So the number of rows and the sizes of columns come from the metadata, and the lengths of
+repeated texts from the dictionaries, which are read without their repetitions.
+"""
+
+from pathlib import Path
+
+from judgebayes.errors import JudgeBayesError
+
+__all__ = ["check_parquet"]
+
+CELL_BYTES = 8
+SMALL_BYTES = 256 * 2**20
+MAX_RATIO = 200
+"""A table of more than `SMALL_BYTES` is refused above this ratio to its file."""
+
+
+def check_parquet(path: Path, most: int) -> None:
+    """Refuse a file whose table would need more memory than `most` bytes, or than its file suggests.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the table is too large.
+    Exception
+        Of any kind, for a damaged file.
+    """
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    meta = file.metadata
+    suggested = max(SMALL_BYTES, MAX_RATIO * path.stat().st_size)
+    limit = min(most, suggested)
+    size = meta.num_rows * meta.num_columns * CELL_BYTES
+    size += sum(meta.row_group(n).total_byte_size for n in range(meta.num_row_groups))
+    if size <= limit:
+        size += _repeated_text(path, limit - size)
+    if size > limit:
+        why = "its size suggests" if limit == suggested else "one table may have"
+        raise JudgeBayesError(
+            f"{str(path)!r} has {meta.num_rows:,} rows and needs {size / 2**30:,.1f} GiB of memory or "
+            f"more; {why} at most {limit / 2**30:,.1f} GiB. Save it in parts."
+        )
+
+
+def _repeated_text(path: Path, most: int) -> int:
+    """Return the bytes of all texts that are stored once and repeated; reading ends above `most`."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    meta = pq.read_metadata(path)
+    names = {
+        column.path_in_schema
+        for group in map(meta.row_group, range(meta.num_row_groups))
+        for column in map(group.column, range(group.num_columns))
+        if column.physical_type == "BYTE_ARRAY" and any("DICT" in e for e in column.encodings)
+    }
+    size = 0
+    for name in sorted(names):
+        for batch in pq.ParquetFile(path, read_dictionary=[name]).iter_batches(columns=[name]):
+            column = batch.column(0)
+            if hasattr(column, "dictionary"):
+                lengths = pc.binary_length(column.dictionary).fill_null(0)
+                used = column.indices.drop_null()
+                counts = pc.value_counts(used)
+                of_value = lengths.take(counts.field("values")).cast("int64")
+                size += pc.sum(pc.multiply(of_value, counts.field("counts"))).as_py() or 0
+            if size > most:
+                return size
+    return size

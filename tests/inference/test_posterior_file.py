@@ -1,0 +1,116 @@
+"""Posteriors in files that were changed: one sentence each, and no memory for what they claim."""
+
+import contextlib
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import jax
+import numpy as np
+import pytest
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import posterior
+from judgebayes.inference.problem import Chains
+
+CHAINS, DRAWS, ITEMS = 2, 50, 6
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    shape = (CHAINS, DRAWS)
+    with jax.enable_x64(True):
+        chains = Chains(
+            {"a": jax.numpy.asarray(rng.normal(size=shape))},
+            *map(jax.numpy.asarray, (np.zeros(shape, bool), rng.normal(size=shape))),
+            *(jax.numpy.full(shape, value) for value in (3.0, 0.9)),
+        )
+    data = posterior.to_arviz(
+        chains,
+        log_likelihood={"label": -rng.exponential(size=(*shape, ITEMS))},
+        coords={"item": [f"i{n}" for n in range(ITEMS)]},
+        dims={"label": ["item"]},
+    )
+    path = tmp_path_factory.mktemp("posterior") / "p.nc"
+    posterior.save(data, path)
+    return path
+
+
+def scored(path: Path) -> posterior.LeaveOneOut:
+    return posterior.leave_one_out(posterior.load(path), "label")
+
+
+def test_an_unchanged_posterior_is_scored(saved: Path) -> None:
+    loo = scored(saved)
+    assert loo.items == tuple(f"i{n}" for n in range(ITEMS))
+    assert np.isfinite(loo.elpd).all()
+
+
+def replaced(file: h5py.File, name: str, values: object) -> None:
+    """Replace an array, without the names of its axes."""
+    del file[name]
+    file[name] = values
+
+
+def one_value(name: str, value: float) -> Callable[[h5py.File], None]:
+    def change(file: h5py.File) -> None:
+        file[name][0, 0] = value
+
+    return change
+
+
+def bomb(file: h5py.File) -> None:
+    file.create_dataset(
+        "posterior/b", shape=(CHAINS, DRAWS, 10**7), dtype="f8", chunks=(1, 1, 10**5), compression=9
+    )
+
+
+CHANGES: dict[str, Callable[[h5py.File], None]] = {
+    "no posterior": lambda file: file.__delitem__("posterior"),
+    "no draws": lambda file: file.__delitem__("posterior/a"),
+    "draws of text": lambda file: replaced(file, "posterior/a", np.full((CHAINS, DRAWS), b"x")),
+    "one draw": lambda file: replaced(file, "posterior/a", 1.0),
+    "other axes": lambda file: replaced(file, "posterior/a", np.zeros((3, 4, 5))),
+    "a link to nothing": lambda file: replaced(file, "posterior/a", h5py.SoftLink("/nothing")),
+    "NaN": one_value("log_likelihood/label", np.nan),
+    "infinite": one_value("log_likelihood/label", np.inf),
+    "never": one_value("log_likelihood/label", -np.inf),
+    "a probability above 1": one_value("log_likelihood/label", 3.0),
+    "other items": lambda file: replaced(file, "log_likelihood/label", np.zeros((2, 50, 7))),
+    "an item twice": lambda file: file["log_likelihood/item"].__setitem__(1, "i0"),
+    "draws that are not finite": lambda file: file["posterior/a"].__setitem__(..., np.inf),
+    "a bomb": bomb,
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_changed_posterior_is_refused(saved: Path, tmp_path: Path, how: str) -> None:
+    path = tmp_path / "p.nc"
+    shutil.copy(saved, path)
+    with h5py.File(path, "r+") as file:
+        CHANGES[how](file)
+    tracemalloc.start()
+    try:
+        loo = scored(path)
+    except JudgeBayesError:
+        loo = None
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Draws that are not finite do not enter the scores, which are finite whatever they are.
+    assert loo is None or (how == "draws that are not finite" and np.isfinite(loo.elpd).all())
+    assert peak < 50e6
+
+
+@pytest.mark.parametrize("place", [4, 100, 1000, 3000, 5000, 9000])
+def test_flipped_bytes_end_in_a_sentence_or_in_finite_scores(
+    saved: Path, tmp_path: Path, place: int
+) -> None:
+    whole = bytearray(saved.read_bytes())
+    whole[place] ^= 0xFF
+    path = tmp_path / "p.nc"
+    path.write_bytes(whole)
+    with contextlib.suppress(JudgeBayesError):
+        assert np.isfinite(scored(path).elpd).all()

@@ -1,0 +1,85 @@
+"""Small files that stand for large tables: refused in one sentence, before memory is taken for them."""
+
+import gzip
+import tracemalloc
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import judgebayes as jb
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.parquet import SMALL_BYTES
+from judgebayes.io.records import read_json, read_lines
+from judgebayes.io.tables import read_table
+
+MOST = 60e6
+
+
+def refused(path: Path, match: str) -> None:
+    pa.default_memory_pool().release_unused()
+    before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    with pytest.raises(JudgeBayesError, match=match):
+        read_table(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < MOST
+    assert pa.total_allocated_bytes() - before < MOST
+
+
+def parquet(path: Path, cells: pa.DictionaryArray, groups: int) -> None:
+    """Write a table of equal cells in several groups of rows."""
+    table = pa.table({"item": cells, "judge": cells, "vote": cells})
+    with pq.ParquetWriter(path, table.schema) as file:
+        for _ in range(groups):
+            file.write_table(table)
+
+
+def test_equal_cells_of_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    n = 1_000_000
+    parquet(path, pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), ["x"]), 15)
+    assert path.stat().st_size * 1000 < 15 * n * 3 * 8
+    refused(path, r"has 15,000,000 rows and needs .* its size suggests at most 0.2 GiB")
+    with pytest.raises(JudgeBayesError, match="15,000,000 rows"):  # read in pieces
+        jb.read(path)
+
+
+def test_a_long_text_that_is_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    text = "x" * 100_000
+    n = 2 * SMALL_BYTES // len(text)
+    parquet(path, pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), [text]), 1)
+    assert path.stat().st_size < SMALL_BYTES / 100
+    refused(path, "its size suggests at most 0.2 GiB")
+
+
+def test_a_table_that_packs_well_is_read(tmp_path: Path) -> None:
+    items, votes = [f"i{n // 10}" for n in range(50_000)], [n % 2 for n in range(50_000)]
+    table = pd.DataFrame({"item": items, "judge": "j", "vote": votes, "note": [None] * 50_000})
+    table.to_parquet(tmp_path / "a.parquet")
+    read = read_table(tmp_path / "a.parquet")
+    assert read["item"].tolist() == items
+    assert read["note"].isna().all()
+
+
+def test_an_endless_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"item,judge,vote\nx,j,1\n" + b"\n" * (70 * 2**20), 1))
+    refused(path, "more than 100 times as large when unpacked")
+
+
+def test_many_values_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judgebayes.io.records.MAX_VALUE_BYTES", 10_000)
+    (tmp_path / "a.json").write_text("[" + "[]," * 200 + "[]]")
+    with pytest.raises(JudgeBayesError, match="as JSON; save it as CSV or Parquet, or in parts"):
+        read_json(tmp_path / "a.json")
+    (tmp_path / "a.jsonl").write_text('{"item": 1, "vote": 1}\n' * 100)
+    with pytest.raises(JudgeBayesError, match=r"a\.jsonl' would need more than"):
+        list(read_lines(tmp_path / "a.jsonl"))
+    monkeypatch.setattr("judgebayes.io.records.MAX_JSON_BYTES", 300)
+    with pytest.raises(JudgeBayesError, match="a JSON file may have at"):
+        read_json(tmp_path / "a.json")
