@@ -23,6 +23,7 @@ from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 
 __all__ = [
+    "LEAST",
     "SAME_MODE",
     "Counts",
     "Mode",

@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.fast.dawid_skene import (
+    LEAST,
     SAME_MODE,
     Counts,
     Mode,
@@ -25,14 +27,12 @@ __all__ = ["Departures", "departures", "higher", "maximise"]
 Scalar = float | Float[Array, ""]
 
 
-class _State(NamedTuple):
-    """The state of EM, for each start."""
-
-    log_pi: Float[Array, "start class"]
-    log_confusion: Float[Array, "start judge class vote"]
-    value: Float[Array, " start"]
-    gain: Float[Array, " start"]
-    step: Int[Array, " start"]
+Point = tuple[Float[Array, "start class"], Float[Array, "start judge class vote"]]
+"""The logarithms of class shares and confusion matrices."""
+Single = tuple[Float[Array, " class"], Float[Array, "judge class vote"]]
+"""The same for one start."""
+PLAIN_STEPS = 30
+"""Steps before the first extrapolation, so that it does not leave the mode of its start."""
 
 
 def maximise(
@@ -68,43 +68,46 @@ def maximise(
     def tally(expected: Float[Array, "column item"]) -> Float[Array, "start judge class vote"]:
         return from_columns((expected @ count).T, len(expected) // n_classes, n_classes)
 
-    def running(state: _State) -> Bool[Array, " start"]:
-        return (state.step < limits.max_steps) & (state.gain > limits.tolerance * total)
-
-    def advance(state: _State) -> _State:
-        value, expected = expect(state.log_pi, state.log_confusion)
-        next_state = _State(
-            *jax.vmap(updated, (0, 0, None))(
-                expected.sum(1).reshape(-1, n_classes), tally(expected), prior
-            ),
-            value,
-            jnp.where(state.step < 1, jnp.inf, value - state.value),
-            state.step + 1,
-        )
-        active = running(state)
-        return jax.tree.map(
-            lambda new, old: jnp.where(active.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-            next_state,
-            state,
-        )
+    def advance(point: Point) -> tuple[Point, Float[Array, " start"]]:
+        value, expected = expect(*point)
+        share = expected.sum(1).reshape(-1, n_classes)
+        return jax.vmap(updated, (0, 0, None))(share, tally(expected), prior), value
 
     starts = [
         begin(count, labels, weight, n_classes)
         for begin in (dawid_skene.start, dawid_skene.majority_start)
     ]
     log_pi, log_confusion = (jnp.stack(x) for x in zip(*starts, strict=True))
-    unknown = jnp.full(len(starts), -jnp.inf)
-    initial = _State(log_pi, log_confusion, unknown, -unknown, jnp.zeros(len(starts), int))
-    end = jax.lax.while_loop(lambda state: running(state).any(), advance, initial)
-    value, expected = expect(end.log_pi, end.log_confusion)
+    end = accelerated(
+        advance,
+        jax.vmap(_extrapolated),
+        (log_pi, log_confusion),
+        least_gain=limits.tolerance * total,
+        max_steps=limits.max_steps,
+        plain_steps=PLAIN_STEPS,
+    )
+    log_pi, log_confusion = end.point
+    value, expected = expect(log_pi, log_confusion)
     status = jnp.select(
-        [~jnp.isfinite(value), end.gain <= limits.tolerance * total],
+        [~jnp.isfinite(value), end.converged],
         [int(Status.NONFINITE), int(Status.CONVERGED)],
         int(Status.MAX_STEPS),
     )
     best = higher(value)
-    modes = Mode(end.log_pi, end.log_confusion, tally(expected).sum(-1), value, end.step, status)
+    modes = Mode(log_pi, log_confusion, tally(expected).sum(-1), value, end.steps, status)
     return jax.tree.map(lambda x: x[best], modes), departures(expected, best, count, weight)
+
+
+def _extrapolated(first: Single, second: Single, third: Single) -> Single:
+    """Return class shares and confusion matrices of one start, extrapolated as probabilities."""
+    points = [jax.tree.map(jnp.exp, point) for point in (first, second, third)]
+    far = line(points[0], points[1], points[2], lambda point: point)
+
+    def normalised(x: Array) -> Array:
+        positive = jnp.maximum(x, LEAST)
+        return jnp.log(positive / positive.sum(-1, keepdims=True))
+
+    return normalised(far[0]), normalised(far[1])
 
 
 def higher(value: Float[Array, " start"]) -> Int[Array, ""]:

@@ -13,10 +13,6 @@ numbers of tables T_kl(z) (Minka, "Estimating a Dirichlet distribution", 2000, e
 fixed point), the errors, the concentrations and the abilities maximise separate functions, the last a
 logistic regression. So the bound never falls. It is exact where every label is known: then it is the
 log marginal density.
-
-Such steps are short where the bound is flat, so every two of them are extrapolated (`extrapolated`:
-Varadhan & Roland, "Simple and globally convergent methods for accelerating the convergence of any EM
-algorithm", 2008, scheme S3); an extrapolation that lowers the bound is dropped.
 """
 
 from typing import NamedTuple
@@ -27,6 +23,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
+from judgebayes.inference.fast.accelerated_em import line
 from judgebayes.inference.fast.gamma import log_gamma_and_digamma
 from judgebayes.models.pooled_dawid_skene import PooledPrior, mean_rows, off_diagonal
 
@@ -50,8 +47,6 @@ LEVELS = 15
 FARTHEST = 3.0
 NEWTON = 4
 """Newton steps to the maximum of a minorising function, each with a line search where needed."""
-LONGEST = 64.0
-"""The longest extrapolation, in steps."""
 STEP_SIZES = (1.0, 0.5, 0.2, 0.05)
 
 
@@ -144,22 +139,11 @@ def extrapolated(
     The length is that of the crowd, along which the bound is flat.
     """
     points = [(_free(crowd), votes) for crowd, votes in (first, second, third)]
-    step, turn = (jax.tree.map(lambda a, b: b - a, points[i], points[i + 1]) for i in range(2))
-    turn = jax.tree.map(lambda a, b: b - a, step, turn)
-    ratio = _square(step[0]) / jnp.maximum(_square(turn[0]), 1e-300)
-    length = jnp.sqrt(ratio)
-    length = jnp.clip(length, 1.0, LONGEST)
-    crowd, votes = jax.tree.map(
-        lambda x, a, b: x + 2 * length * a + length**2 * b, points[0], step, turn
-    )
+    crowd, votes = line(points[0], points[1], points[2], lambda point: point[0])
     off = ~jnp.eye(len(crowd.shift), dtype=bool)
     errors = jax.nn.softmax(jnp.where(off, crowd.errors, -jnp.inf), axis=-1)
     log_pi = jax.nn.log_softmax(crowd.log_pi)
     return crowd._replace(log_pi=log_pi, errors=errors), jnp.maximum(votes, 0.0)
-
-
-def _square(crowd: Crowd) -> Float[Array, ""]:
-    return jnp.stack([jnp.sum(x**2) for x in crowd]).sum()
 
 
 def moved(before: Crowd, after: Crowd) -> Float[Array, ""]:

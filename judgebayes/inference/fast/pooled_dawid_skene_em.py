@@ -1,12 +1,11 @@
 """Variational EM for pooled judges from two starts, with an extrapolation after every two steps."""
 
-from typing import Any, NamedTuple
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
+from judgebayes.inference.fast.accelerated_em import accelerated
 from judgebayes.inference.fast.dawid_skene import (
     Counts,
     Mode,
@@ -24,28 +23,8 @@ __all__ = ["maximise_pooled"]
 
 Scalar = float | Float[Array, ""]
 
-ROUNDING = 1e-13
-"""The relative rounding error of a bound."""
-
-
-class _PooledState(NamedTuple):
-    """The state of variational EM, for each start. A point is a crowd and the expected votes."""
-
-    at: "_Point"
-    """The point of the next step."""
-    last: "_Point"
-    """The point of the last step; after an extrapolation, the point without it."""
-    own: Float[Array, " start"]
-    """The bound at the point of the last step."""
-    value: Float[Array, " start"]
-    """The bound after the last three steps."""
-    gain: Float[Array, " start"]
-    moved: Float[Array, " start"]
-    """The largest change of the crowd in the last step that was no extrapolation."""
-    step: Int[Array, " start"]
-
-
-_Point = tuple[Crowd, Float[Array, "start judge class vote"]]
+Point = tuple[Crowd, Float[Array, "start judge class vote"]]
+"""A crowd and the expected votes."""
 
 
 def maximise_pooled(
@@ -83,73 +62,44 @@ def maximise_pooled(
     def tally(expected: Float[Array, "column item"]) -> Float[Array, "start judge class vote"]:
         return from_columns((expected @ count).T, len(expected) // n_classes, n_classes)
 
-    def step(crowd: Crowd, expected: Float[Array, "column item"]) -> _Point:
+    def step(crowd: Crowd, expected: Float[Array, "column item"]) -> Point:
         votes = tally(expected)
         share = expected.sum(1).reshape(-1, n_classes)
         return improved(crowd, given_votes(crowd, votes), share, prior), votes
 
-    def chosen(where: Bool[Array, "*start"], new: Any, old: Any) -> Any:
-        return jax.tree.map(
-            lambda a, b: jnp.where(where.reshape(-1, *[1] * (a.ndim - 1)), a, b), new, old
-        )
-
-    def converged(state: _PooledState) -> Bool[Array, " start"]:
-        return (state.gain <= limits.tolerance * total) & (
-            state.moved <= limits.tolerance**0.5 / 100
-        )
-
-    def running(state: _PooledState) -> Bool[Array, " start"]:
-        return (state.step < limits.max_steps) & ~converged(state)
-
-    def advance(state: _PooledState) -> _PooledState:
-        """Make one of three steps: two, and one from their extrapolation."""
-        judges = given_votes(*state.at)
-        likelihood, expected = expect(state.at[0].log_pi, judges.expected_log)
-        own = bound(state.at[0], judges, likelihood, prior)
-        following = step(state.at[0], expected)
-        phase = state.step % 3
-        far = jax.vmap(pooled_dawid_skene.extrapolated)(state.last, state.at, following)
-        slack = ROUNDING * jnp.abs(own)
-        kept = (phase == 2) & ~(own >= state.own - slack)  # the extrapolation did not help
-        value = jnp.where(kept, state.own, own)
-        at = chosen(phase == 1, far, chosen(kept, state.last, following))
-        last = chosen(phase == 1, following, state.at)
-        ends = phase == 2
-        next_state = _PooledState(
-            at,
-            last,
-            own,
-            jnp.where(ends, value, state.value),
-            jnp.where(ends, value - state.value, state.gain),
-            jnp.where(phase == 0, moved(state.at[0], following[0]), state.moved),
-            state.step + 1,
-        )
-        return chosen(running(state), next_state, state)
+    def advance(point: Point) -> tuple[Point, Float[Array, " start"]]:
+        judges = given_votes(*point)
+        likelihood, expected = expect(point[0].log_pi, judges.expected_log)
+        return step(point[0], expected), bound(point[0], judges, likelihood, prior)
 
     starts = [
         begin(count, labels, weight, n_classes)
         for begin in (dawid_skene.start, dawid_skene.majority_start)
     ]
     log_pi, log_confusion = (jnp.stack(x) for x in zip(*starts, strict=True))
-    unknown = jnp.full(len(starts), -jnp.inf)
     _, expected = expect(log_pi, log_confusion)
     crowd = jax.vmap(lambda x: pooled_dawid_skene.begin(x, prior))(log_pi)
-    at = step(crowd, expected)
-    none = jnp.zeros(len(starts), int)
-    initial = _PooledState(at, at, unknown, unknown, -unknown, -unknown, none)
-    end = jax.lax.while_loop(lambda state: running(state).any(), advance, initial)
-    crowds, votes = end.at
+    end = accelerated(
+        advance,
+        jax.vmap(pooled_dawid_skene.extrapolated),
+        step(crowd, expected),
+        least_gain=limits.tolerance * total,
+        max_steps=limits.max_steps,
+        moved=lambda before, after: moved(before[0], after[0]),
+        least_move=limits.tolerance**0.5 / 100,
+    )
+    crowds, votes = end.point
     judges = given_votes(crowds, votes)
     likelihood, expected = expect(crowds.log_pi, judges.expected_log)
     value = bound(crowds, judges, likelihood, prior)
     status = jnp.select(
-        [~jnp.isfinite(value), converged(end)],
+        [~jnp.isfinite(value), end.converged],
         [int(Status.NONFINITE), int(Status.CONVERGED)],
         int(Status.MAX_STEPS),
     )
     best = higher(value)
     cast = tally(expected).sum(-1)
     log_confusion = jnp.log(judges.confusion)
-    modes = Mode(crowds.log_pi, log_confusion, cast, value, end.step, status)
+    modes = Mode(crowds.log_pi, log_confusion, cast, value, end.steps, status)
     crowd, mode = jax.tree.map(lambda x: x[best], (crowds, modes))
     return crowd, mode, departures(expected, best, count, weight)
