@@ -2,16 +2,16 @@
 
 Claim: none in the paper, whose model has no posterior.
 Command: judgebayes reproduce beyond-consensus/audit-nuts --data DIR
-Runtime: about 15 minutes of one core, most of it with one label or none; --smoke one minute.
+Runtime: about half an hour of one core, most of it with one label or none; --smoke one minute.
 Expected: the chains of the hierarchical program agree wherever a generator is labelled; few draws
 diverge. Without a label they do not agree within the draws that it gets, and the intervals say nothing.
 The flat program does not describe these data: its errors are several times as large, and with one label
 or none its chains disagree.
 
-The original level, with the first s generators labelled in the order of the release; and, as the
-points of Fig 6 at s = 5, every set of five, with errors averaged over sets. R-hat is the
-largest and the effective sample size (ESS) the smallest of all parameters; minutes are those of one
-core, with compilation for the first set of each program.
+The original level, with the first s generators labelled in the order of the release; and, as the last
+points of Fig 6, every set that leaves out one generator, with errors averaged over sets. R-hat is the
+largest and the effective sample size (ESS) the smallest of all parameters; minutes are those of one core,
+with compilation for the first set of each program.
 """
 
 import time
