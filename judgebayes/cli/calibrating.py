@@ -54,6 +54,8 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
         if result.sets.strata is not None:
             print_strata(console, result.sets.strata, no_empty=request.no_empty_sets)
     say(console, result.decided)
+    if result.more is not None:
+        say(console, [result.more.sentence])
     _write(console, request.out, result.answers)
     if request.save is not None:
         applying.save(result, request.save)

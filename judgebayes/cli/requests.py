@@ -229,6 +229,7 @@ class ReportRequest(CalibrateRequest):
         float | None,
         "Coverage of the conformal sets: how often a set contains the label.",
     ] = 0.9
+    forecast: None = None
     save: None = None
 
 

@@ -89,6 +89,7 @@ from judgebayes.workflow.methods import (
     too_large,
     traits_of,
 )
+from judgebayes.workflow.more_labels import MoreLabels, check_forecast, more_labels
 from judgebayes.workflow.options import TARGETS, CalibrateRequest, Fixed, check_choices
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
@@ -157,6 +158,8 @@ class Calibration(Result):
     """Held-out results of sending items to a person; None without a price or held-out labels."""
     wins: WinRate | None
     """Who wins; None if the votes do not compare two responses."""
+    more: MoreLabels | None
+    """What more labels would gain; None without `forecast`, or if NLL is not finite."""
 
     @property
     def sentences(self) -> list[str]:
@@ -169,7 +172,7 @@ class Calibration(Result):
             )
         lines += [*(f.sentence for f in self.unsound), *self.warnings]
         lines += [] if self.sets is None else self.sets.sentences
-        return [*lines, *self.decided]
+        return [*lines, *self.decided, *([] if self.more is None else [self.more.sentence])]
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -187,6 +190,8 @@ class Calibration(Result):
         if self.abstention is not None:
             numbers["sent_to_a_person"] = ends(*self.abstention.share)
             numbers["loss_of_the_others"] = ends(*self.abstention.risk)
+        if self.more is not None:
+            numbers["more_labels"] = self.more.numbers
         return numbers | count_findings(self.findings)
 
     @property
@@ -288,6 +293,7 @@ def read_request(request: CalibrateRequest) -> Data:
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
             "COLUMN, or use --method sc or dawid-skene, which need none."
         )
+    check_forecast(request.forecast, int((data.labels >= 0).sum()))
     if by is not None:
         _strata(data, by)  # before the fits, which take long
     if not request.allow_degenerate:
@@ -444,6 +450,23 @@ def answer(
             f"[{-leads[decider].high:.3f}, {-leads[decider].low:.3f}]."
         )
     decisions = decisions_of(log_probs, losses, rule_answers)
+    more = None
+    if request.forecast is not None and compared is not None:
+        more = more_labels(
+            compared,
+            name,
+            compared_methods([choice], table.coding.classes, table.votes)[name],
+            table.votes,
+            own,
+            request.forecast,
+            seed=request.seed,
+            progress=progress,
+        )
+        if more is None:
+            warnings.append(
+                f"{name} was certain and wrong on a held-out item, so its NLL with more labels "
+                "cannot be forecast."
+            )
     sets = None
     if request.conformal is not None:
         for level in followed([request.conformal], "conformal sets", progress):
@@ -472,6 +495,7 @@ def answer(
         if compared is None or losses.person is None
         else abstention(compared, name, losses),
         wins=wins,
+        more=more,
     )
 
 

@@ -359,6 +359,14 @@ class CalibrateRequest(LabelledVotes):
     ties: WinTies = "half"
     systems: WinSystems = None
     splits: Annotated[int, Option("Number of splits of the held-out comparison.", least=2)] = 100
+    forecast: Annotated[
+        int | None,
+        Option(
+            "Forecast the NLL on new items with this many more labels of random items, at most three "
+            "times the present ones.",
+            least=1,
+        ),
+    ] = None
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
     save: Annotated[Path | None, "Where to save the fit (JSON), for `judgebayes apply`."] = None

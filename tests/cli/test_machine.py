@@ -83,6 +83,12 @@ def calibrate(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     more = ("--save", new / "fit.json", "--abstain-cost", "0.2", "--conformal", "0.8")
     yield run("calibrate", *labelled(folder), *fast, *more)
     yield run("calibrate", folder / "v.csv", "--method", "sc")
+    words = ("--method", "best-constant", "--splits", "10", "--forecast", LABELLED)
+    content = run("calibrate", *labelled(folder), *words)
+    forecast = content["result"]["more_labels"]
+    assert forecast["labels"] == 2 * LABELLED
+    assert 0 <= forecast["gain"]["low"] <= forecast["gain"]["estimate"] <= forecast["gain"]["high"]
+    yield content
     paired = (*labelled(folder), *fast, "--pairwise", "--require", "win_rate.low>0")
     content = run("calibrate", *paired, "--ties", "excluded", "--target", "these")
     rate = content["result"]["win_rate"]

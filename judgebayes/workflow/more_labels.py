@@ -1,0 +1,131 @@
+"""Forecast what more labels of random items would gain, in numbers and in a sentence."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from judgebayes.aggregators import Aggregator
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.learning_curve import Forecast, forecast_loss
+from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.progress import Progress, followed
+from judgebayes.sentence import percent
+from judgebayes.votes import Votes
+from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.methods import fit_on_of
+from judgebayes.workflow.results import ends
+
+__all__ = ["LEAST_LABELS", "LEVEL", "MoreLabels", "check_forecast", "more_labels"]
+
+LEVEL = 0.8
+LEAST_LABELS = 40
+"""The least number of labels for a forecast: its smallest fits then have eight."""
+MOST_TIMES = 4
+"""A forecast reaches to this multiple of the present labels."""
+SPLITS = 20
+"""The number of splits that are also fitted to fewer labels."""
+WORTH = 0.005
+"""A gain in NLL that is worth naming: a class with probability .5 would have .5025."""
+
+
+@dataclass(frozen=True)
+class MoreLabels:
+    """The expected NLL of the chosen method on new items with more labels."""
+
+    method: str
+    now: int
+    forecast: Forecast
+
+    @property
+    def sentence(self) -> str:
+        """What more labels would gain, and whether that is worth their price."""
+        total, loss, gain = self.forecast
+        said = (
+            f"With {total - self.now} more labels of random items ({total} in all), the NLL of "
+            f"{self.method} on new items is expected to be {loss.mean:z.3f} ({percent(LEVEL)} interval "
+            f"{loss.low:z.3f} to {loss.high:z.3f}), lower by {gain.mean:z.3f} "
+            f"[{gain.low:z.3f}, {gain.high:z.3f}] than with the present {self.now}"
+        )
+        if gain.high < WORTH:
+            return f"{said}: for the probabilities, the present labels are enough."
+        if gain.low < WORTH:
+            return f"{said}: whether they are worth their price is not clear from these labels."
+        return f"{said}: they make the probabilities better."
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The number of labels, and the expected NLL and its decrease with their intervals."""
+        total, loss, gain = self.forecast
+        return {"labels": total, "level": LEVEL, "nll": ends(*loss), "gain": ends(*gain)}
+
+
+def check_forecast(more: int | None, labelled: int) -> None:
+    """Raise JudgeBayesError if a forecast with this many more labels is not possible."""
+    if more is None:
+        return
+    if labelled < LEAST_LABELS:
+        raise JudgeBayesError(
+            f"--forecast needs {LEAST_LABELS} labels or more to measure how the results improve with "
+            f"their number; there are {labelled}."
+        )
+    most = (MOST_TIMES - 1) * labelled
+    if more > most:
+        raise JudgeBayesError(
+            f"--forecast is {more}; with {labelled} labels it can be at most {most}, because a "
+            f"forecast reaches to {MOST_TIMES} times the present labels."
+        )
+
+
+def more_labels(
+    compared: Compared,
+    name: str,
+    method: Aggregator,
+    votes: Votes,
+    labels: Int[np.ndarray, " item"],
+    more: int,
+    *,
+    seed: int,
+    progress: Progress | None = None,
+) -> MoreLabels | None:
+    """Fit a compared method to a half and a quarter of the labels of some splits, and extrapolate.
+
+    None if the method was certain and wrong on a held-out item, or is certain of every answer.
+    """
+    parts, whole = compared.parts, compared.evaluations[name]
+    full, now = compared.held_in, int((labels >= 0).sum())
+    some = slice(0, min(SPLITS, len(parts)))
+    sizes = [full // 4, full // 2, full]
+    place = np.arange(parts.calibration.shape[1])
+    evaluations = {
+        f"{name}, {size}": evaluate_splits(
+            method,
+            votes,
+            labels,
+            replace(
+                parts,
+                calibration=np.where(place < size, parts.calibration, -1)[some],
+                evaluation=parts.evaluation[some],
+            ),
+            fit_on=fit_on_of([name])[name],
+            seed=seed,
+        )
+        for size in followed(sizes[:-1], "numbers of labels to learn from", progress)
+    }
+    smaller = replace(compared, evaluations=evaluations)
+    losses = [*(smaller.nll(each) for each in evaluations), compared.nll(name)[some]]
+    if any(np.isinf(each).any() for each in losses):
+        return None
+    (forecast,) = forecast_loss(
+        losses,
+        np.asarray(whole.items)[some],
+        sizes,
+        now,
+        [now + more],
+        n_items=compared.n_items,
+        groups=compared.groups,
+        level=LEVEL,
+        seed=seed,
+    )
+    return MoreLabels(name, now, forecast)
