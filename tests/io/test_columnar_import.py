@@ -63,7 +63,7 @@ def by_row(records: list[dict[str, Any]], no_vote: set[Any]) -> ByRow:
         result.samples.append(seen[item, judge])
         result.missing.update([reason] if vote is None else [])
         if label is not None and result.labels.setdefault(item, label) != label:
-            result.error = f"{item!r} of .* has two labels"
+            result.error = result.error or f"{item!r} of .* has two labels"
     if not voters:
         result.error = "There are no votes"
     return result
