@@ -19,8 +19,9 @@ import typer
 from judgebayes.cli import requests
 from judgebayes.cli.command import Context, command_line, other_commands
 from judgebayes.cli.headings import CommandWithHeadings
-from judgebayes.cli.machine import INTERRUPTED, code_of, end_on_sigterm, for_machines
+from judgebayes.cli.machine import INTERRUPTED, code_of, for_machines
 from judgebayes.cli.records import completing, taking_records
+from judgebayes.cli.stopping import stopper
 from judgebayes.compiled.own_folder import own_folder
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
@@ -227,6 +228,18 @@ def import_(request: requests.ImportRequest) -> CommandResult:
     return import_file(request)
 
 
+@command()
+@taking_records
+def repair(request: requests.RepairRequest) -> CommandResult:
+    """Read answers that review several items, match malformed verdicts to items, and count each repair.
+
+    A verdict that could as well be on another item is a missing vote.
+    """
+    from judgebayes.cli.repairing import repair_answers
+
+    return repair_answers(request)
+
+
 def _data_names(incomplete: str) -> list[str]:
     from judgebayes.public import SOURCES
 
@@ -326,7 +339,7 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 100)
     if _print_help(sys.argv[1:]):
         return
-    end_on_sigterm()
+    stopper.start()
     try:
         app()
     except KeyboardInterrupt:

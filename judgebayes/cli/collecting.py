@@ -27,6 +27,7 @@ from judgebayes.collect.items import ItemTable, read_items
 from judgebayes.collect.ledger import Ledger, Line
 from judgebayes.collect.prompts import fill_template
 from judgebayes.collect.sampling import Budget, Outcome, Plan, Watch, collect_votes
+from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import guess_columns, read_table
 from judgebayes.io.tables import check_writable, write_table
@@ -93,7 +94,8 @@ def collect(request: CollectRequest) -> CommandResult:
             prompt,
         )
         return CommandResult(_planned(plan, request.out) | {"dry_run": True})
-    with Ledger(request.out, _settings(plan)) as ledger:
+    saved = f"Every answer that was received is saved in {str(request.out)!r}."
+    with keeping(saved), Ledger(request.out, _settings(plan)) as ledger:
         if ledger.torn:
             say_plainly(
                 console,
@@ -151,6 +153,7 @@ def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
         "earlier": outcome.kept,
         "missing": outcome.missing,
         "retried": outcome.retried,
+        "repaired": dict(_repairs(lines)),
         "tokens": sum(tokens) if tokens else None,
         "tables": {"judges": rows},
     }
@@ -328,8 +331,7 @@ def _with_progress(plan: Plan, ledger: Ledger) -> Outcome:
 
         def interrupted(waiting: int) -> None:
             progress.console.print(
-                f"Interrupted: waiting for {waiting} answers that are already paid for; press Ctrl-C "
-                "again to abandon them.",
+                f"Interrupted: waiting up to a second for {waiting} answers that are on their way.",
                 soft_wrap=True,
             )
 
@@ -354,6 +356,10 @@ def _account(plan: Plan, outcome: Outcome, lines: list[Line]) -> list[str]:
                 f"({percent(read / len(answers), 1)})"
                 + (f"; missing votes: {reasons}." if why else ".")
             )
+    repairs = _repairs(lines)
+    if repairs:
+        named = ", ".join(f"{name} {count}" for name, count in repairs.most_common())
+        sentences.append(f"Repaired: {named}.")
     counted = [line.tokens for line in lines if line.tokens is not None]
     if counted:
         silent = len(lines) - len(counted)
@@ -368,6 +374,10 @@ def _account(plan: Plan, outcome: Outcome, lines: list[Line]) -> list[str]:
     if outcome.retried:
         sentences.append(f"{outcome.retried} requests were sent again after a failure.")
     return sentences
+
+
+def _repairs(lines: list[Line]) -> Counter[str]:
+    return Counter(each for line in lines if line.repairs for each in line.repairs.split(", "))
 
 
 def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
@@ -386,6 +396,11 @@ def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
         )
     if outcome.interrupted:
         sentences.append("Interrupted; every answer that was received is saved.")
+        if outcome.abandoned:
+            sentences.append(
+                f"{outcome.abandoned} answer(s) that were on their way did not arrive in time; they are "
+                "requested again."
+            )
     return [
         *sentences,
         f"Missing: {least}{outcome.missing:,} answer(s). Run the same command again to continue.",

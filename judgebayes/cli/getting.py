@@ -9,6 +9,7 @@ from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say_plainly
+from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import data_folder
 from judgebayes.public import SOURCES, Source, cache_folder, get, is_whole
@@ -65,8 +66,9 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> Comman
         raise JudgeBayesError("--from reads one repository; use it with one data set only.")
     cache_path = cache or cache_folder()
     console = Console()
-    for name in wanted:
-        _get(SOURCES[name], cache_path, local, console)
+    with keeping(f"What was fetched is kept in {str(cache_path)!r}; the same command resumes."):
+        for name in wanted:
+            _get(SOURCES[name], cache_path, local, console)
     say_plainly(console, _reproduce_hint(cache_path))
     rows = [
         {

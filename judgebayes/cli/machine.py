@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
 from judgebayes import __version__
 from judgebayes.cli.records import options_of
+from judgebayes.cli.stopping import CODES, stopper
+from judgebayes.compiled.stopping import begin
 from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
@@ -32,7 +33,6 @@ __all__ = [
     "InterruptError",
     "MachineOptions",
     "code_of",
-    "end_on_sigterm",
     "for_machines",
 ]
 
@@ -112,10 +112,20 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
         check_choice("fail-on", options.fail_on, ("bad", "note"))
     _check_writable(options.json)
     make = partial(machine.document, name, __version__)
+    begin()
+    stopper.report = lambda code, words: _write(
+        options.json, make(None, exit_code=code, error=words)
+    )
     try:
         with _prose(options):
             result = command()
-    except (JudgeBayesError, KeyboardInterrupt, SystemExit) as error:
+    except BaseException as error:
+        # A library may raise an error of its own for an interrupt, for example an ImportError.
+        stopped = stopper.number is not None or isinstance(error, KeyboardInterrupt | SystemExit)
+        if not stopped and not isinstance(error, JudgeBayesError):
+            raise
+        if stopped:
+            stopper.claim()
         code, words = _ended_by(error)
         with contextlib.suppress(JudgeBayesError):  # the first error is the one to tell
             _write(options.json, make(None, exit_code=code, error=words))
@@ -146,9 +156,9 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
 def _ended_by(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgeBayesError):
         return code_of(error), str(error)
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "Interrupted."
-    return TERMINATED, "Ended by SIGTERM."
+    terminated = isinstance(error, SystemExit) or stopper.number == signal.SIGTERM
+    number = signal.SIGTERM if terminated else signal.SIGINT
+    return CODES[number], stopper.words(number)
 
 
 @contextlib.contextmanager
@@ -207,13 +217,3 @@ def _complain(words: str) -> None:
 def code_of(error: JudgeBayesError) -> int:
     """Return the exit code after an error."""
     return INTERRUPTED if isinstance(error, InterruptError) else BAD_INPUT
-
-
-def end_on_sigterm() -> None:
-    """Make SIGTERM end the program as an error does: files are whole, and the exit code is 143."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
-        raise SystemExit(TERMINATED)
-
-    signal.signal(signal.SIGTERM, end)

@@ -22,6 +22,7 @@ from judgebayes.cli.console import Console
 from judgebayes.cli.machine import NOT_ALL_HOLDS
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.cli.saying import numbers, say_plainly
+from judgebayes.compiled.stopping import keeping
 from judgebayes.compiled.store import atomically, clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
@@ -75,7 +76,12 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         ("seed", str(request.seed)),
         *versions(),
     ]
-    with locked(out / UNFINISHED, repr(str(out))):
+    with (
+        locked(out / UNFINISHED, repr(str(out))),
+        keeping(
+            f"Finished results and parts are kept in {str(out)!r}; the same command continues there."
+        ),
+    ):
         clear_half_written(out)
         run = Run(
             folder,

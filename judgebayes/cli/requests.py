@@ -36,6 +36,7 @@ __all__ = [
     "CollectRequest",
     "ImportRequest",
     "PosteriorRequest",
+    "RepairRequest",
     "ReportRequest",
     "ReproduceRequest",
     "UntilSettled",
@@ -289,6 +290,11 @@ class ImportedColumns:
     order: OrderColumn = None
     label: Annotated[str | None, "Column of the label; in logs of other tools, its key."] = None
     text: Annotated[str | None, "Column of the judge's raw answer."] = None
+    items: Annotated[
+        Path | None,
+        "For answers on several items: a table of the items, with group, line and text.",
+    ] = None
+    group: Annotated[str | None, "Column that says which items were shown together."] = None
     missing: Missing = None
     ignore: Ignore = None
     encoding: Encoding = None
@@ -319,3 +325,31 @@ class ImportRequest:
         "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
         "and the target is its label).",
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairRequest:
+    """The options of `judgebayes repair`."""
+
+    path: Annotated[
+        Path,
+        Argument(
+            help="The judges' answers, one per row, with a list of verdicts in JSON: a file, or a "
+            "folder of such files."
+        ),
+    ]
+    items: Annotated[
+        Path,
+        Option(help="The items that the judges were shown: columns item, group, line and text."),
+    ]
+    out: Annotated[
+        Path, Option("--out", "-o", help="Where to write the votes: .parquet, .csv, .jsonl.")
+    ]
+    labels_out: Annotated[Path | None, "Where to write the labels, if the items have them."] = None
+    item: ItemColumn = None
+    judge: JudgeColumn = None
+    sample: SampleColumn = None
+    label: Annotated[str | None, "Column of the label, among the items."] = None
+    text: Annotated[str | None, "Column of the judge's raw answer."] = None
+    group: Annotated[str | None, "Column that says which items were shown together."] = None
+    encoding: Encoding = None

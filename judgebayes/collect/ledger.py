@@ -21,6 +21,10 @@ MOST = 2**53
 """Numbers of samples and tokens are below this."""
 
 
+OPTIONAL = ("order", "repairs")
+"""Fields of an answer that are written only if they have a value."""
+
+
 class Question(NamedTuple):
     """One request: a judge, an item, the number of the sample, and the order."""
 
@@ -53,6 +57,8 @@ class Line:
     answered_by: str | None
     content: str
     """A digest of the item's fields."""
+    repairs: str | None = None
+    """What was malformed in the answer's JSON and was read all the same, separated by commas."""
 
     @property
     def question(self) -> Question:
@@ -105,7 +111,7 @@ class Ledger:
             If the line cannot be written (for example on a full disk), so that no answers are paid for
             and lost.
         """
-        fields = {k: v for k, v in asdict(line).items() if k != "order" or v is not None}
+        fields = {k: v for k, v in asdict(line).items() if k not in OPTIONAL or v is not None}
         self._file.append(fields)
         self.lines.append(line)
 
@@ -127,7 +133,7 @@ class Ledger:
 
 
 def _line(number: int, record: dict[str, Any], path: Path) -> Line:
-    record = {"order": None} | record
+    record = dict.fromkeys(OPTIONAL) | record
     names = Line.__dataclass_fields__.keys()
     if names - record.keys():
         raise JudgeBayesError(

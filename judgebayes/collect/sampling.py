@@ -8,6 +8,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Outcome", "Plan", "Watch", "collect_votes"]
 
+ON_THEIR_WAY = 0.5
+"""Seconds to wait, after Ctrl-C, for answers that are on their way."""
 MAX_FAILURES = 5
 """After this many consecutive requests without an answer, a judge is not asked again."""
 
@@ -93,6 +96,8 @@ class Outcome:
     """Whether a signal stopped the run."""
     terminated: bool = False
     """Whether that signal was SIGTERM."""
+    abandoned: int = 0
+    """Number of answers that were on their way then and did not arrive in time."""
     uncounted: str | None = None
     """A judge whose server does not count tokens although there is a budget of tokens."""
     missing: int = 0
@@ -134,6 +139,7 @@ class _Run:
     """Set when the state changed, for workers that wait without a question."""
     waiting: int = 0
     """The number of workers with a question."""
+    workers: list[asyncio.Task[None]] = field(default_factory=list)
 
     def end(self) -> None:
         self.ended.set()
@@ -143,8 +149,8 @@ class _Run:
 def collect_votes(plan: Plan, ledger: Ledger, watch: Watch = Watch()) -> Outcome:
     """Ask every judge about every item, for all planned votes that the file does not have yet.
 
-    Answers are written as they arrive. The first Ctrl-C stops asking and waits for pending answers,
-    which are paid for; the second abandons them.
+    Answers are written as they arrive. The first Ctrl-C or SIGTERM stops asking and waits `ON_THEIR_WAY`
+    seconds for pending answers; the second abandons them at once.
 
     Raises
     ------
@@ -203,7 +209,7 @@ async def _collect(
             async with asyncio.TaskGroup() as group:
                 for queue in queues.values():
                     for _ in range(min(plan.concurrency, len(plan.items) * plan.votes)):
-                        group.create_task(_work(run, queue))
+                        run.workers.append(group.create_task(_work(run, queue)))
     outcome.retried = sum(endpoint.retried for endpoint in endpoints.values())
     outcome.missing = sum(queue.left() for queue in queues.values())
     return outcome
@@ -336,7 +342,7 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
 
 @contextlib.contextmanager
 def _interruptible(run: _Run) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM stop asking; on a second signal cancel pending requests."""
+    """On Ctrl-C or SIGTERM stop asking, and soon, or on a second signal, cancel pending requests."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
     def interrupt(number: int) -> None:
@@ -345,20 +351,29 @@ def _interruptible(run: _Run) -> Iterator[None]:
             task.cancel()
         elif not run.outcome.interrupted:
             run.watch.interrupted(run.waiting)
+            loop.call_later(ON_THEIR_WAY, abandon)
         run.outcome.interrupted = True
         run.end()
+
+    def abandon() -> None:
+        run.outcome.abandoned = run.waiting
+        for worker in run.workers:
+            worker.cancel()
+
+    def handle(number: int, _: FrameType | None) -> None:
+        # Not by the loop's own method, which would take the socket that wakes `judgebayes.cli.stopping`.
+        loop.call_soon_threadsafe(interrupt, number)
 
     # Elsewhere asyncio cancels the run at once, and pending questions are asked again later.
     able = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     signals = (signal.SIGINT, signal.SIGTERM) if able else ()
     before = {number: signal.getsignal(number) for number in signals}
     for number in signals:
-        loop.add_signal_handler(number, interrupt, number)
+        signal.signal(number, handle)
     try:
         yield
     finally:
         for number in signals:
-            loop.remove_signal_handler(number)
             signal.signal(number, before[number])
 
 
@@ -393,4 +408,5 @@ def _line(plan: Plan, item: Item, question: Question, answer: Answer) -> Line:
         completion_tokens=answer.completion_tokens,
         answered_by=answer.model,
         content=item.digest,
+        repairs=", ".join(verdict.repairs) or None if vote is not None else None,
     )

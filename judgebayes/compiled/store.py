@@ -15,11 +15,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+from judgebayes.compiled.stopping import wrote
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["HALF", "atomically", "clear_half_written", "locked", "prune", "read_or_none"]
+__all__ = [
+    "HALF",
+    "atomically",
+    "clear_active",
+    "clear_half_written",
+    "locked",
+    "prune",
+    "read_or_none",
+]
 
 HALF = ".half-written"
+
+_active: set[Path] = set()
+"""The half-written files of this process."""
 
 T = TypeVar("T")
 
@@ -49,10 +61,12 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
         mode = 0o666 if kept is None else 0o600  # less what the umask takes
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         temporary = name
+        _active.add(name)
         yield temporary
         if kept is not None:
             temporary.chmod(kept)
         temporary.replace(path)
+        wrote(path)
     except OSError as error:
         raise JudgeBayesError(
             f"{str(path)!r} cannot be written: {error.strerror or error}. Finished parts are not lost: "
@@ -61,6 +75,14 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+            _active.discard(temporary)
+
+
+def clear_active() -> None:
+    """Remove this process's half-written files, before it ends at once."""
+    for path in list(_active):
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def read_or_none(path: Path, read: Callable[[BinaryIO], T]) -> T | None:

@@ -15,6 +15,7 @@ from numpyro import infer
 from numpyro.infer.util import initialize_model
 from scipy.special import ndtri
 
+from judgebayes.compiled.stopping import saving
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.spreads import near_posterior
@@ -209,6 +210,9 @@ class NUTS:
         except KeyboardInterrupt:
             if sum(len(part[1]) for part in parts) < LEAST_KEPT:
                 raise
+            saving(
+                "Interrupted: the draws so far are being saved; press Ctrl-C again to end without them."
+            )
         together = jax.tree.map(lambda *x: np.swapaxes(np.concatenate(x), 0, 1), *parts)
         return _chains(*jax.tree.map(jnp.asarray, together))
 

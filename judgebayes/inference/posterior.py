@@ -5,7 +5,6 @@ return different containers.
 """
 
 import contextlib
-import tempfile
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Num
 
+from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.posterior_file import check_draws, check_size
@@ -139,20 +139,8 @@ def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
             }
             for group in data.subtree
         }
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.absolute().parent, prefix=f".{path.name}.", suffix=".part", delete=False
-        ) as file:
-            part = Path(file.name)
-        try:
-            data.to_netcdf(str(part), **options)
-            part.replace(path)
-        finally:  # no partial file remains, even after an interrupt
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise JudgeBayesError(
-            f"{str(path)!r} cannot be written: {error.strerror or error}."
-        ) from error
+    with atomically(path) as part:
+        data.to_netcdf(str(part), **options)
 
 
 def load(path: Path) -> Any:

@@ -55,6 +55,11 @@ FORMATS: dict[str, Format] = {
         "judge_text:read_judge_text",
         (*TABLE, "text", "verdicts", *FILE),
     ),
+    "reviews": Format(
+        "a table with an answer on several items in each row; the items are in --items FILE",
+        "reviews:read_reviews",
+        ("item", "judge", "sample", "label", "text", "items", "group", *FILE),
+    ),
     "judgebench": Format(
         "JudgeBench's outputs, a JSONL file per judge", "judgebench:read_judgebench"
     ),

@@ -56,6 +56,7 @@ def gather(
     votes_as: Literal["shown", "original"] | None = None,
     classes: tuple[str, ...] | None = None,
     levels: Counter[str] | None = None,
+    repairs: Counter[str] | None = None,
     notes: Sequence[str] = (),
 ) -> Imported:
     """Collect rows into tables, and account for all of them, as `gather_columns` does."""
@@ -68,6 +69,7 @@ def gather(
         votes_as=votes_as,
         classes=classes,
         levels=levels,
+        repairs=repairs,
         notes=notes,
     )
 
@@ -80,6 +82,7 @@ def gather_columns(
     votes_as: Literal["shown", "original"] | None = None,
     classes: tuple[str, ...] | None = None,
     levels: Counter[str] | None = None,
+    repairs: Counter[str] | None = None,
     notes: Sequence[str] = (),
 ) -> Imported:
     """Collect records into tables, and account for all of them.
@@ -95,7 +98,7 @@ def gather_columns(
         The name of the source, for messages.
     missing
         Values that mean no vote, separated by commas.
-    votes_as, classes, levels, notes
+    votes_as, classes, levels, repairs, notes
         As in `Imported`.
 
     Raises
@@ -137,6 +140,7 @@ def gather_columns(
         kept.missing.where(~kept.vote.present()).counts(),
         dropped,
         levels or Counter(),
+        repairs or Counter(),
         votes_as if has_order else None,
         classes,
         tuple(all_notes),

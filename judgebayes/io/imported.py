@@ -57,6 +57,8 @@ class Imported:
     dropped: Counter[str] = field(default_factory=Counter)
     levels: Counter[str] = field(default_factory=Counter)
     """Votes per level of the verdict parser, if it was used."""
+    repairs: Counter[str] = field(default_factory=Counter)
+    """What was malformed in answers and was read all the same."""
     votes_as: Literal["shown", "original"] | None = None
     """With an order: whether votes name the responses as shown, or were mapped back already."""
     classes: tuple[str, ...] | None = None
@@ -109,6 +111,8 @@ class Imported:
             )
         if self.levels:
             lines.append(f"Verdicts by level of the parser: {reasons(self.levels)}.")
+        if self.repairs:
+            lines.append(f"Repaired: {reasons(self.repairs)}.")
         if self.dropped:
             lines.append(f"Left out: {sum(self.dropped.values())} ({reasons(self.dropped)}).")
         if self.labels is not None:

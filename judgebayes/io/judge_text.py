@@ -36,6 +36,7 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
     files = find_files(path, TABLES, "table")
     verdict_kind = options.verdicts or "pair"
     levels: Counter[str] = Counter()
+    repairs: Counter[str] = Counter()
     rows: list[Row] = []
     notes: dict[str, None] = {}
     for file in files:
@@ -64,6 +65,7 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
             is_blank = not isinstance(answer, str) or not answer.strip()
             if verdict.level is not None and verdict.value is not None:
                 levels[verdict.level] += 1
+                repairs.update(verdict.repairs)
             rows.append(
                 Row(
                     item,
@@ -77,5 +79,11 @@ def read_judge_text(path: Path, options: Options = Options()) -> Imported:  # no
             )
     used = Counter({level: levels[level] for level in LEVELS if levels[level]})
     return gather(
-        rows, str(path), missing=options.missing, votes_as="shown", levels=used, notes=list(notes)
+        rows,
+        str(path),
+        missing=options.missing,
+        votes_as="shown",
+        levels=used,
+        repairs=repairs,
+        notes=list(notes),
     )

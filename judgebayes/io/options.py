@@ -5,6 +5,7 @@ import io
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from judgebayes.errors import JudgeBayesError
@@ -51,6 +52,10 @@ class Options:
     """Encoding of a text file that is not UTF-8."""
     skip_rows: int | None = None
     """Number of rows above the header."""
+    items: Path | None = None
+    """The table of the items that a judge was shown, for answers on several items."""
+    group: str | None = None
+    """The column that says which items were shown together."""
 
     def layout(self) -> "Layout":
         """Return the layout of the tables in their files."""

@@ -1,22 +1,27 @@
-r"""Match a judge's verdicts in JSON to the items it was shown (P4 appendix B.3).
+r"""Match a judge's verdicts in JSON to the items it was shown (P4 section 4 and appendix B.3).
 
 A judge that reviews several items at once must repeat each item's text and line, so that its verdicts
 can be assigned, and often repeats them inexactly. Each repair is counted; an item without a match has a
-missing vote. Nothing is guessed: a verdict without a readable label, or whose text matches no item, is
-not a vote.
+missing vote. Nothing is guessed: a verdict without a readable label, whose text matches no item, or
+which could as well be on another item, is not a vote.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Repaired", "Shown", "repair_verdicts"]
+from judgebayes.io.loose_json import Found, find_json
+from judgebayes.io.matching import Lines, Named, lines_of, match
+from judgebayes.io.verdict import strip_reasoning
+
+__all__ = ["LINE_KEYS", "LOST", "SAYS", "TEXT_KEYS", "Repaired", "Shown", "repair_verdicts"]
 
 MATCH = 85.0
 """The similarity, of 100, from which two texts count as the same (P4 B.3)."""
+MARGIN = 2
+"""Edits by which a match must be better than any other: one edit may be a coincidence."""
 LABELS = {
     "valid": 1,
     "invalid": 0,
@@ -29,12 +34,33 @@ LABELS = {
 EXACT = ("valid", "invalid")
 LINE = (str, int, float)
 """Types of a line number."""
+LINE_KEYS = ("line_number", "line_num", "line number", "lineno", "line")
+TEXT_KEYS = ("feedback", "comment", "text")
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "line": ("line_number", "line_num", "line number", "lineno", "line"),
-    "text": ("feedback", "comment", "text"),
+    "line": LINE_KEYS,
+    "text": TEXT_KEYS,
     "label": ("classification", "label", "verdict"),
 }
 LISTS = ("feedback_lines", "feedback", "verdicts", "results")
+LOST = ("malformed", "unlabelled", "unmatched", "missing", "ambiguous", "contradictory")
+"""The steps that are no repairs: what was lost."""
+SAYS: Mapping[str, str] = {
+    "fence": "code fence",
+    "prose": "sentences around the JSON",
+    "reasoning": "reasoning before the JSON",
+    "comma": "trailing commas",
+    "pieces": "no list around the verdicts",
+    "key": "other key",
+    "line": "other notation of the line",
+    "label": "other label",
+    "range": "only the starting line is equal",
+    "clipped": "clipped text",
+    "fuzzy": "inexact text",
+    "malformed": "not readable",
+    "unlabelled": "no label, or labels that differ",
+    "unmatched": "on no item, or repeated",
+}
+"""The steps in words, except those that are the reasons of missing votes."""
 
 
 @dataclass(frozen=True)
@@ -51,140 +77,194 @@ class Repaired:
 
     votes: list[int]
     steps: Counter[str] = field(default_factory=Counter)
-    """Counts: of repairs (`key`, `line`, `range`, `label`, `fuzzy`, `clipped`), of lost verdicts
-    (`malformed`, `unlabelled`, `unmatched`) and of items without a vote (`missing`)."""
+    """Counts of repairs: of answers (`fence`, `prose`, `reasoning`, `comma`, `pieces`), of verdicts
+    (`key`, `line`, `label`) and of matches (`range`, `fuzzy`, `clipped`). Of what was lost: answers and
+    verdicts (`malformed`), verdicts (`unlabelled`, `unmatched`) and items without a vote (`missing`),
+    among these the ones whose verdict could be on another item (`ambiguous`) or that have different
+    verdicts (`contradictory`)."""
+    reasons: list[str | None] = field(default_factory=list)
+    """For every item, `ambiguous`, `contradictory` or None."""
 
 
 @dataclass(frozen=True)
 class _Verdict:
-    line: str
-    text: str
+    named: Named
     vote: int
 
 
-def repair_verdicts(response: object, shown: Sequence[Shown], *, match: float = MATCH) -> Repaired:
+def repair_verdicts(
+    response: object, shown: Sequence[Shown], *, match_from: float = MATCH, margin: int = MARGIN
+) -> Repaired:
     """Return the votes in a judge's response on the items it was shown.
 
     Parameters
     ----------
     response
-        The judge's answer: JSON text, or the parsed value. Anything else gives no votes.
+        The judge's answer: text that contains JSON, or the parsed value. Anything else gives no votes.
     shown
         The items, in order.
-    match
-        The similarity of texts, from 0 to 100, that counts as a match.
+    match_from
+        The similarity of texts, from 0 to 100, from which they may match.
+    margin
+        The number of edits by which a match must be better than any other (`judgebayes.io.matching`).
 
     Returns
     -------
     Repaired
-        No response raises an exception. A verdict is used for at most one item: in the order shown,
-        each item takes the most similar unused verdict on its line.
-    """
-    from rapidfuzz import fuzz
+        No response raises an exception. A verdict is used for at most one item.
 
+    Examples
+    --------
+    >>> answer = 'Sure: [{"line_number": 3, "feedback": "Close the file", "classification": "valid"},]'
+    >>> repaired = repair_verdicts(answer, [Shown("3", "Close the file."), Shown("9", "Add a test.")])
+    >>> repaired.votes, dict(repaired.steps)
+    ([1, -1], {'comma': 1, 'prose': 1, 'clipped': 1, 'missing': 1})
+    """
     steps: Counter[str] = Counter()
     verdicts = _verdicts(response, steps)
+    items = [Named(lines_of(item.line)[0], item.text) for item in shown]
+    found = match(
+        items,
+        [verdict.named for verdict in verdicts],
+        [verdict.vote for verdict in verdicts],
+        similarity=match_from,
+        margin=margin,
+    )
     votes: list[int] = []
-    used: set[int] = set()
-    for item in shown:
-        line = _line(item.line, Counter())
-        best, best_score = -1, 0.0
-        for index, verdict in enumerate(verdicts):
-            if index in used or verdict.line != line:
-                continue
-            score = _similarity(fuzz.ratio, item.text, verdict.text)
-            if score > best_score:
-                best, best_score = index, score
-        if best < 0 or best_score < match:
+    for item, its, reason in zip(items, found.matches, found.reasons, strict=True):
+        if its is None:
             steps["missing"] += 1
+            if reason is not None:
+                steps[reason] += 1
             votes.append(-1)
             continue
-        used.add(best)
-        verdict_text = verdicts[best].text
-        if verdict_text != item.text:
-            clipped = bool(verdict_text) and item.text.startswith(verdict_text)
-            steps["clipped" if clipped else "fuzzy"] += 1
-        votes.append(verdicts[best].vote)
-    steps["unmatched"] += len(verdicts) - len(used)
-    return Repaired(votes, +steps)
-
-
-def _similarity(ratio: Any, text: str, answer: str) -> float:
-    """Return the similarity, from 0 to 100; a shorter text is compared with the beginning of the item's.
-
-    A text of less than half the length is too short to identify the item, and is compared with all of
-    it.
-    """
-    if not answer.strip():
-        return 0.0
-    shortened = text[: len(answer)] if 2 * len(answer) >= len(text) else text
-    return float(ratio(shortened, answer))
+        text = verdicts[its.verdict].named.text
+        if text != item.text:
+            steps["clipped" if item.text.startswith(text) else "fuzzy"] += 1
+        steps["range"] += its.starting_line
+        votes.append(verdicts[its.verdict].vote)
+    steps["unmatched"] += len(verdicts) - sum(its is not None for its in found.matches)
+    return Repaired(votes, +steps, found.reasons)
 
 
 def _verdicts(response: object, steps: Counter[str]) -> list[_Verdict]:
-    value = response
-    if isinstance(response, str | bytes):
-        try:
-            value = json.loads(_fenced(response))
-        except (ValueError, RecursionError):
-            steps["malformed"] += 1
-            return []
-    if isinstance(value, dict):
-        value = next((value[name] for name in LISTS if isinstance(value.get(name), list)), None)
-    if not isinstance(value, list):
+    entries = _entries(response, steps)
+    if entries is None:
         steps["malformed"] += 1
         return []
     verdicts = []
-    for entry in value:
+    for entry in entries:
         if not isinstance(entry, dict):
             steps["malformed"] += 1
             continue
-        line, text, label = (_value(entry, role, steps) for role in ("line", "text", "label"))
-        vote = _vote(label, steps)
+        line, text = (_value(entry, role, steps) for role in ("line", "text"))
+        vote = _vote(entry, steps)
         if vote is None:
             steps["unlabelled"] += 1
         elif not isinstance(text, str) or isinstance(line, bool) or not isinstance(line, LINE):
             steps["malformed"] += 1
         else:
-            verdicts.append(_Verdict(_line(line, steps), text, vote))
+            verdicts.append(_Verdict(Named(_lines(line, steps), text), vote))
     return verdicts
 
 
-def _fenced(response: str | bytes) -> str:
-    """Return the content of a Markdown code fence, or all of the text."""
-    text = response.decode("utf-8", "replace") if isinstance(response, bytes) else response
-    fence = re.search(r"```(?:json)?\s*(.*?)```", text, re.DOTALL)
-    return fence.group(1) if fence else text
+def _entries(response: object, steps: Counter[str]) -> list[Any] | None:
+    """Return the list of verdicts in an answer; None if there is none, or several that differ."""
+    if isinstance(response, bytes):
+        response = response.decode("utf-8", "replace")
+    if not isinstance(response, str):
+        return _all(response, steps)
+    found = find_json(response)
+    if len(found) == 1 and _is_all(found[0], response):
+        return _all(found[0].value, steps)
+    answer = strip_reasoning(response)
+    if answer != response:
+        steps["reasoning"] += 1
+        found = find_json(answer)
+    lists = [(each, _list(each.value)) for each in found]
+    lists = [(each, entries) for each, entries in lists if entries is not None and _named(entries)]
+    if not lists:
+        # Verdicts without a list around them: one per line, or of a list that was cut off.
+        pieces = [each for each in found if isinstance(each.value, dict) and _labelled(each.value)]
+        steps["pieces"] += bool(pieces)
+        steps["comma"] += any(each.commas for each in pieces)
+        return [each.value for each in pieces] or None
+    first, entries = lists[0]
+    if any(other != entries for _, other in lists[1:]):
+        return None
+    steps["comma"] += first.commas
+    outside = answer[: first.start] + answer[first.end :]
+    steps["fence"] += "```" in outside
+    steps["prose"] += bool(re.search(r"\w", re.sub(r"```\w*", "", outside)))
+    return entries
+
+
+def _is_all(found: Found, text: str) -> bool:
+    return (found.start, found.end) == (0, len(text)) and not found.commas
+
+
+def _all(value: object, steps: Counter[str]) -> list[Any] | None:
+    """Return the verdicts of an answer that is only JSON: a list of them, or one."""
+    entries = _list(value)
+    if entries is None and isinstance(value, dict) and _labelled(value):
+        steps["pieces"] += 1
+        return [value]
+    return entries
+
+
+def _list(value: object) -> list[Any] | None:
+    if isinstance(value, dict):
+        value = next((value[name] for name in LISTS if isinstance(value.get(name), list)), None)
+    return value if isinstance(value, list) else None
+
+
+def _named(entries: list[Any]) -> bool:
+    """Return whether a list between sentences is one of verdicts."""
+    return any(isinstance(entry, dict) and _labelled(entry) for entry in entries)
+
+
+def _labelled(entry: dict[Any, Any]) -> bool:
+    return any(_plain(name) in _PLAIN["label"] for name in entry)
+
+
+def _plain(name: object) -> str:
+    return re.sub(r"[\s_\-]+", "", str(name)).casefold()
+
+
+_PLAIN = {role: tuple(map(_plain, names)) for role, names in KEYS.items()}
 
 
 def _value(entry: dict[Any, Any], role: str, steps: Counter[str]) -> object:
-    names = KEYS[role]
-    for name in names:
-        if name in entry:
-            steps["key"] += name != names[0]
-            return entry[name]
+    """Return the value under the expected name, else under a similar one."""
+    expected = KEYS[role][0]
+    if expected in entry:
+        return entry[expected]
+    by_name = {_plain(name): value for name, value in reversed(entry.items())}
+    for name in _PLAIN[role]:
+        if name in by_name:
+            steps["key"] += 1
+            return by_name[name]
     return None
 
 
-def _vote(label: object, steps: Counter[str]) -> int | None:
-    if not isinstance(label, str):
+def _vote(entry: dict[Any, Any], steps: Counter[str]) -> int | None:
+    """Return the vote of a verdict; None if there is no label, or several that differ."""
+    label = _value(entry, "label", steps)
+    votes = {_vote_of(value) for name, value in entry.items() if _plain(name) in _PLAIN["label"]}
+    vote = _vote_of(label)
+    if vote is None or len(votes - {None}) > 1:
         return None
-    normalised = re.sub(r"[\s_\-]+", " ", label).strip().casefold()
-    vote = LABELS.get(normalised)
-    if vote is not None and label not in EXACT:
-        steps["label"] += 1
+    steps["label"] += label not in EXACT
     return vote
 
 
-def _line(line: object, steps: Counter[str]) -> str:
-    """Return a line number as text: "line 3" is 3, and a range is its first line."""
-    if isinstance(line, float) and line.is_integer():
-        return str(int(line))
-    text = str(line).strip()
-    match = re.fullmatch(r"(?:lines?\s*)?(\d+)(?:\s*(?:-|–|to)\s*\d+)?", text, re.IGNORECASE)
-    if match is None:
-        return text
-    number = match.group(1)
-    if text != number:
-        steps["line" if text.casefold().startswith("line") else "range"] += 1
-    return number
+def _vote_of(label: object) -> int | None:
+    if not isinstance(label, str):
+        return None
+    return LABELS.get(re.sub(r"[\s_\-]+", " ", label).strip(" .!*'\"`").casefold())
+
+
+def _lines(line: object, steps: Counter[str]) -> Lines:
+    lines, worded = lines_of(line)
+    steps["line"] += worded
+    return lines

@@ -3,7 +3,8 @@ r"""The verdict in a judge's raw answer (P2 appendix H.1).
 Reasoning is stripped. Then five levels of matching are tried, from strict to loose, and the first level
 that matches decides:
 
-0. `json`: the answer is, or ends with, a JSON object with a verdict (not in the paper);
+0. `json`: the answer is, or ends with, a JSON object with a verdict (not in the paper); a sentence
+   after it may not name a side, a label or a number, or deny;
 1. `brackets`: ``[[A]]``;
 2. `bold`: ``**A**``;
 3. `phrase`: a last sentence that ends with "Output A" or "Assistant (b)", calls one response better, or
@@ -15,11 +16,12 @@ provided that this line names no other; otherwise the answer contradicts itself 
 sentence that compares, denies or hedges is not a vote either.
 """
 
-import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from judgebayes.io.loose_json import Found, find_json
 
 __all__ = ["LEVELS", "Kind", "Verdict", "parse_verdict", "strip_reasoning"]
 
@@ -102,6 +104,16 @@ _ENDING = re.compile(
 )
 
 
+_SPEAKS: dict[str, re.Pattern[str]] = {
+    "pair": re.compile(
+        rf"\b(?:[ABab]|ties?|tied|draw|both|{_SIDE})\b|\[\[|\*\*|\{{", re.IGNORECASE
+    ),
+    "score": re.compile(r"\d|score|rating|grade|\{", re.IGNORECASE),
+    "valid": re.compile(rf"\b(?:{'|'.join((*_GOOD, *_BAD))}|{_SIDE})\b|\{{", re.IGNORECASE),
+}
+"""Words after the JSON that may be another verdict."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A verdict or None, and the level that matched."""
@@ -110,6 +122,8 @@ class Verdict:
     """`A`, `B` or `tie` for a pair; a number for a score; `valid` or `invalid`."""
     level: str | None
     """One of `LEVELS`; None if nothing matched."""
+    repairs: tuple[str, ...] = field(default=(), repr=False)
+    """What was malformed around or in the JSON: code fence, sentences, trailing commas."""
 
     @property
     def why(self) -> str:
@@ -166,8 +180,12 @@ def parse_verdict(
     if not isinstance(text, str):
         return NO_VERDICT
     answer = strip_reasoning(text)[-MAX_LENGTH:].strip()
+    found = find_json(answer)
+    in_json = [value for value in _from_json(answer, kind, found) if _on_scale(value, scale)]
+    if in_json:
+        return Verdict(in_json[0], LEVELS[0], _repairs(answer, found[-1]))
     for level, match_level in zip(
-        LEVELS, (_from_json, _in_brackets, _in_bold, _in_phrase, _in_last_line), strict=True
+        LEVELS[1:], (_in_brackets, _in_bold, _in_phrase, _in_last_line), strict=True
     ):
         values = [value for value in match_level(answer, kind) if _on_scale(value, scale)]
         if values:
@@ -191,23 +209,28 @@ def _resolve(values: list[Any], text: str, match_level: Any, kind: Kind) -> Any:
     return last_values.pop() if len(last_values) == 1 else None
 
 
-def _from_json(text: str, kind: Kind) -> list[Any]:
-    """Return the verdict of a JSON object that is the answer or is at its end."""
-    fence = re.search(r"```(?:json)?\s*(\{[^`]*\})\s*```\W*$", text)
-    body = fence.group(1) if fence else text[text.rfind("{") :] if text.endswith("}") else ""
-    if not body and text.startswith("{"):
-        body = text
-    for candidate in (body, text):
-        try:
-            record = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            fields = {str(k).strip().casefold().replace(" ", "_"): v for k, v in record.items()}
-            named = [fields[key] for key in _KEYS[kind] if key in fields]
-            values = [_value(value, kind) for value in named]
-            return [value for value in values if value is not None][:1]
-    return []
+def _from_json(text: str, kind: Kind, found: list[Found]) -> list[Any]:
+    """Return the verdict of the last JSON object, if nothing after it can be about the verdict."""
+    if not found or not isinstance(found[-1].value, dict):
+        return []
+    last = found[-1]
+    if _SPEAKS[kind].search(text, last.end) or _DOUBT.search(text, last.end):
+        return []
+    fields = {str(k).strip().casefold().replace(" ", "_"): v for k, v in last.value.items()}
+    named = [fields[key] for key in _KEYS[kind] if key in fields]
+    values = [_value(value, kind) for value in named]
+    return [value for value in values if value is not None][:1]
+
+
+def _repairs(text: str, found: Found) -> tuple[str, ...]:
+    outside = text[: found.start] + text[found.end :]
+    said = re.search(r"\w", re.sub(r"```\w*", "", outside)) is not None
+    repairs = {
+        "code fence": "```" in outside,
+        "sentences around the JSON": said,
+        "trailing commas": found.commas,
+    }
+    return tuple(name for name, there in repairs.items() if there)
 
 
 def _in_brackets(text: str, kind: Kind) -> list[Any]:

@@ -73,6 +73,18 @@ def votes(folder: Path) -> pd.DataFrame:
     return pd.read_json(folder / "votes.jsonl", lines=True)
 
 
+def test_malformed_json_is_read_and_counted(tmp_path: Path) -> None:
+    def broken(prompt: str, before: int) -> Reply:
+        verdict = json.dumps({"reason": "x", "verdict": "B" if swapped(prompt) else "A"})
+        return Reply(f"```json\n{verdict[:-1]},}}\n```" if item_of(prompt) == 1 else verdict)
+
+    with serving(broken) as fake:
+        said = run(fake, pairs(tmp_path, 2), "-n", 2)
+    assert "Repaired: code fence 2, trailing commas 2." in said
+    assert votes(tmp_path)["vote"].tolist() == ["A"] * 4
+    assert votes(tmp_path).groupby("item")["repairs"].count().tolist() == [0, 2]
+
+
 def first_is_better(prompt: str, before: int) -> Reply:
     """A judge that always prefers "one", wherever it stands."""
     return Reply("[[B]]" if swapped(prompt) else "[[A]]")

@@ -187,6 +187,19 @@ def import_(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     yield content
 
 
+def repair(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
+    shown = {"line": [1, 2], "text": ["Close it.", "Open it."]}
+    pd.DataFrame({"item": ["a", "b"], **shown}).to_csv(new / "items.csv", index=False)
+    verdicts = '[{"line": 1, "text": "Close it.", "label": "valid"},]'
+    pd.DataFrame({"judge": ["j"], "text": [verdicts]}).to_csv(new / "answers.csv", index=False)
+    content = run("repair", new / "answers.csv", "--items", new / "items.csv", "-o", new / "v.csv")
+    assert content["result"]["votes"] == 1
+    assert content["result"]["repaired"] == {"trailing commas": 1, "other key": 3}
+    assert content["result"]["missing"] == {"no verdict on the item": 1}
+    assert pd.read_csv(new / "v.csv")["vote"].tolist()[0] == "valid"
+    yield content
+
+
 def collect(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     texts = {"prompt": "Which?", "response_a": ["1", "2"], "response_b": ["3", "4"]}
     pd.DataFrame({"id": ["a", "b"], **texts}).to_csv(new / "items.csv", index=False)
@@ -228,6 +241,7 @@ MAKERS: tuple[Callable[[Path, Path], Iterator[dict[str, Any]]], ...] = (
     precision,
     posterior,
     import_,
+    repair,
     collect,
     data,
     small,
@@ -452,6 +466,44 @@ def test_a_signal_ends_a_command_with_its_code(
     assert content["exit_code"] == code
     assert content["error"] == printed.strip().splitlines()[-1]
     assert [each.name for each in tmp_path.iterdir() if HALF in each.name] == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_a_signal_ends_a_command_inside_one_long_call(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    """Python's handlers wait for the end of the call, which would take hours."""
+    path, started, whole = (tmp_path / name for name in ("r.json", "started", "whole.csv"))
+    waits = (
+        "import hashlib, pathlib, signal, types\n"
+        "from judgebayes.compiled.store import atomically\n"
+        "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def endless(*_):\n"
+        f"    with atomically(pathlib.Path({str(whole)!r})) as one: one.touch()\n"
+        f"    with atomically(pathlib.Path({str(tmp_path / 'half.csv')!r})):\n"
+        f"        pathlib.Path({str(started)!r}).touch()\n"
+        "        hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)\n"
+        "e.write_example = endless"
+    )
+    command = [*script(waits), "example", str(tmp_path / "e"), "--json", str(path)]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        while not started.exists():
+            assert child.poll() is None
+            time.sleep(0.02)
+        child.send_signal(number)
+        printed = child.communicate(timeout=60)[1]
+    finally:
+        child.kill()
+    assert child.returncode == code
+    assert f"Complete: {str(whole)!r}; no other file was changed." in printed
+    content = check_document(path.read_text())
+    assert (content["exit_code"], content["error"]) == (code, printed.strip())
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["r.json", "started", "whole.csv"]
 
 
 def test_bad_usage_is_2_and_the_version_0() -> None:

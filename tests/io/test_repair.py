@@ -1,10 +1,12 @@
 import json
 
+import malformed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from malformed import KINDS, count
 
-from judgebayes.io.repair import Shown, repair_verdicts
+from judgebayes.io.repair import EXACT, Shown, repair_verdicts
 
 ITEMS = [
     Shown("2", "The input prompt should be a string. Enclose it in quotes."),
@@ -50,8 +52,12 @@ def test_each_step_repairs_and_is_counted(given: dict, step: str, vote: int) -> 
 def test_two_items_on_one_line_are_matched_by_text_and_a_verdict_is_used_once() -> None:
     second = entry(5, ITEMS[2].text, "invalid")
     assert repair_verdicts(answer(second), ITEMS).votes == [-1, -1, 0]
-    twice = repair_verdicts(answer(second), [ITEMS[2], ITEMS[2]])
-    assert twice.votes == [0, -1]
+    repeated = repair_verdicts(answer(second, second), ITEMS)
+    assert repeated.votes == [-1, -1, 0]
+    assert repeated.steps == {"unmatched": 1, "missing": 2}
+    alike = repair_verdicts(answer(second), [ITEMS[2], ITEMS[2]])
+    assert alike.votes == [-1, -1]
+    assert alike.steps["ambiguous"] == 2
 
 
 @pytest.mark.parametrize(
@@ -63,6 +69,7 @@ def test_two_items_on_one_line_are_matched_by_text_and_a_verdict_is_used_once() 
         (entry(2, ITEMS[0].text, None), "unlabelled"),
         (entry(2, "The", "valid"), "unmatched"),
         (entry(2, "", "valid"), "unmatched"),
+        (entry(2, ITEMS[0].text, "valid") | {"verdict": "invalid"}, "unlabelled"),
     ],
 )
 def test_no_vote_is_invented(given: dict, step: str) -> None:
@@ -78,9 +85,137 @@ def test_malformed_answers_have_no_votes(bad: object) -> None:
     assert repaired.steps["malformed"] == 1
 
 
-def test_a_code_fence_is_opened() -> None:
-    fenced = f"Here you are:\n```json\n{answer(entry(2, ITEMS[0].text, 'valid'))}\n```"
-    assert repair_verdicts(fenced, ITEMS).votes == [1, -1, -1]
+FIRST = answer(entry(2, ITEMS[0].text, "valid"))
+OTHER = answer(entry(2, ITEMS[0].text, "invalid"))
+BROKEN = FIRST.replace("}]", ",},]")
+
+
+@pytest.mark.parametrize(
+    ("response", "steps"),
+    [
+        (f"Here you are:\n```json\n{FIRST}\n```", ("fence", "prose")),
+        (f"```\n{FIRST}\n```", ("fence",)),
+        (f"Items [1] {{both}}: {FIRST} Done.", ("prose",)),
+        (BROKEN, ("comma",)),
+        (f"<think>{OTHER}</think>{FIRST}", ("reasoning",)),
+        (f"{FIRST}\nAgain: {FIRST}", ("prose",)),
+        (json.dumps(entry(2, ITEMS[0].text, "valid")), ("pieces",)),
+        (answer(entry(2, ITEMS[0].text, "valid"), {})[:-6], ("pieces",)),
+    ],
+)
+def test_json_in_an_answer_is_read_and_counted(response: str, steps: tuple[str, ...]) -> None:
+    repaired = repair_verdicts(response, ITEMS)
+    assert repaired.votes == [1, -1, -1]
+    assert repaired.steps == dict.fromkeys(steps, 1) | {"missing": 2}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        f"First: {FIRST} Corrected: {OTHER}",
+        FIRST.replace('"valid"', '"valid", "classification": "invalid"'),
+        FIRST[:-25],
+    ],
+    ids=["two lists", "two labels", "cut off"],
+)
+def test_json_that_can_be_read_in_two_ways_gives_no_vote(response: str) -> None:
+    assert repair_verdicts(response, ITEMS).votes == [-1, -1, -1]
+
+
+NEAR = [
+    Shown("4", "The loop should end at 10, not at 12, because the list is empty then."),
+    Shown("4", "The loop should end at 11, not at 14, because the list is empty then."),
+]
+
+
+def test_the_verdict_of_a_near_duplicate_never_goes_to_its_neighbour() -> None:
+    own = entry(4, NEAR[1].text.replace("list", "lst"), "invalid")
+    assert repair_verdicts(answer(own), NEAR).votes == [-1, 0]
+    both = answer(own, entry(4, NEAR[0].text.replace("because", "as"), "valid"))
+    assert repair_verdicts(both, NEAR).votes == [1, 0]
+    between = entry(4, NEAR[1].text.replace("11", "10"), "invalid")
+    for more in ((), (entry(4, NEAR[0].text, "valid"),)):
+        repaired = repair_verdicts(answer(between, *more), NEAR)
+        assert repaired.votes == [1 if more else -1, -1]
+        assert repaired.steps["ambiguous"] == 2 - len(more)
+    clipped = entry(4, NEAR[1].text[:22], "invalid")
+    assert repair_verdicts(answer(clipped), [Shown(n.line, n.text[:40]) for n in NEAR]).votes == [
+        -1,
+        -1,
+    ]
+
+
+def test_ranges_come_before_starting_lines() -> None:
+    shown = [Shown("2", NEAR[0].text), Shown("2-3", NEAR[0].text), Shown("7-9", ITEMS[0].text)]
+    whole = answer(*(entry(i.line, i.text, v) for i, v in zip(shown, EXACT * 2, strict=False)))
+    assert repair_verdicts(whole, shown).votes == [1, 0, 1]
+    starts = repair_verdicts(answer(entry(7, ITEMS[0].text, "valid")), shown)
+    assert starts.votes == [-1, -1, 1]
+    assert starts.steps == {"range": 1, "missing": 2}
+    # Either of two items with one text may be meant by its starting line.
+    assert repair_verdicts(answer(entry(2, NEAR[0].text, "valid")), shown).votes == [-1, -1, -1]
+    assert repair_verdicts(answer(entry("2-5", NEAR[0].text, "valid")), shown).votes == [-1, -1, -1]
+
+
+def test_different_verdicts_on_one_item_are_no_vote() -> None:
+    repaired = repair_verdicts(
+        answer(*(entry(2, ITEMS[0].text, label) for label in EXACT)), ITEMS[:1]
+    )
+    assert (repaired.votes, repaired.reasons) == ([-1], ["contradictory"])
+
+
+def test_twins_count_only_if_each_is_named_exactly() -> None:
+    """A judge that writes other quotes, or clips a text, turns an item's name into its twin's."""
+    shown = [
+        Shown("1", 'Print "yes" here.'),
+        Shown("1", "Print 'yes' here."),
+        Shown("1", "Print yes"),
+    ]
+    entries = [entry(1, item.text, "invalid") for item in shown]
+    assert repair_verdicts(answer(*entries), shown).votes == [0, 0, 0]
+    for missing in range(3):
+        rest = [each for place, each in enumerate(entries) if place != missing]
+        repaired = repair_verdicts(answer(*rest), shown)
+        assert repaired.votes == [-1, -1, -1]
+        assert repaired.steps["ambiguous"] == 2
+
+
+def test_a_line_with_too_many_texts_to_compare_is_refused() -> None:
+    shown = [Shown("1", f"Item {n} of many.") for n in range(250)]
+    entries = [entry(1, f"Itm {n} of many.", "valid") for n in range(250)]
+    repaired = repair_verdicts(answer(*entries), shown)
+    assert set(repaired.votes) == {-1}
+    assert repaired.steps["ambiguous"] == 250
+
+
+@pytest.mark.parametrize("near", [False, True], ids=["distinct", "near-duplicates"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_constructed_answers_are_right_or_refused(kind: str, near: bool) -> None:
+    """`python tests/malformed.py` has the table of 1,000 answers of each kind."""
+    counts = count(kind, 25, seed=2, near=near)
+    assert counts["wrong"] == 0
+    assert counts["right"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("near", [False, True], ids=["distinct", "near-duplicates"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_constructed_answers_are_right_or_refused(kind: str, near: bool) -> None:
+    counts = count(kind, 1000, seed=3, near=near)
+    assert counts["wrong"] == 0
+    assert counts["right"] > counts["refused"] or kind in (
+        "cut off",
+        "a draft and a corrected list",
+    )
+
+
+def test_without_a_margin_verdicts_go_to_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        malformed,
+        "repair_verdicts",
+        lambda answer, shown: repair_verdicts(answer, shown, margin=-9),
+    )
+    assert sum(count("typing errors", 60, seed=s, near=True)["wrong"] for s in range(3)) > 0
 
 
 JSON = st.recursive(

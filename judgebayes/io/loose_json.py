@@ -1,0 +1,99 @@
+"""JSON in a judge's answer: in a code fence, between sentences, with trailing commas.
+
+Only what can be read in one way is read. A text that is cut off is not completed, quotes are not added,
+and a name that an object repeats with another value has no value.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Found", "find_json"]
+
+MAX_LENGTH = 1_000_000
+"""Only the beginning of a longer text is searched."""
+WORK = 4_000_000
+"""Characters that attempts may read in vain, so that a text of brackets costs no more than a second."""
+NESTED = 20_000
+"""What an attempt counts that ended because of its nesting."""
+REPEATED = object()
+"""The value of a name that an object repeats with different values."""
+
+_OPENING = re.compile(r"[{\[]")
+_STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+_AT_COMMA = re.compile(r",?\s*[}\]]")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A JSON object or list in a text."""
+
+    value: Any
+    start: int
+    end: int
+    """`text[start:end]` is the JSON."""
+    commas: bool
+    """Whether commas before a closing bracket were ignored."""
+
+
+def find_json(text: str) -> list[Found]:
+    """Return the JSON of a text: all of the text, or else the objects and lists in it, in order.
+
+    Parts of an object or list are not returned, unless it is damaged.
+
+    >>> [found.value for found in find_json('Here: {"line": 3,} Done.')]
+    [{'line': 3}]
+    """
+    try:
+        return [Found(_decode(text.strip()), 0, len(text), commas=False)]
+    except (ValueError, RecursionError):
+        return list(_pieces(text[:MAX_LENGTH]))
+
+
+def _decode(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _pieces(text: str) -> Iterator[Found]:
+    place, work = 0, 0
+    while (opening := _OPENING.search(text, place)) is not None and work < WORK:
+        start = opening.start()
+        place = start + 1
+        try:
+            value, end = DECODER.raw_decode(text, start)
+            place = end
+            yield Found(value, start, end, commas=False)
+            continue
+        except RecursionError:
+            work += NESTED
+            continue
+        except ValueError as error:
+            failed = getattr(error, "pos", start)
+        work += failed - start + 1 + failed // 16  # the error counts the lines before its place
+        if _AT_COMMA.match(text, failed) is None:
+            continue
+        # As many characters as before, so that places remain the same.
+        plain = _STRING_OR_COMMA.sub(_without_comma, text[start:])
+        work += len(plain)
+        try:
+            value, length = DECODER.raw_decode(plain)
+        except (ValueError, RecursionError):
+            continue
+        place = start + length
+        yield Found(value, start, place, commas=True)
+
+
+def _without_comma(match: re.Match[str]) -> str:
+    return " " if match.group() == "," else match.group()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        values[name] = REPEATED if name in values and values[name] != value else value
+    return values
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_object)

@@ -1,0 +1,68 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebayes.io.loose_json import REPEATED, find_json
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
+PLAIN = st.text("abc .,:'\n", max_size=20)
+
+
+@given(OBJECTS, PLAIN, PLAIN)
+def test_an_object_between_sentences_is_found_in_its_place(
+    value: dict, before: str, after: str
+) -> None:
+    text = f"{before}{json.dumps(value)}{after}"
+    (found,) = find_json(text)
+    assert found.value == value
+    if text.strip() != json.dumps(value):
+        assert text[found.start : found.end] == json.dumps(value)
+
+
+@given(st.lists(OBJECTS, min_size=1, max_size=3), PLAIN)
+def test_commas_before_brackets_are_ignored_but_not_in_strings(values: list, before: str) -> None:
+    inside = [{"text": 'a ",]" b ,}'}, *values]
+    text = before + json.dumps(inside)[:-1] + " , ]"
+    (found,) = find_json(text)
+    assert (found.value, found.commas) == (inside, True)
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[[A]]", "{", '{"a": }', "{'a': 1}", '{"a": 1'])
+def test_what_is_not_json_is_not_completed(text: str) -> None:
+    assert find_json(text) == []
+
+
+def test_a_name_that_is_repeated_with_another_value_has_none() -> None:
+    assert find_json('{"a": 1, "a": 2, "b": 3, "b": 3}')[0].value == {"a": REPEATED, "b": 3}
+
+
+HOSTILE = ("[" * 10**6, '{"a":[' * 10**5, "[," * 10**5, "[1,]" * 10**4, '["' * 10**5)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:6])
+def test_hostile_texts_take_little_work(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[object, int]:
+            try:
+                value, end = super().raw_decode(s, idx)
+            except json.JSONDecodeError as error:
+                read.append(error.pos // 16)
+                raise
+            read.append(end - idx)
+            return value, end
+
+    monkeypatch.setattr("judgebayes.io.loose_json.WORK", 200_000)
+    monkeypatch.setattr("judgebayes.io.loose_json.DECODER", Counting())
+    find_json(text)
+    assert sum(read) < 3 * max(200_000, len(text))
