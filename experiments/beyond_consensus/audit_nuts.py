@@ -10,8 +10,8 @@ or none its chains disagree.
 
 The original level, with the first s generators labelled in the order of the release; and, as the last
 points of Fig 6, every set that leaves out one generator, with errors averaged over sets. R-hat is the
-largest and the effective sample size (ESS) the smallest of all parameters; minutes are those of one core,
-with compilation for the first set of each program.
+largest and the effective sample size (ESS) the smallest of all parameters; minutes are those of one
+core, with compilation for the first set of each program.
 """
 
 import time
