@@ -423,7 +423,6 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
     "shared-difficulty": partial(shared_difficulty, 2, True),
-    "shared-difficulty-free": partial(shared_difficulty, 3, False),
     "opinion-pool": opinion_pool,
     "split-curve": partial(split_curve, 2),
     "split-curve-3": partial(split_curve, 3),
@@ -433,7 +432,6 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
-    "generator-validator-robust": partial(generator_validator, "robust"),
     "generator-validator-items": generator_validator_items,
 }
 """Functions, so that nothing is drawn or compiled at import."""
