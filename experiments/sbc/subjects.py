@@ -432,6 +432,7 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "irt": item_response,
     "generator-validator-flat": partial(generator_validator, "flat"),
     "generator-validator": partial(generator_validator, "hierarchical"),
+    "generator-validator-robust": partial(generator_validator, "robust"),
     "generator-validator-items": generator_validator_items,
 }
 """Functions, so that nothing is drawn or compiled at import."""
