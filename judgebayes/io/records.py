@@ -47,6 +47,8 @@ MAX_JSON_BYTES = 512 * 2**20
 VALUE_BYTES = 80
 MAX_VALUE_BYTES = 4 * 2**30
 """JSON whose values need more memory is refused; a value needs about `VALUE_BYTES` besides its text."""
+PIECE = 2**20
+"""Characters of JSON that are counted at a time."""
 MAX_DEPTH = 100
 """Maximal levels of nesting: Python cannot even print a value of many more."""
 MAX_DIGITS = 300
@@ -197,7 +199,14 @@ def read_json(path: Path) -> Any:
                 f"{str(path)!r} has {path.stat().st_size / 2**20:,.0f} MiB; a JSON file may have at "
                 f"most {MAX_JSON_BYTES / 2**20:,.0f} MiB. Save it in parts."
             )
-        text = path.read_text(encoding=encoding_of(path))
+        with path.open(encoding=encoding_of(path)) as file:
+            size = 0
+            for piece in iter(lambda: file.read(PIECE), ""):  # before memory is taken for all of it
+                size += _memory_of(piece)
+                if size > MAX_VALUE_BYTES:
+                    raise _too_large(repr(str(path)))
+            file.seek(0)
+            text = file.read()
     except (UnicodeError, OSError) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be read as JSON: {_reason(error)}.") from error
     return _parse(text, repr(str(path)), "one value")

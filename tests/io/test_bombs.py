@@ -77,6 +77,12 @@ def test_many_values_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "a.json").write_text("[" + "[]," * 200 + "[]]")
     with pytest.raises(JudgeBayesError, match="as JSON; save it as CSV or Parquet, or in parts"):
         read_json(tmp_path / "a.json")
+    (tmp_path / "b.json").write_text("[" + "[]," * 5_000_000 + "[]]")
+    tracemalloc.start()
+    with pytest.raises(JudgeBayesError, match="as JSON; save it as CSV or Parquet, or in parts"):
+        read_json(tmp_path / "b.json")
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
     (tmp_path / "a.jsonl").write_text('{"item": 1, "vote": 1}\n' * 100)
     with pytest.raises(JudgeBayesError, match=r"a\.jsonl' would need more than"):
         list(read_lines(tmp_path / "a.jsonl"))
