@@ -423,6 +423,7 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "stacking": partial(stacking, True),
     "stacking-free": partial(stacking, False),
     "shared-difficulty": partial(shared_difficulty, 2, True),
+    "shared-difficulty-free": partial(shared_difficulty, 3, False),
     "opinion-pool": opinion_pool,
     "split-curve": partial(split_curve, 2),
     "split-curve-3": partial(split_curve, 3),
