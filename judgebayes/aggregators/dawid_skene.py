@@ -40,7 +40,7 @@ from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 DEPARTS = 0.05
-"""The share of items from which a departure is told."""
+"""The share of items from which a departure is named."""
 STEPS = 100
 """The usual number of EM steps."""
 

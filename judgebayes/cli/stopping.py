@@ -66,13 +66,13 @@ class Stopper:
         while (number := self._next(None)) not in CODES:
             pass
         self.number = number
-        end, told = time.monotonic() + PATIENCE, None
+        end, kept = time.monotonic() + PATIENCE, None
         while (now := time.monotonic()) < end:
             if self._next(INTERVAL) in CODES:
                 end = min(end, now + PATIENCE)  # the second one is for a command that saves
-                told = told or ""
-            elif told is None and (told := saving_now()) is not None:
-                _print(told)
+                kept = kept or ""
+            elif kept is None and (kept := saving_now()) is not None:
+                _print(kept)
                 end = now + 10**9
         self._end()
 

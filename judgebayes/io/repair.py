@@ -123,7 +123,7 @@ def repair_verdicts(
     steps: Counter[str] = Counter()
     verdicts = _verdicts(response, steps)
     items = [Named(lines_of(item.line)[0], item.text) for item in shown]
-    found = match(
+    assignment = match(
         items,
         [verdict.named for verdict in verdicts],
         [verdict.vote for verdict in verdicts],
@@ -131,7 +131,7 @@ def repair_verdicts(
         margin=margin,
     )
     votes: list[int] = []
-    for item, its, reason in zip(items, found.matches, found.reasons, strict=True):
+    for item, its, reason in zip(items, assignment.matches, assignment.reasons, strict=True):
         if its is None:
             steps["missing"] += 1
             if reason is not None:
@@ -143,8 +143,8 @@ def repair_verdicts(
             steps["clipped" if item.text.startswith(text) else "fuzzy"] += 1
         steps["range"] += its.starting_line
         votes.append(verdicts[its.verdict].vote)
-    steps["unmatched"] += len(verdicts) - sum(its is not None for its in found.matches)
-    return Repaired(votes, +steps, found.reasons)
+    steps["unmatched"] += len(verdicts) - sum(its is not None for its in assignment.matches)
+    return Repaired(votes, +steps, assignment.reasons)
 
 
 def _verdicts(response: object, steps: Counter[str]) -> list[_Verdict]:
@@ -174,18 +174,18 @@ def _entries(response: object, steps: Counter[str]) -> list[Any] | None:
         response = response.decode("utf-8", "replace")
     if not isinstance(response, str):
         return _all(response, steps)
-    found = find_json(response)
-    if len(found) == 1 and _is_all(found[0], response):
-        return _all(found[0].value, steps)
+    values = find_json(response)
+    if len(values) == 1 and _is_all(values[0], response):
+        return _all(values[0].value, steps)
     answer = strip_reasoning(response)
     if answer != response:
         steps["reasoning"] += 1
-        found = find_json(answer)
-    lists = [(each, _list(each.value)) for each in found]
+        values = find_json(answer)
+    lists = [(each, _list(each.value)) for each in values]
     lists = [(each, entries) for each, entries in lists if entries is not None and _named(entries)]
     if not lists:
         # Verdicts without a list around them: one per line, or of a list that was cut off.
-        pieces = [each for each in found if isinstance(each.value, dict) and _labelled(each.value)]
+        pieces = [each for each in values if isinstance(each.value, dict) and _labelled(each.value)]
         steps["pieces"] += bool(pieces)
         steps["comma"] += any(each.commas for each in pieces)
         return [each.value for each in pieces] or None
@@ -199,8 +199,8 @@ def _entries(response: object, steps: Counter[str]) -> list[Any] | None:
     return entries
 
 
-def _is_all(found: Found, text: str) -> bool:
-    return (found.start, found.end) == (0, len(text)) and not found.commas
+def _is_all(value: Found, text: str) -> bool:
+    return (value.start, value.end) == (0, len(text)) and not value.commas
 
 
 def _all(value: object, steps: Counter[str]) -> list[Any] | None:

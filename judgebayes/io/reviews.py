@@ -149,10 +149,10 @@ def _column(
     table: pd.DataFrame, named: str | None, likely: tuple[str, ...], role: str, file: Path
 ) -> str:
     names = list(table.columns)
-    found = next((name for name in ((named,) if named else likely) if name in names), None)
-    if found is None:
+    column = next((name for name in ((named,) if named else likely) if name in names), None)
+    if column is None:
         raise JudgeBayesError(
             f"Which column of {str(file)!r} is the {role}? It has {', '.join(map(repr, names[:20]))}; "
             f"name it {' or '.join(map(repr, likely[-2:]))}."
         )
-    return str(found)
+    return str(column)

@@ -180,10 +180,10 @@ def parse_verdict(
     if not isinstance(text, str):
         return NO_VERDICT
     answer = strip_reasoning(text)[-MAX_LENGTH:].strip()
-    found = find_json(answer)
-    in_json = [value for value in _from_json(answer, kind, found) if _on_scale(value, scale)]
+    values = find_json(answer)
+    in_json = [value for value in _from_json(answer, kind, values) if _on_scale(value, scale)]
     if in_json:
-        return Verdict(in_json[0], LEVELS[0], _repairs(answer, found[-1]))
+        return Verdict(in_json[0], LEVELS[0], _repairs(answer, values[-1]))
     for level, match_level in zip(
         LEVELS[1:], (_in_brackets, _in_bold, _in_phrase, _in_last_line), strict=True
     ):
@@ -209,11 +209,11 @@ def _resolve(values: list[Any], text: str, match_level: Any, kind: Kind) -> Any:
     return last_values.pop() if len(last_values) == 1 else None
 
 
-def _from_json(text: str, kind: Kind, found: list[Found]) -> list[Any]:
+def _from_json(text: str, kind: Kind, objects: list[Found]) -> list[Any]:
     """Return the verdict of the last JSON object, if nothing after it can be about the verdict."""
-    if not found or not isinstance(found[-1].value, dict):
+    if not objects or not isinstance(objects[-1].value, dict):
         return []
-    last = found[-1]
+    last = objects[-1]
     if _SPEAKS[kind].search(text, last.end) or _DOUBT.search(text, last.end):
         return []
     fields = {str(k).strip().casefold().replace(" ", "_"): v for k, v in last.value.items()}
@@ -222,13 +222,13 @@ def _from_json(text: str, kind: Kind, found: list[Found]) -> list[Any]:
     return [value for value in values if value is not None][:1]
 
 
-def _repairs(text: str, found: Found) -> tuple[str, ...]:
-    outside = text[: found.start] + text[found.end :]
+def _repairs(text: str, value: Found) -> tuple[str, ...]:
+    outside = text[: value.start] + text[value.end :]
     said = re.search(r"\w", re.sub(r"```\w*", "", outside)) is not None
     repairs = {
         "code fence": "```" in outside,
         "sentences around the JSON": said,
-        "trailing commas": found.commas,
+        "trailing commas": value.commas,
     }
     return tuple(name for name, there in repairs.items() if there)
 

@@ -22,18 +22,18 @@ def test_an_object_between_sentences_is_found_in_its_place(
     value: dict, before: str, after: str
 ) -> None:
     text = f"{before}{json.dumps(value)}{after}"
-    (found,) = find_json(text)
-    assert found.value == value
+    (value_of,) = find_json(text)
+    assert value_of.value == value
     if text.strip() != json.dumps(value):
-        assert text[found.start : found.end] == json.dumps(value)
+        assert text[value_of.start : value_of.end] == json.dumps(value)
 
 
 @given(st.lists(OBJECTS, min_size=1, max_size=3), PLAIN)
 def test_commas_before_brackets_are_ignored_but_not_in_strings(values: list, before: str) -> None:
     inside = [{"text": 'a ",]" b ,}'}, *values]
     text = before + json.dumps(inside)[:-1] + " , ]"
-    (found,) = find_json(text)
-    assert (found.value, found.commas) == (inside, True)
+    (value_of,) = find_json(text)
+    assert (value_of.value, value_of.commas) == (inside, True)
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[[A]]", "{", '{"a": }', "{'a': 1}", '{"a": 1'])
