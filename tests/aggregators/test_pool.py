@@ -17,7 +17,9 @@ from judgebayes.inference import MAP
 from judgebayes.models.stacking import Prior as StackingPrior
 
 
-@pytest.mark.parametrize(("classes", "symmetric"), [(2, True), (3, False)])
+@pytest.mark.parametrize(
+    ("classes", "symmetric"), [pytest.param(2, True, marks=pytest.mark.slow), (3, False)]
+)
 @in_float64
 def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
     votes, labels = panel(items=80, judges=6, classes=classes)
@@ -54,7 +56,9 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
     np.testing.assert_allclose(answers, wanted, atol=1e-4)
 
 
-@pytest.mark.parametrize(("noise", "labelled"), [(0.0, 60), (0.1, 40)])
+@pytest.mark.parametrize(
+    ("noise", "labelled"), [pytest.param(0.0, 60, marks=pytest.mark.slow), (0.1, 40)]
+)
 @in_float64
 def test_davidsons_answers_without_an_items_label_are_those_of_refits(
     noise: float, labelled: int
