@@ -4,7 +4,7 @@ Claim: (none of the paper) with three ordered classes and few raters for each it
 vote of a rater who was left out better than stacking and Davidson's model.
 Command: judgebayes reproduce calibrate-dont-curate/audit-raters --data DIR
 Runtime: about 3 minutes; 20 splits of three panels, with 50, 100 and 200 labels.
-Expected: the pool beats stacking on all three panels; shared difficulty alone is better on the two
+Expected: the pool beats stacking on all three panels; shared difficulty alone is as good on the two
 panels of translations, where few raters vote on many items, and worse on MT-Bench.
 """
 
