@@ -99,7 +99,7 @@ class Prior(NamedTuple):
 
 
 def distances(n_classes: int) -> np.ndarray:
-    """Return d (vote class, label class): the mean of [c != y] and |c - y| / (K - 1)."""
+    """Return d (vote class, label class): the mean of ``[c != y]`` and ``|c - y| / (K - 1)``."""
     steps = np.abs(np.arange(n_classes)[:, None] - np.arange(n_classes))
     return ((steps > 0) + steps / (n_classes - 1)) / 2
 
