@@ -19,6 +19,7 @@ from jaxtyping import Float, Num
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
+from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.posterior_file import check_draws, check_size
 from judgebayes.inference.problem import Chains
 
@@ -44,14 +45,6 @@ CONSTANT = 1e-12
 """A log-likelihood whose range over draws is below this counts as constant."""
 ROUNDING = 1e-5
 """A log-probability may be above 0 by rounding."""
-
-
-def _arviz() -> ModuleType:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # 0.23 announces 1.0 at import
-        import arviz
-
-    return arviz
 
 
 def to_arviz(
@@ -100,21 +93,19 @@ def to_arviz(
     variables = {name for group in groups.values() for name in group}
     named = {name: list(axes) for name, axes in (dims or {}).items() if name in variables}
     axes = {"coords": dict(coords or {}), "dims": named}
-    arviz = _arviz()
+    az = arviz()
     with warnings.catch_warnings():
         # ArviZ warns of the prior's single chain, which is intended.
         warnings.filterwarnings("ignore", message="More chains")
         container = (
-            arviz.from_dict(groups, **axes)
-            if _from_1_0(arviz)
-            else arviz.from_dict(**groups, **axes)
+            az.from_dict(groups, **axes) if _from_1_0(az) else az.from_dict(**groups, **axes)
         )
     container.attrs.update(attributes or {})
     return container
 
 
-def _from_1_0(arviz: ModuleType) -> bool:
-    return int(arviz.__version__.split(".")[0]) >= 1
+def _from_1_0(az: ModuleType) -> bool:
+    return int(az.__version__.split(".")[0]) >= 1
 
 
 def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
@@ -154,15 +145,15 @@ def load(path: Path) -> Any:
     """
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
-    arviz = _arviz()
+    az = arviz()
     try:
         check_size(path)
-        if _from_1_0(arviz):
-            with arviz.from_netcdf(str(path), engine=ENGINE) as tree:
+        if _from_1_0(az):
+            with az.from_netcdf(str(path), engine=ENGINE) as tree:
                 data = tree.load()
         else:
-            with arviz.rc_context({"data.load": "eager"}):
-                data = arviz.from_netcdf(str(path), engine=ENGINE)
+            with az.rc_context({"data.load": "eager"}):
+                data = az.from_netcdf(str(path), engine=ENGINE)
         draws = _dataset(data["posterior"])
     except JudgeBayesError:
         raise
@@ -205,7 +196,7 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
         If a log-likelihood is not that of a label or a vote (finite, and at most 0), it has other chains
         and draws than the posterior, an item is named twice, or a score is not finite.
     """
-    arviz = _arviz()
+    az = arviz()
     array = _dataset(data["log_likelihood"])[name]
     values = _log_probabilities(array, name)
     items = _items(array, name)
@@ -221,7 +212,7 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
     if varies.any():
         with _without_warnings():
             some = data if varies.all() else _with_likelihood(data, name, values[..., varies])
-            loo = arviz.loo(some, pointwise=True, var_name=name)
+            loo = az.loo(some, pointwise=True, var_name=name)
         each, p = (loo.elpd_i, loo.p) if hasattr(loo, "elpd_i") else (loo.loo_i, loo.p_loo)
         elpd[varies], k[varies] = np.asarray(each, float), np.asarray(loo.pareto_k, float)
     if not np.isfinite(elpd).all():
@@ -265,12 +256,12 @@ def _log_probabilities(array: Any, name: str) -> Float[np.ndarray, "chain draw i
 
 def _with_likelihood(data: Any, name: str, values: Float[np.ndarray, "chain draw some"]) -> Any:
     """Return the posterior with only this log-likelihood."""
-    arviz, draws = _arviz(), _dataset(data["posterior"])
+    az, draws = arviz(), _dataset(data["posterior"])
     groups = {
         "posterior": {key: x.to_numpy() for key, x in draws.data_vars.items()},
         "log_likelihood": {name: values},
     }
-    return arviz.from_dict(groups) if _from_1_0(arviz) else arviz.from_dict(**groups)
+    return az.from_dict(groups) if _from_1_0(az) else az.from_dict(**groups)
 
 
 @contextlib.contextmanager
@@ -292,7 +283,7 @@ def summary(data: Any, only: Collection[str] | None = None) -> pd.DataFrame:
     only
         The variables to summarise; all by default.
     """
-    arviz = _arviz()
+    az = arviz()
     draws = _dataset(data["posterior"])
     names = list(draws.data_vars if only is None else only)
     draws = draws[names]
@@ -302,10 +293,10 @@ def summary(data: Any, only: Collection[str] | None = None) -> pd.DataFrame:
             "sd": draws.std(("chain", "draw"), ddof=1),
             "low": draws.quantile(INTERVAL[0], ("chain", "draw")),
             "high": draws.quantile(INTERVAL[1], ("chain", "draw")),
-            "mcse_mean": _dataset(arviz.mcse(data, var_names=names, method="mean")),
-            "ess_bulk": _dataset(arviz.ess(data, var_names=names, method="bulk")),
-            "ess_tail": _dataset(arviz.ess(data, var_names=names, method="tail")),
-            "r_hat": _dataset(arviz.rhat(data, var_names=names)),
+            "mcse_mean": _dataset(az.mcse(data, var_names=names, method="mean")),
+            "ess_bulk": _dataset(az.ess(data, var_names=names, method="bulk")),
+            "ess_tail": _dataset(az.ess(data, var_names=names, method="tail")),
+            "r_hat": _dataset(az.rhat(data, var_names=names)),
         }
     return pd.DataFrame({column: _flat(values) for column, values in columns.items()})
 

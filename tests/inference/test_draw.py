@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import arviz as az
 import jax
 import numpy as np
 import pytest
@@ -11,10 +10,12 @@ import pytest
 from judgebayes.aggregators import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, nuts
+from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.nuts import LEAST_KEPT, Sampling
 from judgebayes.inference.problem import Chains
 from judgebayes.votes import Votes
 
+az = arviz()
 SAMPLER = NUTS(draws=64, warmup=50, chains=3)
 
 

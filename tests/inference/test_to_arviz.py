@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import arviz as az
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
@@ -28,6 +27,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
+from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.problem import Chains, Problem, Result
 from judgebayes.inference.sampled import Sampled
 from judgebayes.item_response import ItemResponse
@@ -35,6 +35,7 @@ from judgebayes.majority import BetaBinomial, PooledBetaBinomial, counts_of
 from judgebayes.posterior import check, compare
 from judgebayes.votes import Votes
 
+az = arviz()
 ITEMS, JUDGES = 24, ("ann", "bob", "cy")
 NUTS_OF_TESTS = NUTS(draws=60, warmup=60, chains=2)
 SAMPLED = (
