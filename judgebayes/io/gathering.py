@@ -14,7 +14,7 @@ from judgebayes.io.cells import casefolded, missing_values
 from judgebayes.io.coded import Coded, coded_values, stacked
 from judgebayes.io.imported import MAX_CLASSES, Imported, Row, reasons
 
-__all__ = ["Records", "gather", "gather_columns", "stacked_records"]
+__all__ = ["Records", "columns_of", "gather", "stacked_records"]
 
 
 @dataclass(frozen=True)
@@ -48,34 +48,16 @@ def stacked_records(parts: Sequence[Records]) -> Records:
     )
 
 
-def gather(
-    rows: Iterable[Row],
-    what: str,
-    *,
-    missing: str | None = None,
-    votes_as: Literal["shown", "original"] | None = None,
-    classes: tuple[str, ...] | None = None,
-    levels: Counter[str] | None = None,
-    repairs: Counter[str] | None = None,
-    notes: Sequence[str] = (),
-) -> Imported:
-    """Collect rows into tables, and account for all of them, as `gather_columns` does."""
+def columns_of(rows: Iterable[Row]) -> Records:
+    """Return the columns of rows."""
     listed = list(rows)
-    columns = {f.name: coded_values([getattr(r, f.name) for r in listed]) for f in fields(Records)}
-    return gather_columns(
-        Records(**columns),
-        what,
-        missing=missing,
-        votes_as=votes_as,
-        classes=classes,
-        levels=levels,
-        repairs=repairs,
-        notes=notes,
+    return Records(
+        **{f.name: coded_values([getattr(r, f.name) for r in listed]) for f in fields(Records)}
     )
 
 
-def gather_columns(
-    records: Records,
+def gather(
+    records: Records | Iterable[Row],
     what: str,
     *,
     missing: str | None = None,
@@ -85,7 +67,7 @@ def gather_columns(
     repairs: Counter[str] | None = None,
     notes: Sequence[str] = (),
 ) -> Imported:
-    """Collect records into tables, and account for all of them.
+    """Collect records, given as rows or by column, into tables, and account for all of them.
 
     A judge's repeated votes on an item (in one order) are numbered as samples. A judge without a
     single vote is left out, and counted in `dropped`.
@@ -106,6 +88,7 @@ def gather_columns(
     JudgeBayesError
         If there is no vote at all, or if an item has two labels.
     """
+    records = records if isinstance(records, Records) else columns_of(records)
     columns = _without(records, missing)
     dropped = columns.dropped.counts()
     kept = columns.where(~columns.dropped.present())

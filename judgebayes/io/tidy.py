@@ -13,7 +13,7 @@ from judgebayes.io.cells import with_points
 from judgebayes.io.coded import Coded, coded_column, constant
 from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
-from judgebayes.io.gathering import Records, gather_columns, stacked_records
+from judgebayes.io.gathering import Records, gather, stacked_records
 from judgebayes.io.imported import Imported
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
@@ -59,7 +59,7 @@ def read_tidy(path: Path, options: Options = Options()) -> Imported:  # noqa: B0
         notes |= dict.fromkeys((*column_notes, *commas))
         records_of[file] = _records(table, columns, file, many=len(files) > 1)
     records, file_notes = _judges_of_files(records_of)
-    return gather_columns(records, str(path), missing=options.missing, notes=[*notes, *file_notes])
+    return gather(records, str(path), missing=options.missing, notes=[*notes, *file_notes])
 
 
 def _judges_of_files(records_of: dict[Path, Records]) -> tuple[Records, list[str]]:

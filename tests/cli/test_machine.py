@@ -436,9 +436,28 @@ def test_bad_input_is_in_the_json_too(tmp_path: Path) -> None:
     assert "There is no file" in content["error"]
 
 
-@pytest.mark.parametrize(
+BY_SIGNAL = pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
 )
+
+
+def stopped(program: list[str], number: signal.Signals, code: int, folder: Path) -> str:
+    """Send a signal to `example` once `started` exists; check the exit code, and return its errors."""
+    command = [*program, "example", str(folder / "e"), "--json", str(folder / "r.json")]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        while not (folder / "started").exists():
+            assert child.poll() is None
+            time.sleep(0.02)
+        child.send_signal(number)
+        printed = child.communicate(timeout=60)[1]
+    finally:
+        child.kill()
+    assert child.returncode == code
+    return printed
+
+
+@BY_SIGNAL
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_a_signal_ends_a_command_with_its_code(
     number: signal.Signals, code: int, tmp_path: Path
@@ -450,17 +469,7 @@ def test_a_signal_ends_a_command_with_its_code(
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"e.write_example = lambda *_: (pathlib.Path({str(started)!r}).touch(), time.sleep(60))"
     )
-    command = [*script(waits), "example", str(tmp_path / "e"), "--json", str(path)]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        while not started.exists():
-            assert child.poll() is None
-            time.sleep(0.02)
-        child.send_signal(number)
-        printed = child.communicate(timeout=30)[1]
-    finally:
-        child.kill()
-    assert child.returncode == code
+    printed = stopped(script(waits), number, code, tmp_path)
     assert "Traceback" not in printed
     content = check_document(path.read_text())
     assert content["exit_code"] == code
@@ -468,9 +477,7 @@ def test_a_signal_ends_a_command_with_its_code(
     assert [each.name for each in tmp_path.iterdir() if HALF in each.name] == []
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
-)
+@BY_SIGNAL
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_a_signal_ends_a_command_inside_one_long_call(
     number: signal.Signals, code: int, tmp_path: Path
@@ -489,17 +496,7 @@ def test_a_signal_ends_a_command_inside_one_long_call(
         "        hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)\n"
         "e.write_example = endless"
     )
-    command = [*script(waits), "example", str(tmp_path / "e"), "--json", str(path)]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        while not started.exists():
-            assert child.poll() is None
-            time.sleep(0.02)
-        child.send_signal(number)
-        printed = child.communicate(timeout=60)[1]
-    finally:
-        child.kill()
-    assert child.returncode == code
+    printed = stopped(script(waits), number, code, tmp_path)
     assert f"Complete: {str(whole)!r}; no other file was changed." in printed
     content = check_document(path.read_text())
     assert (content["exit_code"], content["error"]) == (code, printed.strip())
