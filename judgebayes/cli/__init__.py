@@ -351,6 +351,8 @@ def main() -> None:
         message = f"[bold red]Error:[/] {_escaped(str(error))}"
         console.print(message, soft_wrap=not console.is_terminal)
         raise SystemExit(code_of(error)) from None
+    finally:
+        stopper.finish()
 
 
 def _set_environment() -> None:

@@ -52,6 +52,14 @@ class Stopper:
         signal.signal(signal.SIGTERM, _end)
         threading.Thread(target=self._watch, daemon=True, name="signals").start()
 
+    def finish(self) -> None:
+        """Ignore signals from now on: the command has ended, and its code must not become the signal's.
+
+        Python restores the system's handlers while it ends, which takes a moment with JAX.
+        """
+        for number in CODES:
+            signal.signal(number, signal.SIG_IGN)
+
     def words(self, number: signal.Signals) -> str:
         """Return the sentences that are printed at the end."""
         return sentence(f"{WORDS[number]} {kept()}")

@@ -477,6 +477,21 @@ def test_a_signal_ends_a_command_with_its_code(
     assert [each.name for each in tmp_path.iterdir() if HALF in each.name] == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_a_signal_after_the_end_of_a_command_changes_nothing(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """While Python ends, its handlers are gone, and the system's would end it without a word."""
+    late = (
+        "import atexit, pathlib\n"
+        f"started = pathlib.Path({str(tmp_path / 'started')!r})\n"
+        "atexit.register(lambda: (started.touch(), time.sleep(0.3)))"
+    )
+    assert stopped(script(late), number, 0, tmp_path) == ""
+    assert check_document((tmp_path / "r.json").read_text())["exit_code"] == 0
+
+
 @BY_SIGNAL
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_a_signal_ends_a_command_inside_one_long_call(
