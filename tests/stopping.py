@@ -97,7 +97,7 @@ def put_votes(folder: Path) -> None:
 
 LABELLED = ("v.csv", "--labels", "l.csv")
 COMMANDS: dict[str, tuple[object, ...]] = {
-    "calibrate": ("calibrate", *LABELLED, "-o", "answers.csv"),
+    "calibrate": ("calibrate", *LABELLED, "--out", "answers.csv"),
     "report": ("report", *LABELLED),
     "diagnose": ("diagnose", *LABELLED),
     "ensemble": ("ensemble", *LABELLED),
