@@ -8,6 +8,7 @@ Expected: the pool beats stacking on all three panels; shared difficulty alone i
 panels of translations, where few raters vote on many items, and worse on MT-Bench.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,9 @@ METHODS: dict[str, Aggregator] = {
 def main(run: Run) -> Output:
     """Return every method's NLL by panel and number of labels, and the pool's lead."""
     records: list[dict[str, Any]] = []
-    panels = {
-        f"{WMT23}, en-de": lambda: wmt23(run, "ende").rename(columns={"rater": "judge"}),
-        f"{WMT23}, zh-en": lambda: wmt23(run, "zhen").rename(columns={"rater": "judge"}),
-        MTBENCH_PEOPLE: lambda: people(run),
-    }
+    panels = rater_panels(run)
     for name in run.few(list(panels)):
-        votes, labels = _left_out(panels[name]())
+        votes, labels = left_out(panels[name]())
         whole = random_splits(
             len(labels), splits=2 if run.smoke else COUNT, calibration=0.5, seed=run.seed
         )
@@ -82,7 +79,16 @@ def main(run: Run) -> Output:
     return Output(table, {"curves": figure}, notes)
 
 
-def _left_out(votes: pd.DataFrame) -> tuple[Votes, Int[np.ndarray, " item"]]:
+def rater_panels(run: Run) -> dict[str, Callable[[], pd.DataFrame]]:
+    """Return functions that read the votes of each panel of people, by name."""
+    return {
+        f"{WMT23}, en-de": lambda: wmt23(run, "ende").rename(columns={"rater": "judge"}),
+        f"{WMT23}, zh-en": lambda: wmt23(run, "zhen").rename(columns={"rater": "judge"}),
+        MTBENCH_PEOPLE: lambda: people(run),
+    }
+
+
+def left_out(votes: pd.DataFrame) -> tuple[Votes, Int[np.ndarray, " item"]]:
     """Return the votes without one of each item's, and that one as its label."""
     votes = votes.drop_duplicates(["item", "judge"])
     raters = votes[votes["judge"] != MTBENCH_LLM]
