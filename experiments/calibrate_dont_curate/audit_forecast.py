@@ -23,7 +23,13 @@ from judgebayes.experiments.calibrate_dont_curate.audit_raters import left_out, 
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, MTBENCH_PEOPLE, RB2, WMT23
-from judgebayes.experiments.panels import REWARDBENCH, llmbar_panel, rb2_panel, rewardbench_panel
+from judgebayes.experiments.panels import (
+    REWARDBENCH,
+    Panel,
+    llmbar_panel,
+    rb2_panel,
+    rewardbench_panel,
+)
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.significance import Interval, share_interval
 from judgebayes.plots import intervals
@@ -88,7 +94,11 @@ def main(run: Run) -> Output:
 
 def real_sets(run: Run) -> dict[str, Callable[[], tuple[Votes, Int[np.ndarray, " item"]]]]:
     """Return functions that read the votes and labels of each set, by name."""
-    panels = {LLMBAR: llmbar_panel, REWARDBENCH: rewardbench_panel, RB2: rb2_panel}
+    panels: dict[str, Callable[[Run], Panel]] = {
+        LLMBAR: llmbar_panel,
+        REWARDBENCH: rewardbench_panel,
+        RB2: rb2_panel,
+    }
     raters = rater_panels(run)
     people = (f"{WMT23}, en-de", MTBENCH_PEOPLE)
 
