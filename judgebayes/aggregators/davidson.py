@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from numpyro.infer.util import log_density
 
 from judgebayes.aggregators.base import summarised, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.density import log_density
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import DRPS
@@ -234,7 +234,7 @@ def fit_with_held_out(
     free = (theta > lower) & (theta < upper)
 
     def objective(at: Float[Array, " parameter"]) -> Float[Array, ""]:
-        return -jnp.asarray(log_density(problem.joint, (), {}, unravel(at))[0])
+        return -log_density(problem.joint, unravel(at))
 
     whole = jax.hessian(objective)(theta)
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpyro
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from numpyro.infer.util import log_density
 
+from judgebayes.inference.density import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.status import Status, when
@@ -51,9 +51,7 @@ class PriorImportance:
             return {name: trace[name]["value"] for name in problem.latent}
 
         def log_likelihood(sites: Sites) -> Float[Array, ""]:
-            joint, prior = (
-                log_density(m, (), {}, sites)[0] for m in (problem.joint, problem.prior)
-            )
+            joint, prior = (log_density(m, sites) for m in (problem.joint, problem.prior))
             return joint - prior
 
         sites = jax.vmap(draw_prior)(jax.random.split(key, self.draws))

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from numpyro.infer.util import log_density
 
+from judgebayes.inference.density import log_density
 from judgebayes.inference.importance import LEAST_ESS, systematic
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.point import MAP
@@ -54,8 +54,7 @@ class NormalAtMode:
         centre, unravel = ravel_pytree(jax.tree.map(lambda a: a[0], mode.draws))
 
         def density(x: Float[Array, " parameter"]) -> Float[Array, ""]:
-            value: Array = log_density(problem.joint, (), {}, unravel(x))[0]
-            return value
+            return log_density(problem.joint, unravel(x))
 
         curvature, axes = jnp.linalg.eigh(-jax.hessian(density)(centre))
         spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE))

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.infer.util import log_density
 
+from judgebayes.inference.density import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
 from judgebayes.inference.problem import Problem, Result, Sites
@@ -86,8 +86,7 @@ class MAP:
         model = problem.posterior(self.score, self.temperature)
 
         def objective(sites: Sites) -> Float[Array, ""]:
-            density, _ = log_density(model, (), {}, sites)
-            return -density / scale
+            return -log_density(model, sites) / scale
 
         return best_of(objective, problem, self.starts, self.max_steps)
 

@@ -20,8 +20,8 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
-from numpyro.infer.util import log_density
 
+from judgebayes.inference.density import log_density
 from judgebayes.inference.optimise import minimise
 from judgebayes.inference.problem import Problem
 
@@ -74,8 +74,7 @@ def near_posterior(problem: Problem) -> Near:
     infinite = jnp.full_like(mean, jnp.inf)
 
     def log_joint(x: Float[Array, " parameter"]) -> Float[Array, ""]:
-        value: Array = log_density(problem.joint, (), {}, unravel(x))[0]
-        return value
+        return log_density(problem.joint, unravel(x))
 
     def given(spreads: Float[Array, " spread"], start: Float[Array, " parameter"]) -> _At:
         """Return the normal given spreads in units of their priors' standard deviations."""

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpyro.infer.util import log_density
 
 from judgebayes import priors
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.density import log_density
 from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.posterior import counts, generators, labels, responses, votes
@@ -107,7 +108,7 @@ def _without_effect(spec: ModelSpec, prior: Mapping[str, Any]) -> list[str]:
         sites, _ = drawn_from_prior(model, data, jax.random.key(0))
 
         def density(prior_value: Any) -> Any:
-            return log_density(replace(model, prior=prior_value), (data,), {}, sites)[0]
+            return log_density(partial(replace(model, prior=prior_value), data), sites)
 
         return jax.grad(density)(prior_value)
 

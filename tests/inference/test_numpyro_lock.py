@@ -1,13 +1,19 @@
 """Models run one at a time: two on NumPyro's one stack of handlers would mix their sites."""
 
+import inspect
+import re
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
+import judgebayes
+from judgebayes.inference.density import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Traits
@@ -63,6 +69,30 @@ def test_threads_may_ask_for_the_sites_of_their_problems() -> None:
     with ThreadPoolExecutor(len(names)) as pool:
         traced = list(pool.map(latent, names))
     assert traced == [[f"{name} {n}" for n in range(5)] for name in names]
+
+
+def test_densities_in_several_threads_do_not_mix_sites() -> None:
+    """As the methods of one comparison compute them, each in its own thread."""
+
+    def density(name: str) -> float:
+        def model() -> None:
+            for n in range(5):
+                numpyro.sample(f"{name} {n}", dist.Normal(0.0, 1.0))
+                time.sleep(0.005)
+
+        return float(log_density(model, {f"{name} {n}": jnp.zeros(()) for n in range(5)}))
+
+    with ThreadPoolExecutor(4) as pool:
+        computed = list(pool.map(density, "abcd"))
+    np.testing.assert_allclose(computed, -2.5 * np.log(2 * np.pi), rtol=1e-6)
+
+
+def test_the_library_computes_densities_under_the_lock_only() -> None:
+    """NumPyro's own function takes no lock."""
+    unlocked = re.compile(r"numpyro\.infer\.util import .*\blog_density|util\.log_density")
+    library = Path(inspect.getfile(judgebayes)).parent
+    users = [path for path in library.rglob("*.py") if unlocked.search(path.read_text())]
+    assert [path.name for path in users] == ["density.py"]
 
 
 def test_a_model_may_run_another() -> None:
