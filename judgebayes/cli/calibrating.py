@@ -7,7 +7,7 @@ import pandas as pd
 from judgebayes.cli.comparing import print_comparison, print_strata
 from judgebayes.cli.console import Console
 from judgebayes.cli.diagnosing import print_judges
-from judgebayes.cli.saying import WARNING, say, say_commands
+from judgebayes.cli.saying import WARNING, say, say_commands, say_next
 from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.io import check_writable, write_table
@@ -65,6 +65,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
                 f"The fit is in {request.save}. Use it with: judgebayes apply {request.save} NEW_VOTES"
             ],
         )
+    say_next(console, result.next_steps)
     console.print()
     say_commands(
         console,
@@ -88,6 +89,7 @@ def apply_fit(request: ApplyRequest) -> CommandResult:
     say(console, result.warnings, WARNING)
     say(console, [result.decided])
     _write(console, request.out, result.answers)
+    say_next(console, result.next_steps)
     return result.for_machines()
 
 

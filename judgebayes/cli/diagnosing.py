@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.console import Console
-from judgebayes.cli.saying import MARKS, numbers, say, show
+from judgebayes.cli.saying import MARKS, numbers, say, say_next, show
 from judgebayes.io import check_writable, write_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
@@ -51,6 +51,7 @@ def diagnose_votes(request: DiagnoseRequest) -> CommandResult:
         figure = judge_map(diagnosis.judges, title="Judges, with 90 % intervals")
         figure.savefig(request.plot, dpi=150)
         console.print(escape(f"The plot of the judges is in {request.plot}."), highlight=False)
+    say_next(console, diagnosis.next_steps)
     return diagnosis.for_machines()
 
 

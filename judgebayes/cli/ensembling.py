@@ -10,7 +10,7 @@ from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
-from judgebayes.cli.saying import WARNING, numbers, say, show
+from judgebayes.cli.saying import WARNING, numbers, say, say_next, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
 from judgebayes.majority import ErrorCurve
@@ -69,6 +69,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
     if request.plot is not None:
         _plot(result, request.plot)
         say(console, [f"The plot is in {request.plot}."])
+    say_next(console, result.next_steps)
     return result.for_machines()
 
 

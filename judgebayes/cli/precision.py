@@ -11,7 +11,7 @@ from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
-from judgebayes.cli.saying import WARNING, say, show
+from judgebayes.cli.saying import WARNING, say, say_next, show
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import check_writable, write_table
 from judgebayes.sentence import percent
@@ -92,6 +92,7 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     if request.plot is not None:
         title = "Generator precision" if result.noun == "generator" else "Win rates"
         _plot(result.shares, result.noun, request.plot, title)
+    say_next(console, result.next_steps)
     return result.for_machines()
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Int
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.requests import ReportRequest
-from judgebayes.cli.saying import say
+from judgebayes.cli.saying import say, say_next
 from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
@@ -31,7 +31,7 @@ from judgebayes.report.origin import method_section, rerun_section
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.report.winning import wins_blocks
-from judgebayes.sentence import percent
+from judgebayes.sentence import percent, sentences
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
@@ -87,6 +87,7 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> CommandResul
     say(
         console, [f"The report is in {request.out}: method {result.choice.name}, {result.counted}."]
     )
+    say_next(console, result.next_steps)
     done = result.for_machines()
     return replace(done, values={**done.values, "page": request.out})
 
@@ -248,6 +249,8 @@ def _summary(data: Data, result: Calibration, decisions: Int[np.ndarray, " item"
     blocks.append(Facts([*facts, ("Decisions", shares)], large=True))
     if result.warnings:
         blocks.append(Findings([Finding("note", sentence) for sentence in result.warnings]))
+    if result.next_steps:
+        blocks.append(Paragraph(" ".join(["What to do next:", *sentences(result.next_steps)])))
     return blocks
 
 

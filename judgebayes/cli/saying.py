@@ -9,7 +9,16 @@ from judgebayes.cli.console import Console
 from judgebayes.finding import Severity
 from judgebayes.sentence import sentences
 
-__all__ = ["MARKS", "WARNING", "numbers", "say", "say_commands", "say_plainly", "show"]
+__all__ = [
+    "MARKS",
+    "WARNING",
+    "numbers",
+    "say",
+    "say_commands",
+    "say_next",
+    "say_plainly",
+    "show",
+]
 
 WARNING = "[yellow]![/]"
 MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
@@ -51,6 +60,14 @@ def numbers(table: Table, *heads: str) -> None:
     """Add columns of numbers: right-aligned and not wrapped."""
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
+
+
+def say_next(console: Console, steps: Sequence[str]) -> None:
+    """Print what to do next, if there is anything, below a title."""
+    if steps:
+        console.print()
+        say(console, ["What to do next:"])
+        say(console, steps, "-")
 
 
 def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:

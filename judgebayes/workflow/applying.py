@@ -27,6 +27,7 @@ from judgebayes.workflow.calibrating import Calibration
 from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import traits_of
+from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ApplyRequest, Fixed
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
@@ -59,6 +60,11 @@ class Applied(Result):
     def sentences(self) -> list[str]:
         """Which fit it is, what was read, what differs, and what was decided."""
         return [*self.said, *self.warnings, self.decided]
+
+    @property
+    def next_steps(self) -> list[str]:
+        """Whether to calibrate again."""
+        return applied_steps(warnings=len(self.warnings))
 
     @property
     def numbers(self) -> dict[str, Any]:

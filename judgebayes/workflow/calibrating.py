@@ -77,6 +77,7 @@ from judgebayes.workflow.conformal_strata import (
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import (
+    FEW_LABELS,
     INFERENCES,
     Choice,
     build,
@@ -90,6 +91,7 @@ from judgebayes.workflow.methods import (
     traits_of,
 )
 from judgebayes.workflow.more_labels import MoreLabels, check_forecast, more_labels
+from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import TARGETS, CalibrateRequest, Fixed, check_choices
 from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import (
@@ -113,7 +115,6 @@ __all__ = [
     "wins_in",
 ]
 
-FEW_LABELS = 30
 LEAST_FOR_SPLITS = 10
 SET_DIVISIONS = 20
 """How often the labels are divided to measure the coverage of conformal sets."""
@@ -226,6 +227,18 @@ class Calibration(Result):
             tables["conformal"] = self.sets.strata
         tables |= {"judges": self.judges}
         return tables if self.wins is None else tables | self.wins.tables
+
+    @property
+    def next_steps(self) -> list[str]:
+        """What to mend, which labels to add, and whether another method decides better."""
+        return calibration_steps(
+            problems=count_findings(self.unsound)["problems"],
+            labelled=int((self.labels >= 0).sum()),
+            method=self.choice.name,
+            by_user=self.request.method != "auto",
+            leads=self.leads,
+            more=self.more,
+        )
 
     @property
     def unsound(self) -> list[Finding]:

@@ -70,6 +70,11 @@ class Check(Result):
         return lines
 
     @property
+    def next_steps(self) -> list[str]:
+        """The command to run, or what to mend first."""
+        return ["Mend the problems." if self.command is None else f"Run: {self.command}"]
+
+    @property
     def numbers(self) -> dict[str, Any]:
         """The command and its options, which commands can answer, and the sizes of what is read."""
         sizes = dict.fromkeys(("items", "labels", "judges", "votes"), 0)

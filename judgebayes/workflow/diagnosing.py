@@ -17,6 +17,7 @@ from judgebayes.panel.judges import judge_table
 from judgebayes.votes.evidence import Evidence
 from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.data import Data, data_of
+from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
@@ -55,6 +56,14 @@ class Diagnosis(Result):
         """What was read, the effect of groups, and the findings, the most severe first."""
         findings = (each.sentence for each in self.findings)
         return [*self.said, *self.grouped, *self.by_words, *findings]
+
+    @property
+    def next_steps(self) -> list[str]:
+        """What to mend or to label before calibration."""
+        return diagnosis_steps(
+            problems=count_findings(self.findings)["problems"],
+            labelled=int((self.data.labels >= 0).sum()),
+        )
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -32,6 +32,8 @@ from judgebayes.workflow.data import Data, data_in_request, encoded, undecided_a
 from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
+from judgebayes.workflow.methods import FEW_LABELS
+from judgebayes.workflow.next_steps import majority_steps
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
 from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
@@ -40,7 +42,6 @@ from judgebayes.workflow.scales import classes_of
 
 __all__ = ["MajorityError", "ensemble", "ensemble_request", "estimates_of", "sizes_of"]
 
-FEW_LABELS = 30
 FAR = 3
 
 
@@ -91,6 +92,15 @@ class MajorityError(Result):
         """What was read, and the error of the votes that each item has, with its interval."""
         error = self.panels.iloc[0]
         return self.data.numbers | {"error": ends(error["error"], error["low"], error["high"])}
+
+    @property
+    def next_steps(self) -> list[str]:
+        """How many votes to use, and which panel; the labels to add are in `labels_to_go`."""
+        curve = next(iter(self.curves.values()))
+        seen = ~np.asarray(curve.extrapolated)
+        return majority_steps(
+            np.asarray(curve.size)[seen], np.asarray(curve.error)[seen], self.panels
+        )
 
     @property
     def about(self) -> str:

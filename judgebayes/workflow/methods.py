@@ -23,6 +23,7 @@ from judgebayes.votes import UNDECIDED, Classes, Votes
 from judgebayes.workflow.names import TOP
 
 __all__ = [
+    "FEW_LABELS",
     "INFERENCES",
     "Choice",
     "baselines",
@@ -49,6 +50,8 @@ INFERENCES: dict[str, Inference] = {
     "map": MAP(),
     "nuts": NUTS(),
 }
+FEW_LABELS = 30
+"""With fewer labels, a choice between methods is not clear."""
 PANEL_FOR_TOP = 6
 FOLDS = 5
 MOST_NUMBERS = 2**26

@@ -26,6 +26,7 @@ from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
 from judgebayes.votes.evidence import Evidence
 from judgebayes.workflow.data import Data, data_in_request, encoded
+from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
 from judgebayes.workflow.precision_methods import Given, answer
@@ -131,6 +132,11 @@ class Precision(Result):
     def sentences(self) -> list[str]:
         """What was read, and warnings."""
         return [*self.said, *self.warnings]
+
+    @property
+    def next_steps(self) -> list[str]:
+        """Which labels would settle the order of the generators."""
+        return precision_steps(self.shares, self.noun, these=self.target == "these")
 
     @property
     def numbers(self) -> dict[str, Any]:

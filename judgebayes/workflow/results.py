@@ -40,6 +40,11 @@ class Result(ABC):
         return {}
 
     @property
+    def next_steps(self) -> list[str]:
+        """What to do next, in sentences; empty if nothing follows from this result."""
+        return []
+
+    @property
     def all_findings(self) -> list[Finding]:
         """The findings of diagnostics, and the warnings as notes."""
         warnings = getattr(self, "warnings", [])
@@ -58,16 +63,18 @@ class Result(ABC):
             "schema": self.schema,
             **plain(self.numbers),
             "sentences": [sentence(each) for each in self.sentences],
+            "next_steps": [sentence(each) for each in self.next_steps],
             "tables": {name: rows_of(table) for name, table in self.tables.items()},
         }
 
     def __str__(self) -> str:
-        """Return the sentences, one per line."""
-        return "\n".join(sentence(each) for each in self.sentences)
+        """Return the sentences, and what to do next, one per line."""
+        return "\n".join(sentence(each) for each in [*self.sentences, *self.next_steps])
 
     def _repr_html_(self) -> str:
-        """Return the sentences and the first rows of every table, for a notebook."""
-        lines = "".join(f"<li>{escape(sentence(each))}</li>" for each in self.sentences)
+        """Return the sentences, what to do next and the first rows of every table, for a notebook."""
+        said = [*self.sentences, *self.next_steps]
+        lines = "".join(f"<li>{escape(sentence(each))}</li>" for each in said)
         parts = [f"<ul>{lines}</ul>"]
         for name, table in self.tables.items():
             rows = f", the first {SHOWN} of {len(table)} rows" if len(table) > SHOWN else ""

@@ -1,0 +1,189 @@
+"""What to do next, in sentences that follow from a result's own numbers."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from scipy.special import ndtri
+
+from judgebayes.measures.significance import Interval
+from judgebayes.votes.classes import listing
+from judgebayes.workflow.methods import FEW_LABELS
+from judgebayes.workflow.more_labels import LEAST_LABELS, WORTH, MoreLabels
+from judgebayes.workflow.precision_tables import SETTLED
+
+__all__ = [
+    "applied_steps",
+    "calibration_steps",
+    "diagnosis_steps",
+    "majority_steps",
+    "precision_steps",
+]
+
+MATTERS = 0.005
+"""Half a percentage point of error."""
+SHOWN = 3
+"""The most open orders that are named."""
+
+
+def calibration_steps(
+    *,
+    problems: int,
+    labelled: int,
+    method: str,
+    by_user: bool,
+    leads: Mapping[str, Interval],
+    more: MoreLabels | None,
+) -> list[str]:
+    """Return what to do after a calibration.
+
+    `leads` are the mean losses of simple rules minus that of the method, as in the comparison. A rule
+    is recommended only if its whole interval is below zero, and only if the user named the method:
+    otherwise its decisions have been taken already.
+    """
+    steps = _mend(problems) + _first_labels(labelled)
+    better = {name: lead for name, lead in leads.items() if lead.high < 0}
+    if by_user and better:
+        best = min(better, key=lambda name: better[name].mean)
+        lead = better[best]
+        steps.append(
+            f"Leave out --method, or use --method {best}: its decisions lose {-lead.mean:.3f} "
+            f"[{-lead.high:.3f}, {-lead.low:.3f}] less than those of {method} on held-out labels."
+        )
+    if more is not None:
+        added = more.forecast.labels - more.now
+        if more.forecast.gain.low >= WORTH:
+            steps.append(f"Label {added} more random items: the probabilities become better.")
+        elif more.forecast.gain.high < WORTH:
+            steps.append("Label no more items for better probabilities: these are enough.")
+    elif labelled >= LEAST_LABELS:
+        steps.append(
+            f"Run judgebayes calibrate with --forecast {labelled} to see what {labelled} more labels "
+            "would gain."
+        )
+    return steps
+
+
+def diagnosis_steps(*, problems: int, labelled: int) -> list[str]:
+    """Return what to do after diagnostics."""
+    steps = _mend(problems) + _first_labels(labelled)
+    return steps or ["Run judgebayes calibrate on these files: nothing found here prevents it."]
+
+
+def majority_steps(
+    sizes: Int[np.ndarray, " size"], error: Float[np.ndarray, " size"], panels: pd.DataFrame
+) -> list[str]:
+    """Return how many votes to use, and which panel.
+
+    Parameters
+    ----------
+    sizes, error
+        Numbers of votes that items have, increasing, and the estimated error of the decision.
+    panels
+        The error of all votes with its interval: of the named panel first, then of its rivals. A rival
+        is recommended only if its interval lies below that of the named panel.
+    """
+    steps = []
+    if len(sizes) > 1:
+        enough = int(np.flatnonzero(error <= error.min() + MATTERS)[0])
+        if enough < len(sizes) - 1:
+            votes = "1 vote" if sizes[enough] == 1 else f"{sizes[enough]} votes"
+            steps.append(
+                f"Ask for {votes} an item: more, up to {sizes[-1]}, lower the estimated error by less "
+                "than half a point."
+            )
+        else:
+            steps.append(
+                f"Ask for {sizes[-1]} votes an item or more: the estimated error still falls, by "
+                f"{100 * (error[-2] - error[-1]):.1f} points from {sizes[-2]} to {sizes[-1]}."
+            )
+    own, rivals = panels.iloc[0], panels.iloc[1:]
+    rivals = rivals[rivals["high"] < own["low"]]
+    if len(rivals):
+        best = rivals.loc[rivals["error"].idxmin()]
+        steps.append(
+            f"Use {best['panel']} instead: its interval lies below that of {own['panel']}."
+        )
+    return steps
+
+
+def precision_steps(shares: pd.DataFrame, noun: str, *, these: bool) -> list[str]:
+    r"""Return which labels would settle the order of generators.
+
+    A generator is better than the next with probability P in the posterior, and
+
+    .. math:: n \left(\frac{\Phi^{-1}(0.95)}{\Phi^{-1}(P)}\right)^2
+
+    labels of the two settle this at 0.95, if the difference stays and its standard deviation shrinks
+    with the square root of their n labels. About these items, labels of all settle it.
+    """
+    if not (shares["labelled"] > 0).any():
+        return [
+            f"Label {FEW_LABELS} or more random items of each {noun}: nothing here is corrected."
+        ]
+    if noun != "generator" or "order settled" not in shares or len(shares) < 2:
+        return []
+    rows: list[dict[str, Any]] = shares.to_dict("records")
+    open_pairs = [(a, b) for a, b in itertools.pairwise(rows) if a["order settled"] == "no"]
+    if not open_pairs:
+        return ["Label no more items to order the generators: all neighbours are settled."]
+    steps = [_settled_by(a, b, these=these) for a, b in open_pairs[:SHOWN]]
+    if len(open_pairs) > SHOWN:
+        rest = [f"{a['generator']} and {b['generator']}" for a, b in open_pairs[SHOWN:]]
+        steps.append(f"Open too: {listing(rest)}.")
+    return steps
+
+
+def applied_steps(*, warnings: int) -> list[str]:
+    """Return what to do after a saved fit has answered new votes."""
+    if warnings:
+        return [
+            "Label some of the new items, and calibrate again: the new votes differ from the fit's."
+        ]
+    return [
+        "Label a few random new items from time to time: votes alone do not show whether the judges "
+        "have become less accurate."
+    ]
+
+
+def _settled_by(a: Mapping[str, Any], b: Mapping[str, Any], *, these: bool) -> str:
+    """Return the number of labels that settle the order of two neighbours."""
+    pair = f"{a['generator']} and {b['generator']}"
+    labelled, items = (a[name] + b[name] for name in ("labelled", "items"))
+    z = float(ndtri(a["P(better than next)"])) if math.isfinite(a["P(better than next)"]) else 0.0
+    needed = labelled * (float(ndtri(SETTLED)) / z) ** 2 if z > 0 else math.inf
+    if labelled == 0:
+        return f"Label items of {pair}: their order rests on the votes alone."
+    if these:
+        needed = min(needed, items)
+    if needed > items:
+        return (
+            f"Add items of {pair} if their order matters: labels of all {items} would probably not "
+            "settle it."
+        )
+    return (
+        f"Label about {math.ceil(needed - labelled)} more items of {pair} to settle their order, if the "
+        f"difference stays; --next 50 --between {a['generator']},{b['generator']} chooses them."
+    )
+
+
+def _mend(problems: int) -> list[str]:
+    if not problems:
+        return []
+    what = "problem" if problems == 1 else f"{problems} problems"
+    return [f"Mend the {what} that judgebayes diagnose names first."]
+
+
+def _first_labels(labelled: int) -> list[str]:
+    if labelled >= FEW_LABELS:
+        return []
+    if labelled == 0:
+        return [f"Label {FEW_LABELS} or more random items."]
+    return [
+        f"Label {FEW_LABELS - labelled} or more further random items: with fewer than {FEW_LABELS} "
+        "labels a choice between methods is not clear."
+    ]

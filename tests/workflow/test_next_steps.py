@@ -1,0 +1,151 @@
+"""What a summary recommends follows from its own table, and is never what the table calls worse."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+import judgebayes as jb
+from judgebayes.evaluate.learning_curve import Forecast
+from judgebayes.measures.significance import Interval
+from judgebayes.workflow.more_labels import MoreLabels
+from judgebayes.workflow.next_steps import (
+    applied_steps,
+    calibration_steps,
+    diagnosis_steps,
+    majority_steps,
+    precision_steps,
+)
+
+SHARES = st.floats(0, 1)
+ENDS = st.tuples(st.floats(-0.5, 0.5), st.floats(0, 0.5), st.floats(0, 0.5))
+NO_PANELS = pd.DataFrame({"panel": ["all"], "error": [0.1], "low": [0.05], "high": [0.15]})
+
+
+def after(**changed: object) -> list[str]:
+    """The steps after a calibration with 100 labels and no problem."""
+    usual: dict[str, object] = {
+        "problems": 0,
+        "labelled": 100,
+        "method": "stacking",
+        "by_user": True,
+        "leads": {},
+        "more": None,
+    }
+    return calibration_steps(**{**usual, **changed})  # type: ignore[arg-type]
+
+
+@given(st.dictionaries(st.sampled_from(["sc", "best-constant", "margin-threshold"]), ENDS))
+def test_a_rule_is_recommended_only_if_the_table_calls_it_better(
+    ends: dict[str, tuple[float, float, float]],
+) -> None:
+    leads = {name: Interval(m, m - below, m + above) for name, (m, below, above) in ends.items()}
+    named = re.findall(r"use --method ([\w-]+):", " ".join(after(leads=leads)))
+    better = [name for name, lead in leads.items() if lead.high < 0]
+    assert len(named) == bool(better)
+    assert all(leads[name].mean == min(leads[each].mean for each in better) for name in named)
+    assert "use --method" not in " ".join(after(leads=leads, by_user=False))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [(0.01, 0.02, "Label 100 more"), (0.0, 0.004, "Label no more"), (0.0, 0.02, None)],
+)
+def test_labels_are_recommended_only_for_a_gain(low: float, high: float, step: str | None) -> None:
+    forecast = Forecast(200, Interval(0.3, 0.2, 0.4), Interval((low + high) / 2, low, high))
+    steps = after(more=MoreLabels("stacking", 100, forecast))
+    assert [each.startswith(step or "-") for each in steps] == ([True] if step else [])
+
+
+def test_the_first_labels_and_problems_come_first() -> None:
+    assert after(labelled=0) == ["Label 30 or more random items."]
+    first, second = after(labelled=12, problems=2)
+    assert first.startswith("Mend the 2 problems")
+    assert second.startswith("Label 18 or more further")
+    (forecast,) = after()
+    assert "--forecast 100" in forecast
+    assert diagnosis_steps(problems=1, labelled=50) == [
+        "Mend the problem that judgebayes diagnose names first."
+    ]
+
+
+@given(st.lists(SHARES, min_size=2, max_size=6))
+def test_the_recommended_number_of_votes_has_about_the_least_error(errors: list[float]) -> None:
+    sizes, error = 2 * np.arange(len(errors)) + 1, np.asarray(errors)
+    (step,) = majority_steps(sizes, error, NO_PANELS)
+    match = re.search(r"Ask for (\d+) vote", step)
+    assert match
+    place = int(np.flatnonzero(sizes == int(match[1]))[0])
+    assert error[place] <= error.min() + 0.005
+    assert (error[:place] > error.min() + 0.005).all()
+
+
+@given(st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=1, max_size=4))
+def test_a_panel_is_recommended_only_if_its_interval_is_below(
+    ends: list[tuple[float, float, float]],
+) -> None:
+    rows = [[f"panel {k}", *sorted(each)] for k, each in enumerate(ends)]
+    panels = pd.DataFrame(rows, columns=["panel", "low", "error", "high"])
+    steps = majority_steps(np.array([1]), np.array([0.1]), panels)
+    named = re.findall(r"Use (panel \d)", " ".join(steps))
+    below = panels[panels["high"] < panels["low"][0]]
+    assert len(named) == bool(len(below))
+    assert set(named) <= set(below["panel"])
+
+
+def shares(better: float, labelled: int, items: int = 1000) -> pd.DataFrame:
+    """Two generators, the first better with this probability."""
+    return pd.DataFrame(
+        {
+            "generator": ["g", "h"],
+            "estimate": [0.6, 0.5],
+            "P(better than next)": [better, np.nan],
+            "order settled": ["yes" if better >= 0.95 else "no", ""],
+            "labelled": labelled,
+            "items": items,
+        }
+    )
+
+
+def test_so_many_labels_settle_an_order() -> None:
+    """With n labels in all, the difference is 1.645 of its standard deviations."""
+    (step,) = precision_steps(shares(0.9, 100), "generator", these=False)
+    match = re.search(r"Label about (\d+) more", step)
+    assert match
+    deviations = 1.2815516 * np.sqrt((200 + int(match[1])) / 200)
+    assert ndtr(deviations) == pytest.approx(0.95, abs=0.001)
+    assert "--between g,h" in step
+
+
+def test_an_order_that_labels_cannot_settle_needs_items() -> None:
+    (step,) = precision_steps(shares(0.6, 100), "generator", these=False)
+    assert step.startswith("Add items of g and h")
+    (these,) = precision_steps(shares(0.6, 100), "generator", these=True)
+    assert "Label about 1800 more items" in these
+    (settled,) = precision_steps(shares(0.99, 100), "generator", these=False)
+    assert settled.startswith("Label no more")
+    (first,) = precision_steps(shares(0.6, 0), "generator", these=False)
+    assert first.startswith("Label 30 or more random items of each generator")
+    assert precision_steps(shares(0.6, 100), "pair", these=False) == []
+
+
+def test_new_votes_that_differ_need_new_labels() -> None:
+    assert applied_steps(warnings=1)[0].startswith("Label some of the new items")
+    assert "do not show" in applied_steps(warnings=0)[0]
+
+
+def test_a_result_says_what_to_do_next() -> None:
+    """In its text, in JSON and in a notebook."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 40)
+    vote = np.where(rng.random(40) < 0.8, label, 1 - label)
+    votes = pd.DataFrame({"item": np.arange(40), "judge": "j", "vote": vote})
+    result = jb.diagnose(votes, pd.DataFrame({"item": np.arange(40), "label": label}))
+    assert result.next_steps
+    assert result.to_dict()["next_steps"] == result.next_steps
+    assert str(result).endswith(result.next_steps[-1])
+    assert result.next_steps[-1] in result._repr_html_()
