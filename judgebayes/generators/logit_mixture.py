@@ -1,15 +1,16 @@
 r"""A logistic regression with one score at most, averaged over which score and how steep.
 
-Item n has the outcome 1 with probability :math:`\mathrm{sigmoid}(a + b s_n)`, with one of several
-standardised scores s, or none. The prior of a is Jeffreys' for a share (half an outcome of either kind
-at s = 0), that of b is Normal(0, 1.5) or Normal(0, 6), with the same probability; no score has the
-probability .2, and the scores share the rest. With a design of further columns (pairs of systems), these
-have Normal priors of their own and replace a.
+Item n has the outcome 1 with probability :math:`\mathrm{sigmoid}(a + b^T s_n)`, with one of several
+standardised scores s, of one column or two, or none. The prior of a is Jeffreys' for a share (half an
+outcome of either kind at s = 0), those of b are Normal(0, 1.5) or Normal(0, 6), with the same
+probability; no score has the probability .2, and the scores share the rest. With a design of further
+columns (pairs of systems), these have Normal priors of their own and replace a.
 
 The posterior is a list of weighted draws: from a t distribution around the mode, weighted by importance;
 beyond `MOST_WEIGHED` parameters from the Gaussian approximation at the mode, weighted by its evidence.
 The draws come from one fixed sequence with its mirror image, so that the same data give the same answer,
-and exchanging the outcomes mirrors it.
+and exchanging the outcomes mirrors it. If a score has two columns, turning the sign of the second one
+does.
 """
 
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ def standardised(score: Float[np.ndarray, " item"]) -> Float[np.ndarray, " item"
 
 
 def draw_logits(
-    scores: Sequence[Float[np.ndarray, " item"]],
+    scores: Sequence[Float[np.ndarray, "item ..."]],
     outcome: Float[np.ndarray, " item"],
     power: float,
     design: Design | None = None,
@@ -78,7 +79,7 @@ def draw_logits(
     Parameters
     ----------
     scores
-        Standardised scores of the items with a known outcome.
+        Standardised scores of the items with a known outcome, of one column or two each.
     outcome
         0 or 1.
     power
@@ -86,21 +87,24 @@ def draw_logits(
     design
         Columns in place of the intercept; by default the intercept alone.
     mirrored
-        Whether exchanging the outcomes mirrors the draws. If not, the draws are independent of the
-        mirrored ones, and the second half of them repeats the first.
+        Whether exchanging the outcomes mirrors the draws. If not, they are independent of the mirrored
+        ones, and their second half mirrors the second column of a score, or repeats the first half.
     """
     n = len(outcome)
     base = np.ones((n, 1)) if design is None else design.columns
     precision = np.zeros(1) if design is None else design.scale**-2.0
     pseudo = design is None
-    prior = _Prior(pseudo, log(NO_SCORE), mirrored)
+    prior = _Prior(pseudo, log(NO_SCORE), mirrored, 0 if mirrored else None)
     drawn = [_component(base, outcome, power, precision, prior, None)]
     share = log((1 - NO_SCORE) / max(len(scores) * len(SLOPES), 1))
     for place, score in enumerate(scores):
         for scale in SLOPES:
             x = np.column_stack([base, score])
-            own = np.append(precision, scale**-2.0)
-            drawn.append(_component(x, outcome, power, own, prior._replace(log_share=share), place))
+            added = x.shape[1] - base.shape[1]
+            own = np.append(precision, np.full(added, scale**-2.0))
+            turned = x.shape[1] - 1 if added > 1 and not mirrored else prior.turned
+            with_score = prior._replace(log_share=share, turned=turned)
+            drawn.append(_component(x, outcome, power, own, with_score, place))
     return drawn
 
 
@@ -110,6 +114,8 @@ class _Prior(NamedTuple):
     log_share: float
     """The log-probability of the component."""
     mirrored: bool
+    turned: int | None
+    """The coefficient whose sign the second half of the draws turns."""
 
 
 def _component(
@@ -129,7 +135,7 @@ def _component(
     mode, hessian = _mode(x, ones, n, precision)
     weighed = d <= MOST_WEIGHED
     factor = np.linalg.cholesky(np.linalg.inv(hessian)) * (SPREAD if weighed else 1.0)
-    free = _free(d, heavy=weighed, mirrored=prior.mirrored)
+    free = _free(d, heavy=weighed, mirrored=prior.mirrored, turned=prior.turned)
     draws = mode + free @ factor.T
     constant = prior.log_share + 0.5 * np.log(precision[precision > 0] / (2 * pi)).sum()
 
@@ -173,10 +179,12 @@ def _mode(
 
 
 @cache
-def _free(d: int, *, heavy: bool, mirrored: bool) -> Float[np.ndarray, "draw coefficient"]:
-    """Return draws of a t or normal distribution twice; mirrored, with the intercept's sign turned."""
+def _free(
+    d: int, *, heavy: bool, mirrored: bool, turned: int | None
+) -> Float[np.ndarray, "draw coefficient"]:
+    """Return draws of a t or normal distribution twice, with the sign of one coefficient turned."""
     u = np.clip(qmc.Sobol(d + 1, seed=int(mirrored)).random(DRAWS), 1e-9, 1 - 1e-9)
     t = ndtri(u[:, :d])
     if heavy:
         t = t * np.sqrt(FREEDOM / chi2.ppf(u[:, d], FREEDOM))[:, None]
-    return np.concatenate([t, t * np.r_[-1.0 if mirrored else 1.0, np.ones(d - 1)]])
+    return np.concatenate([t, np.where(np.arange(d) == turned, -t, t)])

@@ -12,6 +12,10 @@ share of ties or the distance of the consensus from 0 for :math:`d_n`, or from n
 of unlabelled items enter through their scores. If the votes say nothing, the intervals are those of the
 labels alone (:func:`labels_alone`), with Jeffreys' prior.
 
+The consensus itself is a second column of the scores of :math:`d_n`. Without it, the mean of
+:math:`d_n (w_n - 1/2)` is biased, with any number of labels, where items with votes for A are decided
+more often than items with votes for B.
+
 The assumption is that the labelled items are a random sample of the items. With groups, it is that the
 labelled groups are a random sample of the groups: the likelihood has the power 1 / deff, and the
 variance of the unlabelled outcomes is that of independent ones times their deff
@@ -56,7 +60,8 @@ class WinScores(NamedTuple):
     """What the votes say of each item: scores of who wins, and of whether it is a tie."""
 
     win: list[Float[np.ndarray, " item"]]
-    tie: list[Float[np.ndarray, " item"]]
+    tie: list[Float[np.ndarray, "item ..."]]
+    """The second column is the consensus, if it varies."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,11 @@ def win_scores(verdicts: Verdicts, outcome: Float[np.ndarray, " item"]) -> WinSc
     own = weighted_score(verdicts.mean, outcome)
     win = [standardised(common), None if own is None else standardised(own)]
     tie = [standardised(verdicts.tie_shares()), standardised(np.abs(common))]
-    return WinScores([s for s in win if s is not None], [s for s in tie if s is not None])
+    signed = [] if win[0] is None else [win[0]]
+    return WinScores(
+        [s for s in win if s is not None],
+        [np.column_stack([s, *signed]) for s in tie if s is not None],
+    )
 
 
 def labels_alone(outcome: Float[np.ndarray, " item"], **options: object) -> FittedWinRates:
@@ -256,7 +265,7 @@ class _Model:
         self,
         y: Float[np.ndarray, " item"],
         use: Bool[np.ndarray, " item"],
-        scores: list[Float[np.ndarray, " item"]],
+        scores: Sequence[Float[np.ndarray, "item ..."]],
         power: float,
         n_groups: int | None,
         *,
@@ -304,7 +313,7 @@ class _Model:
 def _sigmoid(
     drawn: Drawn,
     columns: Float[np.ndarray, "some column"],
-    scores: list[Float[np.ndarray, " item"]],
+    scores: Sequence[Float[np.ndarray, "item ..."]],
     items: Int[np.ndarray, " some"],
 ) -> Float[np.ndarray, "draw some"]:
     x = columns

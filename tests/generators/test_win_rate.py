@@ -208,6 +208,19 @@ def test_intervals_cover_where_the_naive_rate_is_wrong() -> None:
     assert covered >= 47  # 90 % of 60 are 54; P(46 or fewer) is 0.001
 
 
+def test_votes_for_one_side_may_be_decided_more_often() -> None:
+    """Votes for A are nearly always decided, votes for B seldom: with many labels, no bias is left."""
+    rng = np.random.default_rng(3)
+    vote = rng.integers(0, 2, 8000)
+    decided = rng.random(8000) < np.where(vote == 1, 0.9, 0.3)
+    won = np.where(rng.random(8000) < 0.9, vote, 1 - vote)
+    outcome = np.where(decided, won, 0.5)
+    low, middle, high = ends(answer(votes_of(2 * vote[:, None, None], 3), shown(outcome, 1000)))
+    truth = outcome.mean()  # about .62; decided at one rate, it would be .5
+    assert low < truth < high
+    assert abs(middle - truth) < 0.02
+
+
 def test_pairs_of_systems() -> None:
     rng = np.random.default_rng(0)
     strength, pairs = np.array([1.2, 0.0, -1.2]), [(0, 1), (0, 2), (1, 2)]
