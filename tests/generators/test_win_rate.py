@@ -211,12 +211,12 @@ def test_intervals_cover_where_the_naive_rate_is_wrong() -> None:
 def test_votes_for_one_side_may_be_decided_more_often() -> None:
     """Votes for A are nearly always decided, votes for B seldom: with many labels, no bias is left."""
     rng = np.random.default_rng(3)
-    vote = rng.integers(0, 2, 8000)
-    decided = rng.random(8000) < np.where(vote == 1, 0.9, 0.3)
-    won = np.where(rng.random(8000) < 0.9, vote, 1 - vote)
-    outcome = np.where(decided, won, 0.5)
-    low, middle, high = ends(answer(votes_of(2 * vote[:, None, None], 3), shown(outcome, 1000)))
-    truth = outcome.mean()  # about .62; decided at one rate, it would be .5
+    vote = rng.integers(0, 3, 8000)
+    decided = rng.random(8000) < np.array([0.3, 0.6, 0.9])[vote]
+    won = rng.random(8000) < np.array([0.1, 0.5, 0.9])[vote]
+    outcome = np.where(decided, won.astype(float), 0.5)
+    low, middle, high = ends(answer(votes_of(vote[:, None, None], 3), shown(outcome, 1000)))
+    truth = outcome.mean()  # about .58; decided at one rate on both sides, it would be .5
     assert low < truth < high
     assert abs(middle - truth) < 0.02
 
