@@ -59,6 +59,7 @@ TASKS = (
             "workflow.results",
             "workflow.machine",
             "workflow.options",
+            "workflow.next_steps",
         ),
     ),
     Task(
