@@ -209,6 +209,7 @@ class FittedDavidson(Sampled):
         return lines
 
 
+@jax.jit
 def fit_with_held_out(
     method: Davidson,
     votes: Votes,

@@ -233,6 +233,7 @@ def _fit(
     )
 
 
+@jax.jit
 def fit_with_held_out(
     method: SharedDifficulty,
     votes: Votes,

@@ -215,6 +215,7 @@ def _fit(
     return fit_with_held_out(method, votes, labels, weight)[0]
 
 
+@jax.jit
 def fit_with_held_out(
     method: Stacking,
     votes: Votes,

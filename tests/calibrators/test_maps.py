@@ -394,7 +394,7 @@ def test_a_penalty_can_be_swept_by_vmap() -> None:
     @in_float64
     def swept() -> jax.Array:
         x, y = jnp.asarray(log_probs), jnp.asarray(labels)
-        return jax.vmap(lambda p: Beta(penalty=p).fit(x, y).slopes)(jnp.array([1e-3, 0.1]))
+        return jax.jit(jax.vmap(lambda p: Beta(penalty=p).fit(x, y).slopes))(jnp.array([1e-3, 0.1]))
 
     for penalty, slopes in zip((1e-3, 0.1), swept(), strict=True):
         np.testing.assert_allclose(slopes, Beta(penalty).fit(log_probs, labels).slopes, atol=1e-8)

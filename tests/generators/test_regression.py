@@ -83,7 +83,7 @@ def test_the_minimum_along_each_free_precision_matches_brents_method(
 def test_a_point_off_the_minimum_gets_no_certificate(tallied: PrecisionCounts) -> None:
     aim = targets(tallied.reveal(SHOWN))
     start = starts(aim.matrix, 1)[0]
-    gradient = jax.grad(module.prediction_loss)(start, aim.matrix)
+    gradient = jax.jit(jax.grad(module.prediction_loss))(start, aim.matrix)
     assert float(module.certificate(start, gradient, aim, module.WEIGHTS)) > 1e-3
 
 

@@ -56,7 +56,7 @@ def test_the_mode_is_scipys(noise: float) -> None:
 def test_without_noise_the_precision_is_the_hessian_and_gives_the_evidence() -> None:
     problem = make(0.0)
     fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
-    hessian = jax.hessian(lambda x: objective(problem, x))(fit.mode)
+    hessian = jax.jit(jax.hessian(lambda x: objective(problem, x)))(fit.mode)
     np.testing.assert_allclose(fit.precision, hessian, rtol=1e-8, atol=1e-9)
     expected = -float(objective(problem, fit.mode)) - 0.5 * np.linalg.slogdet(hessian)[1]
     assert float(fit.log_evidence) == pytest.approx(expected)
@@ -74,7 +74,7 @@ def test_leaving_one_out_is_refitting_without_it(noise: float, off: float) -> No
         p = jax.nn.softmax((dense(problem)[i] @ x) @ problem.read_out.T) @ problem.error
         return jnp.log(p[problem.labels[i]])
 
-    brute = jnp.where(problem.weight > 0, jax.vmap(without)(jnp.arange(40)), 0.0).sum()
+    brute = jnp.where(problem.weight > 0, jax.jit(jax.vmap(without))(jnp.arange(40)), 0.0).sum()
     fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
     inside = -objective(problem, fit.mode) + 0.5 * fit.mode @ fit.mode
     near = leave_one_out(problem, fit)
