@@ -239,9 +239,14 @@ def _items(array: Any, name: str) -> np.ndarray:
 def _log_probabilities(array: Any, name: str) -> Float[np.ndarray, "chain draw item"]:
     """Return the log-likelihoods, checked: a file may contain anything."""
     values = array.to_numpy()
-    if values.ndim != 3 or values.dtype.kind != "f" or not values.size:
+    if (
+        array.dims[:2] != ("chain", "draw")
+        or values.ndim != 3
+        or values.dtype.kind != "f"
+        or not values.size
+    ):
         raise JudgeBayesError(
-            f"The log-likelihood {name!r} has shape {values.shape} and type {values.dtype}; it must "
+            f"The log-likelihood {name!r} has axes {array.dims} and type {values.dtype}; it must "
             "have a number for each chain, draw and item. Sample the posterior again."
         )
     wrong = ~(values <= ROUNDING) | ~np.isfinite(values)

@@ -142,7 +142,7 @@ def _remove_torn_line(path: Path) -> int:
             return 0
         try:
             complete = isinstance(json.loads(rest), dict)
-        except ValueError:
+        except (ValueError, RecursionError):  # a cut number, or brackets nested too deep
             complete = False
         if complete:
             file.seek(size)

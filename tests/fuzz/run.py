@@ -7,6 +7,7 @@ python tests/fuzz/run.py --seed 1 --only tidy --case 4711     # rerun one case, 
 import argparse
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -26,6 +27,8 @@ OUTCOMES = ("right", "refused in a sentence", "wrong", "crash", "hang")
 LIMIT = 60
 """Seconds after which a case counts as hanging: a hundred times a usual case, for busy machines."""
 CHUNK = 250
+MEMORY = 2 * 2**30
+"""Bytes of address space that a case may add."""
 
 
 @dataclass
@@ -35,11 +38,17 @@ class Result:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: dict[str, tuple[str, int, str]] = field(default_factory=dict)
     """By place and error: the subject, one of its cases, and the message."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By subject: the processor time of its longest case."""
+    added: dict[str, float] = field(default_factory=dict)
+    """By subject: the MB by which its cases raised the largest memory of the process."""
 
     def add(self, other: "Result") -> None:
         """Add the counts and failures of another part of the run."""
         self.counts += other.counts
         self.failures = other.failures | self.failures
+        for mine, its in ((self.seconds, other.seconds), (self.added, other.added)):
+            mine |= {name: max(value, mine.get(name, 0.0)) for name, value in its.items()}
 
 
 class HangError(BaseException):
@@ -59,11 +68,13 @@ def run_cases(seed: int, name: str, first: int, last: int) -> Result:
     memory = Path("/dev/shm")
     workspace = tempfile.mkdtemp(prefix="fuzz", dir=memory if os.access(memory, os.W_OK) else None)
     old_handler = signal.signal(signal.SIGALRM, on_alarm)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         for number in range(first, last):
             folder = Path(workspace) / "case"
             folder.mkdir()
             signal.setitimer(signal.ITIMER_REAL, LIMIT)
+            began, limits = time.process_time(), _cap()
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
@@ -86,12 +97,25 @@ def run_cases(seed: int, name: str, first: int, last: int) -> Result:
                 result.failures.setdefault(where, (name, number, str(error)[:300]))
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
+                resource.setrlimit(resource.RLIMIT_AS, limits)
+                took = time.process_time() - began
+                result.seconds[name] = max(took, result.seconds.get(name, 0.0))
                 shutil.rmtree(folder, ignore_errors=True)
             result.counts[name, outcome] += 1
     finally:
         signal.signal(signal.SIGALRM, old_handler)
+        now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        result.added[name] = (now - peak) / 1024
         shutil.rmtree(workspace, ignore_errors=True)
     return result
+
+
+def _cap() -> tuple[int, int]:
+    """Limit the address space to `MEMORY` more than now, and return the limits before."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, limits[1]))
+    return limits
 
 
 def shares(cases: int, names: list[str]) -> dict[str, int]:
@@ -125,9 +149,15 @@ def table(result: Result) -> list[str]:
     names = list(dict.fromkeys(name for name, _ in result.counts))
     rows = {name: [result.counts[name, o] for o in OUTCOMES] for name in names}
     rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
-    lines = ["| read by | cases | " + " | ".join(OUTCOMES) + " |", "|---" * 7 + "|"]
+    heads = ["read by", "cases", *OUTCOMES, "longest, s of CPU", "memory added, MB"]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for name, row in rows.items():
-        lines.append(f"| {name} | {sum(row):,} | " + " | ".join(f"{n:,}" for n in row) + " |")
+        longest, added = (
+            max(each.values(), default=0.0) if name == "all" else each.get(name, 0.0)
+            for each in (result.seconds, result.added)
+        )
+        cells = [name, f"{sum(row):,}", *(f"{n:,}" for n in row), f"{longest:.1f}", f"{added:.0f}"]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fuzz.kept import ledger, posterior_file, reply, reviews
 from fuzz.mutators import (
     damage_bytes,
     damage_path,
@@ -486,5 +487,9 @@ SUBJECTS: dict[str, tuple[float, Callable[[random.Random, Path], None]]] = {
     "encode": (2, frame),
     "verdict parser": (2, verdict),
     "fit files": (1, fit_file),
+    "reviews": (1, reviews),
+    "posteriors": (0.2, posterior_file),
+    "ledgers": (1, ledger),
+    "server replies": (1, reply),
 }
 """By name: the share of all cases, and the function that runs a case."""

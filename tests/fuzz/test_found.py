@@ -5,13 +5,17 @@ import json
 import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
 
+from fuzz.kept import small_posterior
 from fuzz.run import LIMIT, run_cases
 from fuzz.subjects import SUBJECTS
+from judgebayes.collect.ledger import Ledger
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import posterior
 from judgebayes.io import import_votes, parse_verdict, read_table, write_table
 from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.sentence import LONGEST, sentence
@@ -21,6 +25,27 @@ from judgebayes.workflow.fit_file import load_fit
 from judgebayes.workflow.reading import open_source
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Source
+
+
+def test_a_last_line_of_deep_brackets_is_torn(tmp_path: Path) -> None:
+    """A ledger of which the last line is nested too deep for the JSON reader."""
+    path = tmp_path / "v.jsonl"
+    with Ledger(path, {}):
+        pass
+    path.write_bytes(b"[" * 100_000)
+    with Ledger(path, {}) as ledger:
+        assert (ledger.torn, ledger.lines) == (100_000, [])
+
+
+def test_a_log_likelihood_without_chains_is_refused(tmp_path: Path) -> None:
+    """A file whose axis of chains has another name."""
+    path = tmp_path / "p.nc"
+    path.write_bytes(small_posterior())
+    with h5py.File(path, "r+") as file:
+        file["log_likelihood"].move("chain", "series")
+    with pytest.raises(JudgeBayesError, match="for each chain, draw and item"):
+        posterior.leave_one_out(posterior.load(path), "votes")
+
 
 NUMBERS_THAT_ARE_NAMES = [
     ("1_0", "10"),
