@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.copies import COPY
 from judgebayes.io.gathering import gather
 from judgebayes.io.imported import Imported, Row, set_missing
 from judgebayes.io.naming import short_names
@@ -106,7 +107,7 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
             f"for example {rows[0].item!r}. If your labels are per sample, use --sample epoch to read "
             "the epochs as repeated votes on the sample."
         )
-    copied_rows = [Row(s.name, s.model, dropped="sample is in another log too") for s in copies]
+    copied_rows = [Row(s.name, s.model, dropped=reason) for s, reason in copies]
     partial_count = sum(row.vote == PARTIAL for row in rows)
     if partial_count:
         notes.append(
@@ -275,15 +276,20 @@ def _notes(header: dict[str, Any], samples: list[_Sample], file: Path) -> list[s
     return notes
 
 
-def _unique(samples: list[_Sample]) -> tuple[list[_Sample], list[_Sample]]:
-    """Return the samples without copies, and the copies in other logs."""
-    file_of: dict[tuple[str, ...], str] = {}
+def _unique(samples: list[_Sample]) -> tuple[list[_Sample], list[tuple[_Sample, str]]]:
+    """Return the samples without copies, and the copies with the reason why they are left out."""
+    first: dict[tuple[str, ...], _Sample] = {}
     unique: list[_Sample] = []
-    copies: list[_Sample] = []
+    copies: list[tuple[_Sample, str]] = []
     for sample in samples:
         key = (sample.uuid,) if sample.uuid else (sample.run, sample.name, sample.epoch)
-        first_file = file_of.setdefault(key, sample.file)
-        (unique if first_file == sample.file else copies).append(sample)
+        earlier = first.setdefault(key, sample)
+        if earlier.file != sample.file:
+            copies.append((sample, "sample is in another log too"))
+        elif earlier is not sample and earlier == sample:
+            copies.append((sample, COPY))
+        else:
+            unique.append(sample)
     return unique, copies
 
 

@@ -1,12 +1,15 @@
 """Samples of lm-evaluation-harness: samples_TASK_DATE.jsonl, a file per model and task."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.copies import COPY
 from judgebayes.io.gathering import gather
 from judgebayes.io.imported import Imported, Row
 from judgebayes.io.naming import short_names
@@ -35,6 +38,8 @@ class _Sample:
     filter: str
     record: dict[str, Any]
     where: str
+    copy: bool
+    """Whether its line has the same content as an earlier one of the file."""
 
 
 def read_lm_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
@@ -66,16 +71,23 @@ def _samples(file: Path) -> Iterator[_Sample]:
     name_match = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", file.name)
     task = name_match.group(1) if name_match else file.name.split(".")[0]
     model = file.absolute().parent.name.replace("__", "/")
+    seen: set[bytes] = set()
     for number, record in read_lines(file):
+        digest = blake2b(json.dumps(record, sort_keys=True).encode(), digest_size=16).digest()
+        copy = digest in seen
+        seen.add(digest)
         where = f"Line {number} of {str(file)!r}"
         document = str(field_of(record, "doc_id", where))
-        yield _Sample(model, task, document, str(record.get("filter", "none")), record, where)
+        yield _Sample(model, task, document, str(record.get("filter", "none")), record, where, copy)
 
 
 def _answers(samples: list[_Sample]) -> Iterator[Row]:
     names = short_names([(s.task, s.document) for s in samples], keep=1)
     judges = short_names([(s.model, s.filter) for s in samples], keep=0)
     for sample, item, judge in zip(samples, names, judges, strict=True):
+        if sample.copy:
+            yield Row(item, judge, dropped=COPY)
+            continue
         filtered = field_of(sample.record, "filtered_resps", sample.where)
         label = canonical(sample.record.get("target"))
         gold = label if isinstance(label, str | int | float) else None
@@ -122,6 +134,9 @@ def _scores(samples: list[_Sample]) -> Iterator[Row]:
     names = short_names([(s.model, s.task, s.document) for s in samples], keep=2)
     filters = {sample.filter for sample in samples}
     for sample, item in zip(samples, names, strict=True):
+        if sample.copy:
+            yield Row(item, "metric", dropped=COPY)
+            continue
         metric_names = sample.record.get("metrics")
         metrics = (
             metric_names if isinstance(metric_names, list) else sorted(set(sample.record) - FIELDS)

@@ -12,7 +12,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.coded import Coded, coded_column, constant
 from judgebayes.io.columns import ROLES, guess_columns
-from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
+from judgebayes.io.copies import COPY, join_judge, judge_of_criteria, without_copies
 from judgebayes.io.gathering import Records, gather, stacked_records
 from judgebayes.io.imported import Imported
 from judgebayes.io.options import Options
@@ -131,7 +131,7 @@ def _records(
         judge,
         votes.emptied(copies),
         coded_column(vote, why_none),
-        Coded(np.where(copies, 0, -1), ("identical to an earlier record",)),
+        Coded(np.where(copies, 0, -1), (COPY,)),
         plain["sample"],
         plain["order"],
         nothing,

@@ -1,9 +1,13 @@
 """Copies of records are no repeated votes, and a criterion makes another judge."""
 
+import copy
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from fuzz.mutators import to_json_bytes
+from fuzz.seeds import VALID
 
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
@@ -70,3 +74,23 @@ def test_an_import_counts_copies_as_left_out(tmp_path: Path) -> None:
     imported = import_votes("tidy", path)
     assert imported.dropped == {"identical to an earlier record": 2}
     assert "sample" not in imported.votes.columns
+
+
+@pytest.mark.parametrize("form", ["inspect", "lm-eval"])
+def test_a_record_twice_in_one_log_counts_once(form: str, tmp_path: Path) -> None:
+    """A copy is no repeated vote; a record that differs in its answer is none."""
+    name, content = VALID[form]
+    once = import_votes(form, _written(tmp_path / "once" / name, content))
+    doubled = copy.deepcopy(content)
+    records = doubled if isinstance(doubled, list) else doubled["samples"]
+    records.append(copy.deepcopy(records[0]))
+    twice = import_votes(form, _written(tmp_path / "twice" / name, doubled))
+    pd.testing.assert_frame_equal(twice.votes, once.votes)
+    assert twice.dropped["identical to an earlier record"] == 1
+    assert twice.read == once.read + 1
+
+
+def _written(path: Path, content: Any) -> Path:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(to_json_bytes(content, path.suffix == ".jsonl"))
+    return path
