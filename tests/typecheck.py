@@ -1,5 +1,6 @@
 """The run-time type checker of the tests: beartype, with int accepted for float."""
 
+from functools import wraps
 from typing import Any
 
 from beartype import BeartypeConf, beartype
@@ -12,6 +13,19 @@ def checker(function: Any) -> Any:
 
     JAX rebuilds its pytrees from tracers, axis numbers and placeholders; what the fields hold is
     checked where functions take them.
+
+    The check is written at the first call: a process calls a small part of the functions, and
+    writing all checks at the import takes five times as long as the import.
     """
-    name = getattr(function, "__qualname__", "")
-    return function if name.endswith("__init__") else _checked(function)
+    if getattr(function, "__qualname__", "").endswith("__init__"):
+        return function
+    checked = None
+
+    @wraps(function)
+    def at_first_call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal checked
+        if checked is None:
+            checked = _checked(function)
+        return checked(*args, **kwargs)
+
+    return at_first_call

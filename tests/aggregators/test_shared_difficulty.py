@@ -37,22 +37,20 @@ def naive_answer(fit: Any, votes: Votes, item: int) -> np.ndarray:
     """Return an item's probabilities by loops over draws, classes, nodes and judges."""
     index = np.asarray(votes.index)[item, :, 0]
     k = votes.n_classes
-    answer = np.zeros(k)
+    answer, log_class, apart = np.zeros(k), np.asarray(fit.log_class), distances(k)
     draws = {name: np.asarray(x) for name, x in fit.draws.items()}
     for d, log_mass in enumerate(draws["log_mass"]):
         joint = np.zeros((k, len(EASE)))
         for y in range(k):
             for q, h in enumerate(EASE):
-                joint[y, q] = LOG_EASE[q] + np.asarray(fit.log_class)[y]
+                joint[y, q] = LOG_EASE[q] + log_class[y]
                 for j, v in enumerate(index):
                     if v < 0:
                         continue
                     bias = np.concatenate([[0.0], draws["bias"][d, j]])
                     of = np.arange(k)
                     of = np.minimum(of, k - 1 - of) if fit.symmetric else of
-                    logit = (
-                        -(draws["reliability"][d, j] + draws["ease"][d] * h) * distances(k)[:, y]
-                    )
+                    logit = -(draws["reliability"][d, j] + draws["ease"][d] * h) * apart[:, y]
                     logit = logit + bias[of]
                     joint[y, q] += logit[v] - logsumexp(logit)
         each = logsumexp(joint, axis=1)
