@@ -217,7 +217,7 @@ def shares(
     own_share, unexpected = np.zeros(n_generators), np.full(n_generators, np.nan)
     for place in range(n_generators):
         own = generator == place
-        prior = jax.tree.map(lambda leaf, at=place: leaf[at], fits)
+        prior = fits[place]
         mixture = (prior.weight, prior.mean[:, place], prior.covariance[:, place, place] ** 0.5)
         items = Items(scores[own], evidence.take(own), Clusters(group[own], correlation))
         ends[place] = quantiles(items, mixture, levels, target)
@@ -225,13 +225,12 @@ def shares(
             held_out[place] = quantiles(items.hidden(), mixture, levels, "these")
             unexpected[place] = tail_probability(items, mixture)
             own_share[place] = 0.0 if groups is None else information_share(items, mixture)
-    whole = jax.tree.map(lambda leaf: leaf[-1], fits)
     return FittedShares(
-        whole,
+        fits[-1],
         ends,
         held_out,
         levels,
-        fits.status.max(),
+        jnp.asarray(max(int(fit.status) for fit in fits)),
         target,
         correlation,
         own_share,
@@ -241,22 +240,24 @@ def shares(
 
 
 @jax.jit
-def _each(
-    method: Panel, counts: PrecisionCounts, keep: Bool[Array, "fit generator"]
+def _fit_to(
+    method: Panel, counts: PrecisionCounts, shown: Bool[Array, " generator"]
 ) -> FittedPanel:
-    return jax.lax.map(lambda shown: method.fit(counts.reveal(shown)), keep)
+    return method.fit(counts.reveal(shown))
 
 
 def _fits(
     method: Panel, counts: PrecisionCounts, labelled: Bool[np.ndarray, " generator"]
-) -> FittedPanel:
-    """Return a fit for each generator, with its own labels hidden or with those of its fold."""
+) -> list[FittedPanel]:
+    """Return a fit for each generator, with its own labels hidden or with those of its fold.
+
+    The last fit has all labels. They share one program, whatever the number of labelled generators.
+    """
     own = np.flatnonzero(labelled)
     n_folds = min(len(own), FOLDS)
     fold = np.full(len(labelled), n_folds)
     fold[own] = np.arange(len(own)) % max(n_folds, 1)
     keep = fold != np.arange(n_folds + 1)[:, None]
     keep[-1] = True
-    fits = _each(method, counts, jnp.asarray(keep))
-    where = np.append(fold, n_folds)
-    return jax.tree.map(lambda leaf: leaf[where], fits)
+    fits = [_fit_to(method, counts, jnp.asarray(shown)) for shown in keep]
+    return [fits[i] for i in (*fold, n_folds)]

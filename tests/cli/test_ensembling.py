@@ -35,10 +35,19 @@ def run(*args: object) -> Result:
     return result
 
 
+@pytest.mark.parametrize(
+    "few",
+    [
+        NormalAtMode(draws=200, weighted=True),  # compiles in a fraction of the time
+        pytest.param(NUTS(draws=200, warmup=200, chains=2), marks=pytest.mark.slow),
+    ],
+)
 def test_the_table_the_labels_to_go_and_the_plot(
-    files: tuple[Path, Path, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: tuple[Path, Path, np.ndarray],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    few: NormalAtMode | NUTS,
 ) -> None:
-    few = NUTS(draws=200, warmup=200, chains=2)
     monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
     monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
     votes, labels, correct = files
