@@ -80,7 +80,8 @@ def test_davidsons_answers_without_an_items_label_are_those_of_refits(
     refits = [method.fit(votes, shown, weight=ones - (np.arange(60) == i)) for i in range(8)]
     refit = np.stack([np.asarray(each(votes))[i] for i, each in enumerate(refits)])
     change = np.abs(np.asarray(fit(votes))[:8] - refit).mean()
-    assert np.abs(answers[:8] - refit).mean() < 0.2 * change
+    # Without the item's own part of the Hessian, the error is a tenth of the change.
+    assert np.abs(answers[:8] - refit).mean() < 0.06 * change
     # An item without a label is answered by the fit itself.
     np.testing.assert_allclose(answers[labelled:], np.asarray(fit(votes))[labelled:])
 
