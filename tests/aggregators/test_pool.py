@@ -65,11 +65,14 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("noise", "labelled"), [pytest.param(0.0, 60, marks=pytest.mark.slow), (0.1, 40)]
+    ("noise", "labelled", "most"),
+    # 0.06: without the item's own part of the Hessian, the error is a tenth of the change. One surprising
+    # label moves the mode far: it is among the eight only where all are labelled.
+    [pytest.param(0.0, 60, 0.2, marks=pytest.mark.slow), (0.1, 40, 0.06)],
 )
 @in_float64
 def test_davidsons_answers_without_an_items_label_are_those_of_refits(
-    noise: float, labelled: int
+    noise: float, labelled: int, most: float
 ) -> None:
     votes, labels = panel(items=60, judges=4, classes=3, cast=1.0)
     shown = jnp.asarray(np.where(np.arange(60) < labelled, labels, -1))
@@ -79,11 +82,8 @@ def test_davidsons_answers_without_an_items_label_are_those_of_refits(
     answers = held_out(davidson_fit, method, votes, shown, jnp.asarray(ones), key)
     refits = [method.fit(votes, shown, weight=ones - (np.arange(60) == i)) for i in range(8)]
     refit = np.stack([np.asarray(each(votes))[i] for i, each in enumerate(refits)])
-    change, error = (np.abs(each[:8] - refit) for each in (np.asarray(fit(votes)), answers))
-    assert error.mean() < 0.2 * change.mean()
-    # Without the item's own part of the Hessian, the error is a tenth of the change. One surprising
-    # label moves the mode far, so the typical item is looked at.
-    assert np.median(error) < 0.06 * np.median(change)
+    change, error = (np.abs(each[:8] - refit).mean() for each in (np.asarray(fit(votes)), answers))
+    assert error < most * change
     # An item without a label is answered by the fit itself.
     np.testing.assert_allclose(answers[labelled:], np.asarray(fit(votes))[labelled:])
 
