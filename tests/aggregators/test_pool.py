@@ -66,8 +66,8 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
 
 @pytest.mark.parametrize(
     ("noise", "labelled", "most"),
-    # 0.06: without the item's own part of the Hessian, the error is a tenth of the change. One surprising
-    # label moves the mode far: it is among the eight only where all are labelled.
+    # 0.06: without the item's own part of the Hessian, the error is a tenth of the change. A surprising
+    # label moves the mode far: one is among the eight only where all are labelled.
     [pytest.param(0.0, 60, 0.2, marks=pytest.mark.slow), (0.1, 40, 0.06)],
 )
 @in_float64
