@@ -45,7 +45,11 @@ def drawn(n: int, n_classes: int, features: int = 0, seed: int = 0) -> tuple[Any
     return log_probs, (logits + rng.gumbel(size=logits.shape)).argmax(1), some
 
 
-@each
+@pytest.mark.parametrize(
+    "name",
+    # That the density is the point fit's objective is tested for every form below.
+    [pytest.param(name, marks=[pytest.mark.slow] if "symm" in name else []) for name in MAPS],
+)
 @classes
 @in_float64
 def test_the_mode_under_a_flat_prior_is_the_point_fit(name: str, n_classes: int) -> None:
@@ -129,7 +133,7 @@ def test_many_labels_make_all_samplers_agree(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     # Draws become intervals by the same code whatever the form, whose density is tested above.
-    [pytest.param(name, marks=[pytest.mark.slow] if "-" in name else []) for name in MAPS],
+    [pytest.param(name, marks=[pytest.mark.slow] if name != "beta" else []) for name in MAPS],
 )
 def test_intervals_hold_the_mean_and_nest(name: str) -> None:
     log_probs, labels, _ = drawn(50, 2)

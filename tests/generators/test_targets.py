@@ -7,7 +7,7 @@ from scipy.stats import beta
 from strong_judges import GENERATORS, ITEMS, World, world
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import for_more_items, shares
+from judgebayes.generators import FittedShares, for_more_items, shares
 from judgebayes.generators.clusters import (
     Clusters,
     correlation_between,
@@ -28,6 +28,16 @@ def labels(drawn: World) -> np.ndarray:
     known = np.where(drawn.generator < 3, drawn.label, -1)
     known[3 * ITEMS : 3 * ITEMS + 40] = drawn.label[3 * ITEMS : 3 * ITEMS + 40]
     return known
+
+
+@pytest.fixture(scope="module")
+def these(drawn: World, labels: np.ndarray) -> FittedShares:
+    return shares(drawn.votes, labels, drawn.generator, GENERATORS)
+
+
+@pytest.fixture(scope="module")
+def more(drawn: World, labels: np.ndarray) -> FittedShares:
+    return shares(drawn.votes, labels, drawn.generator, GENERATORS, target="more")
 
 
 def in_groups(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
@@ -98,10 +108,8 @@ def width(ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
 
 
 def test_more_items_are_never_known_and_widen_what_labels_say(
-    drawn: World, labels: np.ndarray
+    drawn: World, these: FittedShares, more: FittedShares
 ) -> None:
-    these = shares(drawn.votes, labels, drawn.generator, GENERATORS)
-    more = shares(drawn.votes, labels, drawn.generator, GENERATORS, target="more")
     assert (width(these.interval())[:3] == 0).all()
     # Labels of all items: about the interval of a binomial share, which the prior narrows a little.
     k = drawn.truth[:3] * ITEMS
@@ -116,19 +124,21 @@ def test_more_items_are_never_known_and_widen_what_labels_say(
 
 
 def test_groups_widen_intervals_and_independent_items_in_groups_do_not(
-    drawn: World, labels: np.ndarray
+    drawn: World, labels: np.ndarray, more: FittedShares
 ) -> None:
     order = np.argsort(drawn.label + 2 * drawn.generator, kind="stable")
     alike = np.empty(len(labels), int)
     alike[order] = np.arange(len(labels)) // 10  # ten items of a generator with the same label
     mixed = np.random.default_rng(3).permutation(len(labels)) // 10
 
-    def fit(groups: np.ndarray | None) -> np.ndarray:
-        of = shares(drawn.votes, labels, drawn.generator, GENERATORS, target="more", groups=groups)
-        assert np.isfinite(of.draws(500)).all()
-        return width(of.interval())
+    def fit(groups: np.ndarray) -> FittedShares:
+        return shares(
+            drawn.votes, labels, drawn.generator, GENERATORS, target="more", groups=groups
+        )
 
-    alone, wide, same = fit(None), fit(alike), fit(mixed)
+    fits = more, fit(alike), fit(mixed)
+    assert all(np.isfinite(of.draws(500)).all() for of in fits)
+    alone, wide, same = (width(of.interval()) for of in fits)
     assert (wide[:3] > 1.8 * alone[:3]).all()
     np.testing.assert_allclose(same[:3], alone[:3], rtol=0.1)
 
@@ -150,9 +160,8 @@ def test_generators_with_the_same_groups_have_a_difference_that_is_better_known(
 
 
 def test_a_known_share_has_jeffreys_posterior_among_more_items(
-    drawn: World, labels: np.ndarray
+    drawn: World, labels: np.ndarray, these: FittedShares
 ) -> None:
-    these = shares(drawn.votes, labels, drawn.generator, GENERATORS)
     more = for_more_items(these, labels, drawn.generator, GENERATORS)
     draws = more.draws(20_000)
     for place in range(3):
