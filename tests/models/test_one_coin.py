@@ -183,7 +183,7 @@ def test_the_method_with_noise_ignores_that_judges_share_wrong_labels(
     def density(r: jax.Array) -> jax.Array:
         return log_density(model, (data,), {}, {"accuracy": r})[0]
 
-    p = jax.nn.softmax(jax.vmap(density)(jnp.stack([first, second], 1)))
+    p = jax.nn.softmax(jax.jit(jax.vmap(density))(jnp.stack([first, second], 1)))
     assert float(p @ first) == pytest.approx(by_program, abs=1e-3)
     counts = jnp.array([float(right)]), jnp.array([float(items - right)])
     alpha, beta = one_coin.posterior(*counts, (1.0, 1.0), 0.2)
