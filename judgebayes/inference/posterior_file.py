@@ -18,24 +18,33 @@ NUMBERS = "fiub"
 
 
 def check_size(path: Path) -> None:
-    """Refuse a file whose arrays would need far more memory than it has bytes, before they are read.
+    """Refuse a file that is not self-contained, or whose arrays need far more memory than it has bytes.
+
+    Nothing but the file's structure is read. An array that has several names counts once for each of
+    them, because it is read as often.
 
     Raises
     ------
     JudgeBayesError
-        If the file is too large in memory.
+        If the file refers to other files, has links instead of arrays, or is too large in memory.
     OSError
         If it is not an HDF5 file.
     """
     size = 0
 
-    def add(_: str, node: Any) -> None:
+    def add(name: str, link: Any) -> None:
         nonlocal size
+        node = file[name] if isinstance(link, h5py.HardLink) else None
         if isinstance(node, h5py.Dataset):
             size += int(np.prod(node.shape or (), dtype=object)) * node.dtype.itemsize
+        if node is None or (isinstance(node, h5py.Dataset) and (node.external or node.is_virtual)):
+            raise JudgeBayesError(
+                f"{name!r} in {str(path)!r} is stored elsewhere; a posterior has all of its numbers in "
+                "its own file. Use a file that `judgebayes posterior` wrote."
+            )
 
     with h5py.File(path, "r") as file:
-        file.visititems(add)
+        file.visititems_links(add)
     most = max(SMALL_BYTES, MOST_RATIO * path.stat().st_size)
     if size > most:
         raise JudgeBayesError(
@@ -45,7 +54,7 @@ def check_size(path: Path) -> None:
 
 
 def check_draws(posterior: Any, path: Path) -> None:
-    """Check that every variable of a posterior has a number for each chain and draw.
+    """Check that every variable of a posterior has a finite number for each chain and draw.
 
     Raises
     ------
@@ -58,6 +67,12 @@ def check_draws(posterior: Any, path: Path) -> None:
             raise JudgeBayesError(
                 f"Variable {name!r} of {str(path)!r} has the axes {', '.join(map(str, values.dims))} "
                 f"and the type {values.dtype}; it must have a number for each chain and draw."
+            )
+        wrong = int((~np.isfinite(values.to_numpy())).sum())
+        if wrong:
+            raise JudgeBayesError(
+                f"Variable {name!r} of {str(path)!r} has {wrong:,} of {values.size:,} values that are "
+                "not finite; sample the posterior again."
             )
     if not posterior.data_vars:
         raise JudgeBayesError(f"{str(path)!r} has no draws.")
