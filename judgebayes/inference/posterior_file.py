@@ -32,19 +32,22 @@ def check_size(path: Path) -> None:
     """
     size = 0
 
-    def add(name: str, link: Any) -> None:
+    def add(name: str, link: Any) -> str | None:
+        """Add an array's size, or end the visit with the name of one that is not in the file."""
         nonlocal size
         node = file[name] if isinstance(link, h5py.HardLink) else None
         if isinstance(node, h5py.Dataset):
             size += int(np.prod(node.shape or (), dtype=object)) * node.dtype.itemsize
-        if node is None or (isinstance(node, h5py.Dataset) and (node.external or node.is_virtual)):
-            raise JudgeBayesError(
-                f"{name!r} in {str(path)!r} is stored elsewhere; a posterior has all of its numbers in "
-                "its own file. Use a file that `judgebayes posterior` wrote."
-            )
+            return name if node.external or node.is_virtual else None
+        return name if node is None else None
 
     with h5py.File(path, "r") as file:
-        file.visititems_links(add)
+        elsewhere = file.visititems_links(add)
+    if elsewhere is not None:
+        raise JudgeBayesError(
+            f"{elsewhere!r} in {str(path)!r} is stored elsewhere; a posterior has all of its numbers in "
+            "its own file. Use a file that `judgebayes posterior` wrote."
+        )
     most = max(SMALL_BYTES, MOST_RATIO * path.stat().st_size)
     if size > most:
         raise JudgeBayesError(

@@ -121,6 +121,16 @@ def test_a_changed_posterior_is_refused(saved: Path, tmp_path: Path, how: str) -
     assert peak < 50e6
 
 
+@pytest.mark.parametrize("how", ["an array of another file", "the bytes of another file", "a link"])
+def test_numbers_that_are_stored_elsewhere_are_named(saved: Path, tmp_path: Path, how: str) -> None:
+    path = tmp_path / "p.nc"
+    shutil.copy(saved, path)
+    with h5py.File(path, "r+") as file:
+        CHANGES[how](file)
+    with pytest.raises(JudgeBayesError, match=r"'posterior/[ab]' in .* is stored elsewhere"):
+        posterior.load(path)
+
+
 @pytest.mark.parametrize("place", [4, 100, 1000, 3000, 5000, 9000])
 def test_flipped_bytes_end_in_a_sentence_or_in_finite_scores(
     saved: Path, tmp_path: Path, place: int
