@@ -50,6 +50,7 @@ class Stopper:
         wakeup.setblocking(False)
         signal.set_wakeup_fd(wakeup.detach(), warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, _end)
+        sys.unraisablehook = _unless_it_ends
         threading.Thread(target=self._watch, daemon=True, name="signals").start()
 
     def finish(self) -> None:
@@ -122,6 +123,15 @@ def _nothing(_: int, __: str) -> None:
 def _end(number: int, _: FrameType | None) -> None:
     signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
     raise SystemExit(CODES[signal.Signals(number)])
+
+
+def _unless_it_ends(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Print an error that nobody can catch, but not the end of the command.
+
+    A signal can arrive in a callback of the garbage collector, which ignores what is raised there.
+    """
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
+        sys.__unraisablehook__(unraisable)
 
 
 stopper = Stopper()

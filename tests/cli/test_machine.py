@@ -492,6 +492,25 @@ def test_a_signal_after_the_end_of_a_command_changes_nothing(
     assert check_document((tmp_path / "r.json").read_text())["exit_code"] == 0
 
 
+def test_an_end_that_nobody_can_catch_is_not_printed(tmp_path: Path) -> None:
+    """As in a callback of the garbage collector; another error there is printed."""
+    raises = (
+        "import types\n"
+        "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
+        "class Late:\n"
+        "    def __init__(self, error): self.error = error\n"
+        "    def __del__(self): raise self.error\n"
+        "def both(*_):\n"
+        "    for error in (KeyboardInterrupt, SystemExit(143), OSError('full')): Late(error)\n"
+        "e.write_example = both"
+    )
+    done = subprocess.run(
+        [*script(raises), "example", str(tmp_path / "e")], capture_output=True, text=True
+    )
+    assert "full" in done.stderr
+    assert done.stderr.count("Exception ignored") == 1
+
+
 @BY_SIGNAL
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_a_signal_ends_a_command_inside_one_long_call(
