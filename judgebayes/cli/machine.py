@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from judgebayes import __version__
+from judgebayes.cli.outputs import check_outputs
 from judgebayes.cli.records import options_of
 from judgebayes.cli.stopping import CODES, stopper
 from judgebayes.compiled.stopping import begin
@@ -88,6 +89,7 @@ def for_machines(name: str) -> Callable[[Callable[..., CommandResult]], Callable
         def run(**values: Any) -> None:
             options = make_record(MachineOptions, {}, values)
             others = {key: value for key, value in values.items() if key not in MACHINE_OPTIONS}
+            check_outputs(values)
             _run(name, options, partial(command, **others))
 
         own = inspect.signature(command, eval_str=True).parameters.values()
