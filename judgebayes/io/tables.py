@@ -35,6 +35,8 @@ from judgebayes.votes.classes import listing
 __all__ = ["Layout", "check_ignored", "check_writable", "notes_of", "read_table", "write_table"]
 
 SEPARATORS = (",", ";", "\t")
+MAX_SPARSE_CELLS, MAX_CELL_RATIO = 2**24, 20
+"""Records that make a table with more cells are refused above this ratio of cells to values."""
 MAX_TITLES = 20
 """A header is searched in at most this many rows."""
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n|\r[ \t]*\r")
@@ -419,6 +421,7 @@ def _has(path: Path, pattern: re.Pattern[bytes]) -> bool:
 
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     lines = list(read_lines(path, encoding))
+    _check_not_sparse([record for _, record in lines], path)
     frame = pd.DataFrame.from_records([record for _, record in lines])
     if not lines:
         return frame
@@ -427,6 +430,18 @@ def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame
+
+
+def _check_not_sparse(records: list[dict[str, Any]], path: Path) -> None:
+    """Refuse records whose table would be much larger than they are, because their fields differ."""
+    n_fields = len(set().union(*records))
+    cells, values = n_fields * len(records), sum(map(len, records))
+    if cells > MAX_SPARSE_CELLS and cells > MAX_CELL_RATIO * values:
+        raise JudgeBayesError(
+            f"{str(path)!r} has {n_fields:,} different fields in {len(records):,} lines, "
+            f"{values / len(records):.3g} in a line on average: no table of votes is so sparse. Use the same "
+            "fields in every line."
+        )
 
 
 def _has_return(column: pd.Series) -> bool:

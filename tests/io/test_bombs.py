@@ -1,6 +1,7 @@
 """Small files that stand for large tables: refused in one sentence, before memory is taken for them."""
 
 import gzip
+import json
 import tracemalloc
 from pathlib import Path
 
@@ -36,6 +37,15 @@ def parquet(path: Path, cells: pa.DictionaryArray, groups: int) -> None:
     with pq.ParquetWriter(path, table.schema) as file:
         for _ in range(groups):
             file.write_table(table)
+
+
+def test_lines_with_fields_of_their_own_are_refused(tmp_path: Path) -> None:
+    """A table of all fields would have 25 million cells."""
+    path = tmp_path / "v.jsonl"
+    lines = (json.dumps({"item": n, "judge": "j", "vote": 1, f"f{n}": 0}) for n in range(5000))
+    path.write_text("\n".join(lines))
+    with pytest.raises(JudgeBayesError, match="5,003 different fields in 5,000 lines"):
+        read_table(path)
 
 
 def test_equal_cells_of_parquet(tmp_path: Path) -> None:
