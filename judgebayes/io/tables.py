@@ -439,8 +439,8 @@ def _check_not_sparse(records: list[dict[str, Any]], path: Path) -> None:
     if cells > MAX_SPARSE_CELLS and cells > MAX_CELL_RATIO * values:
         raise JudgeBayesError(
             f"{str(path)!r} has {n_fields:,} different fields in {len(records):,} lines, "
-            f"{values / len(records):.3g} in a line on average: no table of votes is so sparse. Use the same "
-            "fields in every line."
+            f"{values / len(records):.3g} in a line on average: no table of votes is so sparse. Use "
+            "the same fields in every line."
         )
 
 
