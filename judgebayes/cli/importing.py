@@ -39,8 +39,6 @@ def import_file(request: ImportRequest) -> CommandResult:
     options = options.with_choices(request.verdicts, request.votes_from)
     for place in (out, labels_out):
         check_writable(place)
-    if labels_out == out:
-        raise JudgeBayesError(f"Votes and labels cannot both be written to {str(out)!r}.")
     imported = import_votes(request.form, path, options)
     console, said = Console(), imported.words()
     say_plainly(console, *said)
