@@ -155,7 +155,8 @@ def canonical(value: object) -> Hashable | None:
         number = float(value)
         if math.isnan(number):
             return None
-        return int(number) if number.is_integer() else number
+        exact = number.is_integer() and abs(number) < TOO_LARGE
+        return int(number) if exact else number
     if type(value).__name__ in {"NAType", "NaTType"}:
         return None
     return str(value)

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgebayes.errors import JudgeBayesError
@@ -34,6 +34,8 @@ def test_values_in_plain_form(value: object, plain: object) -> None:
 
 
 @given(st.one_of(st.text(), st.floats(), st.integers(), st.booleans(), st.none()))
+@example(1e300)
+@example("1" * 301)
 def test_plain_form_is_stable(value: object) -> None:
     once = canonical(value)
     assert canonical(once) == once
