@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from judgebayes.compiled.stopping import kept, saving_now
 from judgebayes.compiled.store import clear_active
@@ -125,7 +126,7 @@ def _end(number: int, _: FrameType | None) -> None:
     raise SystemExit(CODES[signal.Signals(number)])
 
 
-def _unless_it_ends(unraisable: "sys.UnraisableHookArgs") -> None:
+def _unless_it_ends(unraisable: Any) -> None:
     """Print an error that nobody can catch, but not the end of the command.
 
     A signal can arrive in a callback of the garbage collector, which ignores what is raised there.
