@@ -3,7 +3,7 @@
 Claim: (none of the paper) the 80 % intervals of `calibrate --forecast` contain the expected NLL with
 more labels in 74 to 90 % of replays, on every real set.
 Command: judgebayes reproduce calibrate-dont-curate/audit-forecast --data DIR
-Runtime: about 30 minutes; 200 replays of five sets, two methods and three forecasts.
+Runtime: about 30 minutes of processor time; 200 replays of five sets, two methods and three forecasts.
 Expected: coverage near 80 %; widths that shrink with the present number of labels.
 """
 

@@ -1,7 +1,7 @@
 """`python -m judgebayes.experiments.speed.large_files`: every command that reads votes, on millions.
 
 Command: python -m judgebayes.experiments.speed.large_files
-Runtime: about ten minutes on two quiet cores.
+Runtime: about 20 minutes on two shared cores.
 Expected: the table of docs/security.md; the memory carries over to other machines, the seconds do not.
 """
 

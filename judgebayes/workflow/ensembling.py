@@ -97,10 +97,9 @@ class MajorityError(Result):
     def next_steps(self) -> list[str]:
         """How many votes to use, and which panel; the labels to add are in `labels_to_go`."""
         curve = next(iter(self.curves.values()))
-        seen = ~np.asarray(curve.extrapolated)
-        return majority_steps(
-            np.asarray(curve.size)[seen], np.asarray(curve.error)[seen], self.panels
-        )
+        error = np.asarray(curve.error)
+        seen = ~np.asarray(curve.extrapolated) & np.isfinite(error)
+        return majority_steps(np.asarray(curve.size)[seen], error[seen], self.panels)
 
     @property
     def about(self) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
+from judgebayes.inference.posterior_file import check_size
 from judgebayes.inference.problem import Chains
 
 CHAINS, DRAWS, ITEMS = 2, 50, 6
@@ -129,6 +130,16 @@ def test_numbers_that_are_stored_elsewhere_are_named(saved: Path, tmp_path: Path
         CHANGES[how](file)
     with pytest.raises(JudgeBayesError, match=r"'posterior/[ab]' in .* is stored elsewhere"):
         posterior.load(path)
+
+
+def test_an_array_counts_once_for_each_of_its_names(saved: Path, tmp_path: Path) -> None:
+    """It is read as often, so that a small file would fill the memory."""
+    path = tmp_path / "p.nc"
+    path.write_bytes(saved.read_bytes())
+    with h5py.File(path, "r+") as file:
+        many_names(file)
+    with pytest.raises(JudgeBayesError, match="MiB of memory, and its size allows"):
+        check_size(path)
 
 
 @pytest.mark.parametrize("place", [4, 100, 1000, 3000, 5000, 9000])
