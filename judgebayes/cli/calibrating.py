@@ -67,12 +67,13 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
         )
     say_next(console, result.next_steps)
     console.print()
+    say(console, ["Commands on the same files:"])
     say_commands(
         console,
         [
-            (f"Next, a check of all judges ({result.counted}):", diagnosing),
+            (f"A check of all judges ({result.counted}):", diagnosing),
             (
-                ("The same results as an HTML page, with figures and the effect of more labels:"),
+                "These results as an HTML page, with figures and the effect of more labels:",
                 reporting,
             ),
         ],

@@ -14,13 +14,13 @@ from judgebayes.workflow.check_draft import Draft, Tables
 from judgebayes.workflow.check_labels import find_items, find_label, find_merged
 from judgebayes.workflow.check_scales import find_order, find_scale
 from judgebayes.workflow.data import Data
+from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.reading import open_files
 
 __all__ = ["finished", "steps"]
 
 ENCODINGS = ("cp1252", "cp1250")
 """Encodings of files that are not UTF-8, tried in this order."""
-FEW_LABELS = 20
 FOUND_ALREADY = (
     *("Columns: ", "Judges: ", "--match-ids loosely: ", "Read as missing votes: "),
     *("identical to an earlier one", "is read as judgebayes import", "counts as another judge"),

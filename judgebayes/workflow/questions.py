@@ -9,6 +9,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.check_draft import Draft
 from judgebayes.workflow.data import Data
+from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import (
     CalibrateRequest,
     DiagnoseRequest,
@@ -31,7 +32,6 @@ COMMANDS: dict[str, tuple[str, type]] = {
     "report": ("How do I share the results?", CalibrateRequest),
 }
 NO_LABELS = "There are no labels: add them with --labels FILE, or name their column with --label."
-FEW_LABELS = 20
 
 
 def answerable(data: Data | None, draft: Draft, files: list[str]) -> pd.DataFrame:
