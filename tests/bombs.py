@@ -67,6 +67,28 @@ def many_classes(path: Path) -> None:
     path.write_bytes(HEADER + b"".join(b"i%d,j,c%d\n" % (n, n) for n in range(100_000)))
 
 
+def long_vote(path: Path) -> None:
+    """A vote of 200 MB in a line of JSONL."""
+    path.write_bytes(b'{"item": "x", "judge": "j", "vote": "' + b"9" * 200_000_000 + b'"}\n')
+
+
+def long_cell(path: Path) -> None:
+    """A vote of 200 MB in quotation marks, with separators inside."""
+    path.write_bytes(HEADER + b'x,j,"' + b"abc," * 50_000_000 + b'"\n')
+
+
+def long_texts(path: Path) -> None:
+    """A vote of 200 MB in Parquet."""
+    votes = ["1", "x" * 200_000_000]
+    pq.write_table(pa.table({"item": ["a", "b"], "judge": ["j", "j"], "vote": votes}), path)
+
+
+def many_columns(path: Path) -> None:
+    """A table of 100,000 columns and 5 rows."""
+    names = b",".join(b"j%d" % n for n in range(100_000))
+    path.write_bytes(b"item," + names + b"\n" + (b"i," + b"1," * 99_999 + b"1\n") * 5)
+
+
 def archive(path: Path) -> None:
     """An .eval archive with a member of 1 GiB of spaces."""
     with (
@@ -84,6 +106,10 @@ BOMBS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "JSON, 100 million empty lists": ("a.json", empty_lists),
     "JSON, a million nested lists": ("a.json", nested_lists),
     "a vote of 10 million digits": ("a.csv", long_number),
+    "a vote of 200 MB in JSONL": ("a.jsonl", long_vote),
+    "a vote of 200 MB in CSV": ("a.csv", long_cell),
+    "a vote of 200 MB in Parquet": ("a.parquet", long_texts),
+    "100,000 columns, 5 rows": ("a.csv", many_columns),
     "100,000 classes": ("a.csv", many_classes),
     "`.eval` archive, a member of 1 GiB": ("a.eval", archive),
 }

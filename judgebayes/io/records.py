@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.lengths import short_lines
 
 __all__ = [
     "check_unpacked_size",
@@ -163,10 +164,12 @@ def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, d
     """
     check_unpacked_size(path)
     size = 0
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with opener(path, "rt", encoding=encoding_of(path, encoding)) as lines:
-            for number, line in enumerate(lines, start=1):
+        with (
+            open_unpacked(path) as file,
+            io.TextIOWrapper(file, encoding=encoding_of(path, encoding)) as lines,
+        ):
+            for number, line in enumerate(short_lines(lines, repr(str(path))), start=1):
                 if not line.strip():
                     continue
                 size += _memory_of(line)

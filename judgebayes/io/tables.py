@@ -20,9 +20,12 @@ from pandas.api.types import is_numeric_dtype, is_object_dtype
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
+from judgebayes.io.lengths import BLOCK, MAX_TEXT, check_cells, check_cells_before, short_lines
 from judgebayes.io.lines import Spans, count_lines, multiline_cells, reconcile_lines
 from judgebayes.io.parquet import check_parquet
+from judgebayes.io.read_once import remembered
 from judgebayes.io.records import (
+    MAX_GZIP_RATIO,
     MAX_UNPACKED_BYTES,
     check_unpacked_size,
     encoding_of,
@@ -37,6 +40,8 @@ __all__ = ["Layout", "check_ignored", "check_writable", "notes_of", "read_table"
 SEPARATORS = (",", ";", "\t")
 MAX_SPARSE_CELLS, MAX_CELL_RATIO = 2**24, 20
 """Records that make a table with more cells are refused above this ratio of cells to values."""
+MAX_COLUMNS = 10_000
+"""Columns of a table: most steps take time for each column, however short it is."""
 MAX_TITLES = 20
 """A header is searched in at most this many rows."""
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n|\r[ \t]*\r")
@@ -81,7 +86,12 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
         If the file does not exist, has an unknown suffix or encoding, has no rows, lacks a column that
         is to be left out, or cannot be read in the format of its suffix.
     """
-    frame = path.table if isinstance(path, InMemory) else _read_file(Path(path), layout)
+    if isinstance(path, InMemory):
+        frame = path.table
+    else:
+        file = Path(path)
+        key = (file, layout.skip_rows, layout.encoding, layout.ignore)
+        frame = remembered(key, lambda: _read_file(file, layout))
     if len(frame) == 0:
         raise JudgeBayesError(f"{str(path)!r} has no rows.")
     frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
@@ -102,10 +112,14 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
     try:
         check_unpacked_size(path)
         if kind == "parquet":
-            return _read_parquet(path)
-        if kind == "jsonl":
-            return _read_jsonl(path, layout.encoding)
-        return _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
+            table = _read_parquet(path)
+        elif kind == "jsonl":
+            table = _read_jsonl(path, layout.encoding)
+        else:
+            table = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
+        if _may_be_long(path):
+            check_cells(table, repr(str(path)))
+        return table
     except JudgeBayesError:
         raise
     except UnicodeDecodeError as error:
@@ -223,8 +237,11 @@ def _kind(path: Path) -> str:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
+    import pyarrow.parquet as pq
+
     try:
         check_parquet(path, MAX_UNPACKED_BYTES)
+        _check_width(len(pq.read_schema(path).names), path)
         frame = pd.read_parquet(path)
     except JudgeBayesError:
         raise
@@ -250,6 +267,21 @@ class _Header:
     """The rows above the header that are not empty, with their numbers."""
     lines: int = 1
     """Lines of the file down to the header, inclusive."""
+
+
+def _may_be_long(path: Path) -> bool:
+    """Tell whether a file is large enough for a cell that is too long; packed files are."""
+    packed = path.suffix.lower() in (".gz", ".parquet")
+    return path.stat().st_size * (MAX_GZIP_RATIO if packed else 1) > MAX_TEXT
+
+
+def _check_width(columns: int, path: Path) -> None:
+    """Refuse a table with so many columns that every step on each of them takes minutes."""
+    if columns > MAX_COLUMNS:
+        raise JudgeBayesError(
+            f"{str(path)!r} has {columns:,} columns; a table may have at most {MAX_COLUMNS:,}. Save the "
+            "votes of more judges with a row per vote (columns item, judge, vote)."
+        )
 
 
 @contextmanager
@@ -301,7 +333,12 @@ def _short_records(reader: Iterator[list[str]], endless: list[csv.Error]) -> Ite
 def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.DataFrame:
     encoding = encoding_of(path, layout.encoding)
     with _text_of(path, encoding) as text:
-        header = _header(text, separators, layout.skip_rows)
+        header = _header(short_lines(text, repr(str(path))), separators, layout.skip_rows)
+    if _may_be_long(path):
+        with open_unpacked(path) as file:
+            blocks = iter(lambda: file.read(BLOCK), b"")
+            check_cells_before(blocks, header.separator, repr(str(path)))
+    _check_width(len(header.cells), path)
     # pandas would rename the second of two columns with the same name.
     if any("\0" in cell for cell in header.cells):
         raise JudgeBayesError(
@@ -435,6 +472,7 @@ def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
 def _check_not_sparse(records: list[dict[str, Any]], path: Path) -> None:
     """Refuse records whose table would be much larger than they are, because their fields differ."""
     n_fields = len(set().union(*records))
+    _check_width(n_fields, path)
     cells, values = n_fields * len(records), sum(map(len, records))
     if cells > MAX_SPARSE_CELLS and cells > MAX_CELL_RATIO * values:
         raise JudgeBayesError(

@@ -6,7 +6,10 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import listing
 
-__all__ = ["require_columns", "require_one_line", "require_plain"]
+__all__ = ["MAX_NAME", "require_columns", "require_one_line", "require_plain"]
+
+MAX_NAME = 10_000
+"""Characters of a vote, a label or a name; in the public data sets, the longest has 107."""
 
 
 def require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None:
@@ -39,7 +42,7 @@ def require_plain(column: pd.Series, name: str) -> None:
 
 
 def require_one_line(frame: pd.DataFrame, name: str) -> None:
-    """Check that no text in a column of names or votes contains a line break.
+    """Check that no text in a column of names or votes contains a line break or is very long.
 
     An unpaired quotation mark turns hundreds of rows of a CSV file into one such text.
     """
@@ -47,6 +50,12 @@ def require_one_line(frame: pd.DataFrame, name: str) -> None:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return
     for value in column.dropna().unique():
+        if isinstance(value, str) and len(value) > MAX_NAME:
+            row = column.index[int(np.argmax(column == value))]
+            raise JudgeBayesError(
+                f"Row {row} of column {name!r} has a text of {len(value):,} characters, "
+                f"{value[:40]!r}...; a vote or a name may have at most {MAX_NAME:,}."
+            )
         if isinstance(value, str) and ("\n" in value or "\r" in value):
             row = column.index[int(np.argmax(column == value))]
             spans = frame.attrs.get("spans")

@@ -1,10 +1,9 @@
 """A check of the columns of votes: their roles, criteria, copies and repeated votes."""
 
-from collections import Counter
-
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.coded import coded_column
 from judgebayes.io.columns import guess_columns, plain_label
 from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
 from judgebayes.io.judge_columns import NotJudgesError, check_judge_columns
@@ -50,9 +49,9 @@ def _alike(columns: list[pd.Series]) -> list[str]:
     """Return the largest set of columns that vote for the same classes."""
     by_scale: dict[tuple[object, ...], list[str]] = {}
     for cells in columns:
-        if not cells.map(pd.api.types.is_scalar).all():
+        if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
-        counts = Counter(value for value in cells.map(canonical) if value is not None)
+        counts = coded_column(cells, canonical).counts()
         usual = usual_classes(counts)
         try:
             classes = usual.classes if usual is not None else infer_classes(counts, "")

@@ -1,7 +1,8 @@
 """The options to read files, as far as a check knows them, and its findings."""
 
 import shlex
-from dataclasses import dataclass, fields, replace
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,8 @@ class Tables:
     labels_path: Path | InMemory | None
     votes: pd.DataFrame
     labels: pd.DataFrame | None
+    opened: dict[Hashable, Opened | JudgeBayesError] = field(default_factory=dict, compare=False)
+    """What opening the files gave with the options of a draft, so that each is opened once."""
 
 
 def word(name: str, value: str) -> str:
@@ -95,14 +98,27 @@ def word(name: str, value: str) -> str:
 
 
 def opened_by(draft: Draft, tables: Tables) -> Opened:
-    """Open the files with the options of a draft, as every command does."""
-    return open_files(
-        tables.path,
-        tables.labels_path,
-        draft.columns,
-        draft.reading,
-        annotators=draft.annotators,
-    )
+    """Open the files with the options of a draft, as every command does.
+
+    Raises
+    ------
+    JudgeBayesError
+        If they cannot be opened with these options.
+    """
+    options = (draft.columns, draft.reading, draft.annotators)
+    if options not in tables.opened:
+        try:
+            opened = open_files(
+                tables.path, tables.labels_path, *options[:2], annotators=draft.annotators
+            )
+        except JudgeBayesError as error:
+            tables.opened[options] = error
+        else:
+            tables.opened[options] = opened
+    result = tables.opened[options]
+    if isinstance(result, JudgeBayesError):
+        raise result
+    return result
 
 
 def try_open(draft: Draft, tables: Tables) -> Opened | None:

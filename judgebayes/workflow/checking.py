@@ -9,6 +9,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
 from judgebayes.io.in_memory import InMemory, file_or_table
+from judgebayes.io.read_once import files_read_once
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_draft import CheckFinding, Draft
@@ -122,6 +123,11 @@ def check(request: CheckRequest) -> Check:
 
 def check_request(request: CheckRequest) -> Check:
     """Do what `check` does, with the options in a record."""
+    with files_read_once():
+        return _checked(request)
+
+
+def _checked(request: CheckRequest) -> Check:
     votes = file_or_table(request.votes, "votes")
     labels = None if request.labels is None else file_or_table(request.labels, "labels")
     items = None if request.items is None else file_or_table(request.items, "items")

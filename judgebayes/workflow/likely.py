@@ -1,12 +1,14 @@
 """The column that a role most likely has, by the values of the columns."""
 
+import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.coded import coded_column
 from judgebayes.io.columns import guess_columns, plain_label
 from judgebayes.io.imported import MAX_CLASSES
 from judgebayes.votes.classes import canonical, infer_classes, usual_classes, written
@@ -168,16 +170,20 @@ def _candidates(table: pd.DataFrame, used: Iterable[str | None]) -> list[str]:
         cells = table[name].dropna()
         if len(cells) == 0 or not cells.head(100).map(pd.api.types.is_scalar).all():
             continue
-        texts = cells[cells.map(lambda cell: isinstance(cell, str))].head(1000)
-        if len(texts) and texts.str.len().mean() > LONG_TEXT:
+        texts = [] if is_numeric_dtype(cells.dtype) else _first_texts(cells)
+        if texts and sum(map(len, texts)) > LONG_TEXT * len(texts):
             continue
         names.append(str(name))
     return names
 
 
+def _first_texts(cells: pd.Series, most: int = 1000) -> list[str]:
+    return list(itertools.islice((cell for cell in cells if isinstance(cell, str)), most))
+
+
 def _kind_of_votes(cells: pd.Series) -> int:
     """Return 3 for values of known classes, 2 for few words, 1 for numbers, 0 for other cells."""
-    counts = Counter(value for value in cells.map(canonical) if value is not None)
+    counts = coded_column(cells, canonical).counts()
     if len(counts) < 2:
         return 0
     try:

@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 import judgebayes as jb
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io import tables
+from judgebayes.workflow import likely
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "prompts_and_costs": {"vote": "Outcome", "match_ids": "loosely"},
@@ -210,3 +212,25 @@ def test_a_check_is_frozen(tmp_path: Path) -> None:
     assert replace(checked, command=None).command is None
     with pytest.raises(AttributeError):
         checked.command = "x"  # type: ignore[misc]
+
+
+def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every step reading its files again, a check of millions of rows did not end."""
+    (tmp_path / "v.csv").write_text("item,judge,vote\na,j,1\nb,j,0\na,k,1\n")
+    (tmp_path / "l.csv").write_text("item,label\na,1\nb,0\n")
+    read: list[str] = []
+    real = tables._read_file
+    monkeypatch.setattr(
+        tables, "_read_file", lambda path, layout: (read.append(path.name), real(path, layout))[1]
+    )
+    checked = jb.check(str(tmp_path / "v.csv"), str(tmp_path / "l.csv"))
+    assert checked.command is not None
+    assert sorted(read) == ["l.csv", "v.csv"]
+
+
+def test_values_are_looked_at_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+    real = likely.canonical
+    monkeypatch.setattr(likely, "canonical", lambda value: (looked.append(value), real(value))[1])
+    assert likely.likely_vote(pd.DataFrame({"a": [1, 0] * 5000})) == "a"
+    assert len(looked) < 10
