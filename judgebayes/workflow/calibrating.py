@@ -473,6 +473,7 @@ def answer(
             own,
             request.forecast,
             seed=request.seed,
+            by_user=request.method != "auto",
             progress=progress,
         )
         if more is None:

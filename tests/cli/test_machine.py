@@ -87,7 +87,8 @@ def calibrate(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     content = run("calibrate", *labelled(folder), *words)
     forecast = content["result"]["more_labels"]
     assert forecast["labels"] == 2 * LABELLED
-    assert 0 <= forecast["gain"]["low"] <= forecast["gain"]["estimate"] <= forecast["gain"]["high"]
+    assert forecast["nll"]["low"] <= forecast["nll"]["estimate"] <= forecast["nll"]["high"]
+    assert forecast["gain"] >= 0
     yield content
     paired = (*labelled(folder), *fast, "--pairwise", "--require", "win_rate.low>0")
     content = run("calibrate", *paired, "--ties", "excluded", "--target", "these")

@@ -30,7 +30,9 @@ def test_the_forecast_is_said_and_given(tables: tuple[pd.DataFrame, pd.DataFrame
     numbers = result.to_dict()["more_labels"]
     assert numbers["labels"] == 120
     assert f"is expected to be {numbers['nll']['estimate']:.3f}" in result.sentences[-1]
+    assert f"lower by about {numbers['gain']:.3f}" in result.sentences[-1]
     assert "With 60 more labels of random items (120 in all)" in result.sentences[-1]
+    assert "tested for the method that calibrate chooses" in result.sentences[-1]
 
 
 def test_a_rule_that_is_certain_and_wrong_has_no_forecast(
@@ -61,4 +63,6 @@ def test_far_forecasts_are_refused(tables: tuple[pd.DataFrame, pd.DataFrame]) ->
 def test_the_advice_follows_from_the_gain(low: float, high: float, words: str) -> None:
     """More labels are recommended only if the interval of their gain is above what is worth naming."""
     forecast = Forecast(200, Interval(0.3, 0.2, 0.4), Interval((low + high) / 2, low, high))
-    assert words in MoreLabels("stacking", 100, forecast).sentence
+    said = MoreLabels("stacking", 100, forecast).sentence
+    assert words in said
+    assert "without --method" not in said
