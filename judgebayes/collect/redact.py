@@ -16,7 +16,8 @@ MARK = "[key]"
 class Redactor:
     """Replaces a key, and every part of at least six characters, by `[key]`.
 
-    Also replaced: the key with its middle left out (`sk-ab***yz`), its percent encoding and its Base64.
+    Also replaced: the key with its middle left out (`sk-ab***yz`), its percent encoding, its Base64 and
+    its hexadecimal digits, and all of these backwards.
     A key with fewer than six characters is only replaced as a whole.
     """
 
@@ -52,8 +53,12 @@ class Redactor:
 def _parts(key: str) -> set[str]:
     """Return the shortest texts that are a part of the key in one of its spellings."""
     encoded = {base64.b64encode(text.encode()).decode() for text in (key, f"Bearer {key}")}
+    digits = key.encode().hex()
     spellings = {key, quote(key, safe=""), *encoded}
     size = min(PART, len(key))
     parts = {s[i : i + size] for s in spellings for i in range(len(s) - size + 1)}
     # The Base64 of "Bearer " is no secret.
-    return parts - {"QmVhcmV", "QmVhcm", "mVhcmV", "VhcmVy"}
+    parts -= {"QmVhcmV", "QmVhcm", "mVhcmV", "VhcmVy"}
+    for hexadecimal in (digits, digits.upper()):
+        parts |= {hexadecimal[i : i + 2 * size] for i in range(0, len(digits) - 2 * size + 1, 2)}
+    return parts | {part[::-1] for part in parts}

@@ -106,8 +106,15 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def option(name: str, values: Iterable[object]) -> str:
-    """Return an option with its values, quoted for a shell."""
-    return f"--{name}={shlex.quote(join_names(map(str, values)))}"
+    """Return an option with its values, quoted for a shell.
+
+    A sentence shows characters that cannot be printed as escapes, which a shell does not read: values
+    with such characters are for Python.
+    """
+    text = join_names(map(str, values))
+    if not text.isprintable():
+        return f"{name}= in Python (it has characters that cannot be typed at a command line)"
+    return f"--{name}={shlex.quote(text)}"
 
 
 def _one_of(option: str, word: str | None, allowed: tuple[Word, ...]) -> Word | None:

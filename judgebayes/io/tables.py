@@ -46,6 +46,7 @@ MAX_TITLES = 20
 """A header is searched in at most this many rows."""
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n|\r[ \t]*\r")
 PADDED = re.compile(rb"[\s,;\"](?:\+[0-9]|-?0[0-9]|-0[\s,;\"])")
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """First characters of a cell that a spreadsheet may take for a formula."""
 SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet; text formats also as .gz"
@@ -228,6 +229,11 @@ def _kind(path: Path) -> str:
         ".ndjson": "jsonl",
         ".parquet": "parquet",
     }
+    if last in SPREADSHEETS:
+        raise JudgeBayesError(
+            f"{str(path)!r} is a workbook, which is not read; save its sheet of votes as 'CSV UTF-8' in "
+            "the spreadsheet program."
+        )
     if last not in kinds:
         raise JudgeBayesError(
             f"{str(path)!r} has no known suffix; choose one of: {SUFFIXES} (a spreadsheet can be "

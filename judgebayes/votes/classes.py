@@ -206,6 +206,7 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
         If every value is missing, or the values are neither binary nor ternary.
     """
     plain = distinct(values)
+    _refuse_infinite(plain, what)
     if not plain:
         raise JudgeBayesError(f"There is no vote in {what}: every value is missing.")
     if set(plain) <= set(BINARY):
@@ -228,6 +229,19 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
         "nor ternary (-1, 0, 1; B, tie, A). Name the classes in order, from the lowest to the highest: "
         "--classes 'LOW,...,HIGH' at the command line, classes=(LOW, ..., HIGH) in Python."
     )
+
+
+def _refuse_infinite(values: Iterable[Hashable | None], what: str) -> None:
+    """Refuse numbers without end as classes; a number such as 1e400 is one of them for a computer."""
+    if any(
+        math.isinf(value) if isinstance(value, float) else bool(NUMBER.fullmatch(str(value)))
+        for value in values
+        if isinstance(value, float | str)  # the text of a finite number is read as that number
+    ):
+        raise JudgeBayesError(
+            f"There is an infinite number in {what}, perhaps one such as 1e400, which is too large: no "
+            "class is infinite. Correct it, or read it as missing with --missing=inf,-inf."
+        )
 
 
 @dataclass(frozen=True)
@@ -311,6 +325,7 @@ def _ends(values: Iterable[Hashable]) -> tuple[Hashable, Hashable] | None:
 def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:
     """Return the classes that the user named, from lowest to highest."""
     plain = tuple(canonical(v) for v in values)
+    _refuse_infinite(plain, "classes")
     if len(plain) < 2 or len(set(plain)) < len(plain) or None in plain:
         raise JudgeBayesError(
             f"classes={_cut(repr(tuple(values)))} does not name two or more different classes."

@@ -62,6 +62,7 @@ def streamed(content: bytes, status: int = 200, **headers: str) -> "httpx2.Respo
         (b"\xff\xfe", {"content_type": "application/json; charset=base64"}),
         (b"<html>", {"content_type": "text/html; charset=zip"}),
         (b'{"choices": 1' + b"0" * 5000 + b"}", {}),
+        (json.dumps(GOOD).encode().replace(b'"content"', b'"content": "[[B]]", "content"'), {}),
         (BOMB, {"content_encoding": "gzip"}),
     ],
 )
@@ -76,7 +77,10 @@ def test_a_bad_reply_is_no_answer(
 
 @pytest.mark.parametrize(
     "spelling",
-    [KEY, KEY[3:15], quote(KEY, safe=""), f"{KEY[:5]}***{KEY[-4:]}", f"...{KEY[-4:]}"],
+    [
+        *(KEY, KEY[3:15], quote(KEY, safe=""), f"{KEY[:5]}***{KEY[-4:]}", f"...{KEY[-4:]}"),
+        *(KEY[::-1], KEY[::-1][4:14], KEY.encode().hex(), KEY.encode().hex().upper()[::-1]),
+    ],
 )
 def test_no_field_holds_the_key(spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said = f"Your key is {spelling} ok"
@@ -87,6 +91,7 @@ def test_no_field_holds_the_key(spelling: str, monkeypatch: pytest.MonkeyPatch) 
     assert "ok" in shown
     assert KEY[-4:] not in shown
     assert KEY[3:9] not in shown
+    assert spelling[2:14] not in shown
     escaped = "".join(f"\\u{ord(c):04x}" for c in said)
     for text in (said, f'{{"message": "{escaped}"}}'):
         with pytest.raises(NoAnswerError) as error:

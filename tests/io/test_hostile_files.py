@@ -146,3 +146,38 @@ def test_a_log_that_counts_more_samples_than_it_has(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(log))
     imported = import_votes("inspect", tmp_path / "a.json")
     assert "a.json counts 5 samples, but contains 3." in imported.notes
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "xls", "ods"])
+def test_a_workbook_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"v.{kind}"
+    path.write_bytes(b"PK\3\4")
+    with pytest.raises(JudgeBayesError, match="is a workbook, which is not read; save its sheet"):
+        jb.read(path)
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.jsonl"])
+@pytest.mark.parametrize("number", ["1e400", "-1e400"])
+def test_an_infinite_number_is_no_class(name: str, number: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if path.suffix == ".csv":
+        path.write_text(f"item,judge,vote\na,j,1\nb,j,{number}\n")
+    else:
+        path.write_text(f'{{"item":"a","vote":1}}\n{{"item":"b","vote":{number}}}\n')
+    with pytest.raises(JudgeBayesError, match="There is an infinite number in"):
+        jb.read(path)
+    with pytest.raises(JudgeBayesError, match="infinite number in classes"):
+        jb.read(path, classes=f"1,{number}")
+
+
+def test_advice_can_be_followed(tmp_path: Path) -> None:
+    """Escapes of characters that cannot be printed are none for a shell."""
+    path = tmp_path / "v.jsonl"
+    votes = [0, 1] * 20 + ["1\0"]
+    lines = [{"item": n, "judge": "j", "vote": vote} for n, vote in enumerate(votes)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(JudgeBayesError) as error:
+        jb.read(path)
+    assert "--missing" not in str(error.value)
+    assert "missing= in Python" in str(error.value)
+    assert jb.read(path, missing="1\0").numbers["votes"] == 40
