@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ __all__ = [
     "find_files",
     "open_unpacked",
     "parse_json",
+    "read_batches",
     "read_json",
     "read_lines",
 ]
@@ -50,6 +52,9 @@ MAX_VALUE_BYTES = 4 * 2**30
 """JSON whose values need more memory is refused; a value needs about `VALUE_BYTES` besides its text."""
 PIECE = 2**20
 """Characters of JSON that are counted at a time."""
+BATCH_LINES, BATCH_TEXT = 10_000, 4_000_000
+"""Lines of JSONL that are parsed together, and their characters."""
+LONG_DIGITS = re.compile(r"[0-9]{301}")
 MAX_DEPTH = 100
 """Maximal levels of nesting: Python cannot even print a value of many more."""
 MAX_DIGITS = 300
@@ -162,30 +167,94 @@ def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, d
     JudgeBayesError
         If a line is not a JSON object, or the file is not text.
     """
+    for numbers, records in read_batches(path, encoding):
+        yield from zip(numbers, records, strict=True)
+
+
+def read_batches(
+    path: Path, encoding: str | None = None
+) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+    """Yield what `read_lines` does, for many lines at a time: their numbers and their objects.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `read_lines` does.
+    """
     check_unpacked_size(path)
-    size = 0
+    what, size = repr(str(path)), 0
     try:
         with (
             open_unpacked(path) as file,
             io.TextIOWrapper(file, encoding=encoding_of(path, encoding)) as lines,
         ):
-            for number, line in enumerate(short_lines(lines, repr(str(path))), start=1):
-                if not line.strip():
-                    continue
-                size += _memory_of(line)
+            filled = (
+                (number, text)
+                for number, line in enumerate(short_lines(lines, what), start=1)
+                if (text := line.strip())
+            )
+            for batch in _batches(filled):
+                numbers, texts = [number for number, _ in batch], [text for _, text in batch]
+                joined = ",\n".join(texts)
+                size += _memory_of(joined)
                 if size > MAX_VALUE_BYTES:
-                    raise _too_large(repr(str(path)))
-                record = _parse(line, f"Line {number} of {str(path)!r}", "one object per line")
-                if not isinstance(record, dict):
-                    raise JudgeBayesError(
-                        f"Line {number} of {str(path)!r} is not an object but {type(record).__name__}; "
-                        'a JSONL file has one object per line, {"item": ..., "vote": ...}.'
-                    )
-                yield number, record
+                    raise _too_large(what)
+                records = _parse_together(texts, joined)
+                if records is None:
+                    records = [_parse_line(text, number, what) for number, text in batch]
+                yield numbers, records
     except (UnicodeError, OSError, EOFError, zlib.error) as error:
+        raise JudgeBayesError(f"{what} cannot be read as JSONL: {_reason(error)}.") from error
+
+
+def _batches(lines: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Yield lines in lists of at most `BATCH_LINES` lines and about `BATCH_TEXT` characters."""
+    batch: list[tuple[int, str]] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line[1])
+        if len(batch) == BATCH_LINES or size > BATCH_TEXT:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _parse_together(texts: list[str], joined: str) -> list[dict[str, Any]] | None:
+    """Return the objects of several lines at once, None if one by one may give something else.
+
+    No text goes on in the next line, because JSON has no line ends in texts; no list does, because there
+    is none; and no object does, because the next line begins with a bracket and not with a name.
+    """
+    if "[" in joined or "\\" in joined:
+        return None
+    if max(map(len, texts)) > MAX_DIGITS and LONG_DIGITS.search(joined):
+        return None
+    if not all(text[0] == "{" and text[-1] == "}" for text in texts):
+        return None
+    if joined.count("{") > len(texts):  # perhaps too deep
+        return None
+    try:
+        records: list[dict[str, Any]] = json.loads(f"[{joined}]")
+    except (ValueError, RecursionError):
+        return None
+    if len(records) != len(texts):
+        return None
+    # Of two fields with one name the last one is left, so that there are fewer texts than in the file.
+    names = sum(map(len, records))
+    values = sum(type(value) is str for record in records for value in record.values())
+    return records if joined.count('"') == 2 * (names + values) else None
+
+
+def _parse_line(text: str, number: int, what: str) -> dict[str, Any]:
+    record = _parse(text, f"Line {number} of {what}", "one object per line")
+    if not isinstance(record, dict):
         raise JudgeBayesError(
-            f"{str(path)!r} cannot be read as JSONL: {_reason(error)}."
-        ) from error
+            f"Line {number} of {what} is not an object but {type(record).__name__}; a JSONL file has "
+            'one object per line, {"item": ..., "vote": ...}.'
+        )
+    return record
 
 
 def read_json(path: Path) -> Any:

@@ -20,6 +20,7 @@ from pandas.api.types import is_numeric_dtype, is_object_dtype
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
+from judgebayes.io.json_lines import Columns, columns_of_lines
 from judgebayes.io.lengths import BLOCK, MAX_TEXT, check_cells, check_cells_before, short_lines
 from judgebayes.io.lines import Spans, count_lines, multiline_cells, reconcile_lines
 from judgebayes.io.parquet import check_parquet
@@ -30,7 +31,6 @@ from judgebayes.io.records import (
     check_unpacked_size,
     encoding_of,
     open_unpacked,
-    read_lines,
 )
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
@@ -463,27 +463,27 @@ def _has(path: Path, pattern: re.Pattern[bytes]) -> bool:
 
 
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
-    lines = list(read_lines(path, encoding))
-    _check_not_sparse([record for _, record in lines], path)
-    frame = pd.DataFrame.from_records([record for _, record in lines])
-    if not lines:
-        return frame
-    frame = frame.set_axis([number for number, _ in lines])
-    blank = lines[-1][0] - len(lines)  # blank lines at the end are no records of anybody
+    columns = Columns()
+    for columns in columns_of_lines(path, encoding):
+        _check_width(columns.fields, path)
+        _check_not_sparse(columns, path)
+    if not columns.rows:
+        return pd.DataFrame()
+    frame = columns.table()
+    blank = columns.last_line - columns.rows  # blank lines at the end are no records of anybody
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame
 
 
-def _check_not_sparse(records: list[dict[str, Any]], path: Path) -> None:
+def _check_not_sparse(columns: Columns, path: Path) -> None:
     """Refuse records whose table would be much larger than they are, because their fields differ."""
-    n_fields = len(set().union(*records))
-    _check_width(n_fields, path)
-    cells, values = n_fields * len(records), sum(map(len, records))
-    if cells > MAX_SPARSE_CELLS and cells > MAX_CELL_RATIO * values:
+    n_fields, rows = columns.fields, columns.rows
+    cells = n_fields * rows
+    if cells > MAX_SPARSE_CELLS and cells > MAX_CELL_RATIO * columns.values:
         raise JudgeBayesError(
-            f"{str(path)!r} has {n_fields:,} different fields in {len(records):,} lines, "
-            f"{values / len(records):.3g} in a line on average: no table of votes is so sparse. Use "
+            f"{str(path)!r} has {n_fields:,} different fields in {rows:,} lines, "
+            f"{columns.values / rows:.3g} in a line on average: no table of votes is so sparse. Use "
             "the same fields in every line."
         )
 

@@ -17,8 +17,9 @@ from jaxtyping import jaxtyped
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import FITTED
+from judgebayes.votes.classes import canonical
 
-__all__ = ["check_answers", "check_fields"]
+__all__ = ["check_answers", "check_classes", "check_fields", "check_summary"]
 
 POSITIVE = ("alpha", "beta", "kappa", "tau")
 """Numbers that are above zero wherever a fit has them."""
@@ -51,6 +52,53 @@ def check_fields(fitted: Any, n_classes: set[int], n_judges: int | None) -> None
     with jaxtyped("context"):
         for name in names:
             _check(getattr(fitted, name), hints[name], name, n_classes, n_judges)
+
+
+def check_classes(values: tuple[Any, ...], undecided: tuple[Any, ...]) -> None:
+    """Refuse values of votes that are no different names or finite numbers.
+
+    Raises
+    ------
+    ValueError
+        For the first such value.
+    """
+    for value in (*values, *undecided):
+        if type(value) not in (str, int, float) or canonical(value) is None:
+            raise ValueError(f"a class is {_short(value)}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"a class is {value}")
+    if len(values) < 2 or len(set(map(canonical, values))) < len(values):
+        raise ValueError("the classes are not two or more different ones")
+
+
+def check_summary(
+    items: Any, mean_share: Any, covariance: Any, votes_per_item: Any, n_classes: int
+) -> None:
+    """Refuse a summary of votes that is none: each share needs a place for each class.
+
+    Raises
+    ------
+    ValueError
+        For the first field of another type, shape or range.
+    """
+    if type(items) is not int or items < 1:
+        raise ValueError(f"items is {_short(items)}")
+    if type(votes_per_item) not in (int, float) or not 0 <= votes_per_item < math.inf:
+        raise ValueError(f"votes_per_item is {_short(votes_per_item)}")
+    if type(mean_share) is not list or len(mean_share) < n_classes:
+        raise ValueError(f"mean_share is {_short(mean_share)}")
+    if type(covariance) is not list or len(covariance) != len(mean_share):
+        raise ValueError(f"covariance is {_short(covariance)}")
+    for place, row in enumerate(covariance):
+        if type(row) is not list or len(row) != len(mean_share):
+            raise ValueError(f"covariance has the row {_short(row)}")
+        if not all(type(each) in (int, float) and math.isfinite(each) for each in row):
+            raise ValueError(f"covariance has the row {_short(row)}")
+        if row[place] < 0:
+            raise ValueError(f"a variance is {row[place]}")
+    for share in mean_share:
+        if type(share) not in (int, float) or not 0 <= share <= 1 + SUM_ERROR:
+            raise ValueError(f"mean_share has {_short(share)}")
 
 
 def _check(value: Any, hint: Any, name: str, n_classes: set[int], n_judges: int | None) -> None:

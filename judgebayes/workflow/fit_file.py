@@ -27,7 +27,12 @@ from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)
-from judgebayes.workflow.fit_fields import check_answers, check_fields
+from judgebayes.workflow.fit_fields import (
+    check_answers,
+    check_classes,
+    check_fields,
+    check_summary,
+)
 
 __all__ = ["SavedFit", "VoteProfile", "answers", "drift", "load_fit", "profile", "save_fit"]
 
@@ -159,7 +164,7 @@ def load_fit(path: Path | str) -> SavedFit:
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_object)
         is_fit = isinstance(document, dict) and document.get("format") == FORMAT
         unknown = [name for name in _type_names(document) if name not in FITTED]
     except (ValueError, RecursionError):
@@ -181,7 +186,7 @@ def load_fit(path: Path | str) -> SavedFit:
         )
     try:
         saved = SavedFit(
-            method=str(document["method"]),
+            method=_text(document["method"]),
             fitted=_from_json(document["fitted"]),
             classes=Classes(
                 tuple(document["classes"]),
@@ -203,6 +208,19 @@ def load_fit(path: Path | str) -> SavedFit:
         ) from error
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a document; ValueError if two of its fields have the same name."""
+    if len(result := dict(pairs)) < len(pairs):
+        raise ValueError("two fields of one name")
+    return result
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"the method is {value!r}")
+    return value
+
+
 def _check(saved: SavedFit) -> None:
     """Refuse a fit whose fields are not what its classes declare, or whose numbers are not finite.
 
@@ -212,6 +230,15 @@ def _check(saved: SavedFit) -> None:
         For the first such field.
     """
     n_classes, undecided = len(saved.classes.values), len(saved.classes.undecided)
+    check_classes(saved.classes.values, saved.classes.undecided)
+    summary = saved.profile
+    check_summary(
+        summary.items,
+        summary.mean_share,
+        summary.covariance,
+        summary.votes_per_item,
+        n_classes,
+    )
     judges = saved.judges or saved.notes.get("judges", [])
     check_fields(
         saved.fitted, {n_classes, n_classes - undecided, n_classes + undecided}, len(judges) or None

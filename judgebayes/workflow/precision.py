@@ -381,6 +381,11 @@ def generators_of(
         column = next((c for c in wanted if c is not None and c in table.columns), None)
         if column is None:
             continue
+        if column == item:
+            raise JudgeBayesError(
+                f"Column {column!r} is the item; a generator makes several items. Name another column "
+                "with --generator."
+            )
         pairs = table[[item, column]].dropna().drop_duplicates().astype(str)
         twice = pairs[item].duplicated()
         if twice.any():

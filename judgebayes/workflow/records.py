@@ -6,11 +6,14 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, TypeVar, get_args, get_type_hints
 
+from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.options import Fixed
 
 __all__ = ["changed", "leaves", "make_record", "record_of", "with_options"]
 
 R = TypeVar("R")
+SEEDS = 2**63
+"""Seeds are below this."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,22 @@ def leaves(record: type, fixed: Mapping[str, object]) -> Iterator[Leaf]:
 
 
 def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str, object]) -> Any:
-    """Return a record with these values."""
+    """Return a record with these values.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the seed is none.
+    """
     values = dict(fixed)
     for own, hint, inner in _fields(record):
         if inner is not None:
             values[own.name] = make_record(*inner, options)
         elif own.name not in fixed and _parts(hint)[1]:
             values[own.name] = options[own.name]
+    seed = values.get("seed")
+    if isinstance(seed, int) and not 0 <= seed < SEEDS:
+        raise JudgeBayesError(f"A seed is a whole number from 0 to 2^63 - 1, not {str(seed)[:40]}.")
     return record(**values)
 
 

@@ -166,3 +166,22 @@ def test_win_rates_and_a_ranking_of_systems(tmp_path: Path) -> None:
     assert "needs two columns" in str(wrong.exception)
     wrong = run(tmp_path / "votes.csv", "--systems", "left,top")
     assert "no columns 'left' and 'top'" in str(wrong.exception)
+
+
+def test_the_item_is_no_generator(
+    tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    tables[0].to_csv(tmp_path / "votes.csv", index=False)
+    result = run(tmp_path / "votes.csv", "--generator", "item")
+    assert isinstance(result.exception, JudgeBayesError)
+    assert "Column 'item' is the item; a generator makes several items" in str(result.exception)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_that_is_none(
+    seed: int, tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    tables[0].to_csv(tmp_path / "votes.csv", index=False)
+    result = run(tmp_path / "votes.csv", "--seed", seed)
+    assert isinstance(result.exception, JudgeBayesError)
+    assert "A seed is a whole number from 0 to 2^63 - 1" in str(result.exception)

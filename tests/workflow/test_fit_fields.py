@@ -109,3 +109,40 @@ def test_answers_are_probabilities(probs: list[list[float]], what: str) -> None:
 def test_an_untouched_fit_answers() -> None:
     for name in NAMES:
         np.testing.assert_allclose(answer(FITS / f"{name}.json").sum(1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("at", "to", "said"),
+    [
+        (("classes",), [0, 1, 2], "mean_share is"),
+        (("method",), None, "the method is None"),
+        (("classes",), [[0], [1]], "a class is"),
+        (("classes",), [0, 1e999], "a class is inf"),
+        (("classes",), [True, False], "a class is True"),
+        (("classes",), ["a", " a"], "two or more different"),
+        (("undecided",), [None], "a class is None"),
+        (("profile", "items"), 0, "items is 0"),
+        (("profile", "items"), True, "items is True"),
+        (("profile", "mean_share"), [2, -1], "mean_share has 2"),
+        (("profile", "mean_share"), [float("nan")] * 2, "mean_share has nan"),
+        (("profile", "covariance"), [[1]], "covariance is"),
+        (("profile", "covariance"), [[-1, 0], [0, 1]], "a variance is -1"),
+        (("profile", "votes_per_item"), float("inf"), "votes_per_item is inf"),
+    ],
+)
+def test_a_tampered_summary_is_refused(
+    at: tuple[str, ...], to: object, said: str, tmp_path: Path
+) -> None:
+    whole = document("binary-one-coin-calibrator-none")
+    path = tmp_path / "fit.json"
+    path.write_text(json.dumps(changed(whole, at, to)))
+    with pytest.raises(JudgeBayesError, match=f"not a valid fit .*{said}"):
+        load_fit(path)
+
+
+def test_a_fit_with_two_fields_of_one_name_is_refused(tmp_path: Path) -> None:
+    text = json.dumps(document("binary-one-coin-calibrator-none"))
+    path = tmp_path / "fit.json"
+    path.write_text(text.replace('"version"', '"version": 2, "version"', 1))
+    with pytest.raises(JudgeBayesError, match="is not a saved fit"):
+        load_fit(path)

@@ -1,0 +1,95 @@
+"""The records of a JSONL file as a table, by column: millions of lines cost arrays and not objects."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.io.records import read_batches
+
+__all__ = ["Columns", "columns_of_lines"]
+
+ABSENT = object()
+"""The value of a field that a record does not have."""
+INT64 = range(-(2**63), 2**63)
+
+
+class Columns:
+    """Columns that grow by batches of records.
+
+    A part of a column is an array if its values are all whole numbers, all floats or all texts, else a
+    list; so the table is the same as from all records at once.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: list[np.ndarray] = []
+        self._parts: dict[str, list[pd.Series | list[Any]]] = {}
+        self._rows: list[int] = []
+        self.values = 0
+        """Number of values so far."""
+
+    @property
+    def fields(self) -> int:
+        """Number of different fields so far."""
+        return len(self._parts)
+
+    @property
+    def rows(self) -> int:
+        """Number of records so far."""
+        return sum(self._rows)
+
+    @property
+    def last_line(self) -> int:
+        """Number of the last line with a record."""
+        return int(self._numbers[-1][-1]) if self._numbers else 0
+
+    def announce(self, records: Sequence[dict[str, Any]]) -> None:
+        """Count the fields and values of records, before memory is taken for their columns."""
+        for name in dict.fromkeys(name for record in records for name in record):
+            if name not in self._parts:
+                self._parts[name] = [[ABSENT] * rows for rows in self._rows]
+        self._rows.append(len(records))
+        self.values += sum(map(len, records))
+
+    def add(self, numbers: Sequence[int], records: Sequence[dict[str, Any]]) -> None:
+        """Add records that were announced, with the numbers of their lines."""
+        self._numbers.append(np.array(numbers, np.int64))
+        for name, parts in self._parts.items():
+            parts.append(_packed([record.get(name, ABSENT) for record in records]))
+
+    def table(self) -> pd.DataFrame:
+        """Return the table; its index is the number of the line."""
+        columns = {name: _joined(parts) for name, parts in self._parts.items()}
+        return pd.DataFrame(columns).set_axis(np.concatenate(self._numbers), axis=0)
+
+
+def columns_of_lines(path: Path, encoding: str | None) -> Iterator[Columns]:
+    """Yield the same columns for each batch of records, which are counted and then added.
+
+    Who stops in between takes no memory for the columns of the last batch.
+    """
+    columns = Columns()
+    for numbers, records in read_batches(path, encoding):
+        columns.announce(records)
+        yield columns
+        columns.add(numbers, records)
+
+
+def _packed(values: list[Any]) -> pd.Series | list[Any]:
+    kinds = set(map(type, values))
+    if kinds == {int} and min(values) in INT64 and max(values) in INT64:
+        return pd.Series(np.array(values, np.int64))
+    if kinds == {float}:
+        return pd.Series(np.array(values))
+    return pd.Series(values) if kinds == {str} else values
+
+
+def _joined(parts: list[pd.Series | list[Any]]) -> pd.Series:
+    """Return a column as pandas makes it from records."""
+    arrays = [part for part in parts if isinstance(part, pd.Series)]
+    if len(arrays) == len(parts) and len({array.dtype for array in arrays}) == 1:
+        return pd.concat(arrays, ignore_index=True)
+    records = [{} if value is ABSENT else {"": value} for part in parts for value in part]
+    return pd.DataFrame.from_records(records)[""]
