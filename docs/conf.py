@@ -55,6 +55,7 @@ html_title = f"judgebayes {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
+smartquotes_action = "qe"  # two hyphens begin an option, and are no dash
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
