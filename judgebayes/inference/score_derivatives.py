@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import Scalar
 from judgebayes.inference.margin import binary_score, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
+from judgebayes.inference.score_arrays import array_derivatives
 from judgebayes.measures.scores import Score, drps, nll
 from judgebayes.models.label_noise import with_label_noise
 
@@ -30,7 +31,7 @@ Column = Mapping[int, Items]
 """The coefficient of a parameter in the logit of each class; classes without it are left out."""
 
 MOST_CLASSES, MOST_PARAMETERS = 6, 12
-"""Above these, the explicit sums over pairs are slow to compile."""
+"""Above these, explicit sums over pairs are slow to compile: products of arrays replace them."""
 
 
 class Design(NamedTuple):
@@ -66,8 +67,8 @@ def score_derivatives(
     Parameters
     ----------
     score
-        DRPS and NLL have analytic derivatives; other scores, and designs with many classes or
-        parameters, are differentiated automatically.
+        DRPS and NLL have analytic derivatives (`judgebayes.inference.score_arrays` for many classes or
+        parameters); other scores are differentiated automatically.
     design
         The linear functions.
     labels
@@ -101,9 +102,14 @@ def _sum_of_scores(
         each = jax.vmap(score)(with_label_noise(log_probs, noise), jnp.maximum(labels, 0))
         return jnp.sum(weight * each)
 
-    if score not in _DERIVATIVES or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
+    if score not in _DERIVATIVES:
         return differentiated(total)
     flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
+    if design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
+        full = jnp.stack(
+            [jnp.stack([x.get(k, zero) for k in range(design.n_classes)], 1) for x in columns], -1
+        )
+        return partial(array_derivatives, score, full, labels, weight, flip_rate)
     if design.n_classes == 2:
         differences = [column.get(1, zero) - column.get(0, zero) for column in columns]
         return binary_score(score, differences, labels, weight, flip_rate)

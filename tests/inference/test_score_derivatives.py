@@ -27,8 +27,8 @@ def design_of(n_classes: int, rng: np.random.Generator) -> tuple[Design, np.ndar
     return Design(columns, n_classes), full
 
 
-ANALYTIC = [(k, score) for k in (2, 3, 5) for score in (drps, nll)]
-AUTOMATIC = [(7, drps), (3, brier)]
+ANALYTIC = [(k, score) for k in (2, 3, 5, 7) for score in (drps, nll)]
+AUTOMATIC = [(3, brier)]
 
 
 @pytest.mark.parametrize(("n_classes", "score"), ANALYTIC + AUTOMATIC)
@@ -85,6 +85,17 @@ def test_certain_and_wrong_is_finite() -> None:
     assert float(derivatives.value) == pytest.approx(2000.0)
     np.testing.assert_allclose(derivatives.gradient, [-1.0])
     np.testing.assert_allclose(derivatives.hessian, [[0.0]], atol=1e-12)
+
+
+@in_float64
+def test_many_classes_need_no_automatic_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: object) -> None:
+        raise AssertionError("derivatives of a known score were automatic")
+
+    monkeypatch.setattr("judgebayes.inference.score_derivatives.differentiated", refused)
+    design, _ = design_of(7, np.random.default_rng(0))
+    for score in (drps, nll):
+        score_derivatives(score, design, jnp.zeros(ITEMS, int), jnp.ones(ITEMS), 0.0)
 
 
 @in_float64
