@@ -36,7 +36,6 @@ from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
 from judgebayes.workflow.calibrating import (
-    LEAST_FOR_SPLITS,
     Calibration,
     answer,
     read_request,
@@ -49,6 +48,7 @@ from judgebayes.workflow.comparing import (
     comparison_words,
     grow,
 )
+from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.machine import CommandResult
@@ -292,7 +292,7 @@ def _settings(request: ReportRequest, result: Calibration) -> list[tuple[str, st
             "coverage of conformal sets",
             "-" if request.conformal is None else f"{request.conformal:g}",
         ),
-        ("splits", str(request.splits)),
+        ("splits", str(result.request.splits)),
         ("seed", str(request.seed)),
         ("share of wrong labels", f"{result.choice.label_noise:.3g}"),
         ("ends can be swapped (pairwise)", yes[result.table.coding.classes.pairwise]),

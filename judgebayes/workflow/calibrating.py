@@ -26,11 +26,10 @@ from judgebayes.aggregators.decided_by import DecidedBy
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.batches import VMAP_BYTES
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
 from judgebayes.evaluate.plans import is_jax
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.evaluate.sweeps import THREADS, evaluate_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
 from judgebayes.io.options import split_names
@@ -59,6 +58,7 @@ from judgebayes.workflow.comparing import (
     held_out_numbers,
     within_noise,
 )
+from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS, splits_of
 from judgebayes.workflow.conformal_sets import (
     ConformalSets,
     set_numbers,
@@ -82,7 +82,6 @@ from judgebayes.workflow.methods import (
     Choice,
     build,
     compared_methods,
-    cost_of_fit,
     fit_on_of,
     known_calibrators,
     known_methods,
@@ -103,27 +102,20 @@ from judgebayes.workflow.results import Result, count_findings, ends
 from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 
 __all__ = [
-    "LEAST_FOR_SPLITS",
     "Calibration",
     "ConformalSets",
     "answer",
     "calibrate",
     "chosen_words",
-    "plan_words",
     "read_request",
     "read_words",
     "wins_in",
 ]
 
-LEAST_FOR_SPLITS = 10
 SET_DIVISIONS = 20
 """How often the labels are divided to measure the coverage of conformal sets."""
 SLAB_CELLS = 2**22
 """Cells (item x judge x sample) of the tables in which a list of votes is processed."""
-OPERATIONS_PER_SECOND, LONG_SECONDS = 1e10, 30
-"""The speed for which times are told, of two cores, and the time from which they are."""
-BASE_BYTES = 7e8
-"""The memory of the program itself."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -324,29 +316,6 @@ def _needs_no_labels(method: str) -> bool:
     return method == "sc" or traits_of(method).learns_from_unlabelled
 
 
-def plan_words(request: CalibrateRequest, data: Data) -> list[str]:
-    """Return a sentence about the time and memory of a long comparison, before it begins."""
-    labelled = int((data.labels >= 0).sum())
-    if not isinstance(data.read, Reading) or labelled < LEAST_FOR_SPLITS:
-        return []
-    votes = data.read.votes
-    names = suited(votes) if request.method == "auto" else [request.method]
-    costs = [cost_of_fit(name, votes, labelled) for name in names]
-    last = max(cost_of_fit(name, votes).operations for name in names)
-    operations = request.splits * sum(cost.operations for cost in costs) + last
-    seconds = operations / OPERATIONS_PER_SECOND
-    if seconds < LONG_SECONDS:
-        return []
-    at_once = sorted((cost.numbers for cost in costs), reverse=True)[:THREADS]
-    own = sum(max(VMAP_BYTES, 8 * numbers) for numbers in at_once)
-    return [
-        f"Comparing {len(names)} method(s) on {request.splits} splits of {labelled:,} labelled items x "
-        f"{votes.n_judges:,} judges x {votes.n_classes} classes takes about "
-        f"{max(round(seconds / 60), 1)} min and up to {(own + BASE_BYTES) / 1e9:.1f} GB. Use fewer "
-        "--splits, or name one --method, for less."
-    ]
-
-
 def read_words(data: Data) -> list[str]:
     """Return sentences about what was read, including what affects the model."""
     coding, lines = data.read.coding, data.sentences
@@ -380,6 +349,8 @@ def answer(
     `wins` is what `wins_in` returned, if it has been called.
     """
     wins = wins_in(request, given) if wins is None else wins
+    splits = splits_of(request, given)
+    request = replace(request, splits=splits)  # what the result says
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
     read, labels = given.read, given.labels
@@ -403,7 +374,7 @@ def answer(
                 own,
                 table.groups,
                 loss,
-                splits=request.splits,
+                splits=splits,
                 seed=request.seed,
                 label_noise=request.label_noise,
                 unseen=1.0 if request.target == "more" else float((labels < 0).mean()),
@@ -743,7 +714,7 @@ def _measured_sets(
     strata = strata.take(among)
     parts = random_splits(
         len(own),
-        splits=min(request.splits, SET_DIVISIONS),
+        splits=min(request.splits or SET_DIVISIONS, SET_DIVISIONS),
         calibration=FITTED_SHARE,
         strata=strata.of_item if table.groups is None else None,
         groups=table.groups,

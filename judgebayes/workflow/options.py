@@ -358,7 +358,14 @@ class CalibrateRequest(LabelledVotes):
     target: Target = "more"
     ties: WinTies = "half"
     systems: WinSystems = None
-    splits: Annotated[int, Option("Number of splits of the held-out comparison.", least=2)] = 100
+    splits: Annotated[
+        int | None,
+        Option(
+            "Number of splits of the held-out comparison. By default 100, or fewer, at least 20, if "
+            "they would take longer than about two minutes.",
+            least=2,
+        ),
+    ] = None
     forecast: Annotated[
         int | None,
         Option(
