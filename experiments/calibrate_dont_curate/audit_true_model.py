@@ -5,8 +5,8 @@ them are equally correlated), or copy one another, the pool with 200 labels has 
 model that drew the votes, fitted to the same labels and votes.
 Command: judgebayes reproduce calibrate-dont-curate/audit-true-model
 Runtime: about 2 minutes, mostly compilation; 24 replays of three panels of twenty judges.
-Expected: the difference is a few thousandths for independent judges; it is largest for copies, whose true
-model knows which judges are copies.
+Expected: the difference is a few thousandths for independent judges; it is largest for copies, whose
+true model knows which judges are copies.
 """
 
 from typing import Any
