@@ -109,7 +109,7 @@ TASKS = (
         "compare",
         "Compare methods on splits",
         "Fit to a part of the labels and evaluate on the others, many times.",
-        ("evaluate", "workflow.comparing", "workflow.more_labels"),
+        ("evaluate", "workflow.comparing", "workflow.comparison_plan", "workflow.more_labels"),
     ),
     Task(
         "judges",
