@@ -14,6 +14,7 @@ from judgebayes.aggregators import EmpiricalBayes, SharedDifficulty
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.shared_difficulty import judges_mode, vote_counts
+from judgebayes.inference.status import Status
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE, Prior, distances
 from judgebayes.votes import Votes
 
@@ -185,3 +186,14 @@ def test_nuts_agrees_with_the_mode() -> None:
     assert int(sampled.status) == 0
     difference = np.asarray(sampled.judge) - np.asarray(mode.judge)
     assert np.abs(difference).max() < 0.6 * np.asarray(sampled.deviation).max()
+
+
+def test_few_steps_suffice_where_the_ease_matters_little() -> None:
+    """Judges who err independently: steps of expectation maximisation would be hundreds."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 200)
+    right = rng.random((200, 12)) < np.linspace(0.55, 0.9, 12)
+    index = np.where(right, labels[:, None], 1 - labels[:, None])[..., None]
+    votes = Votes(jnp.asarray(index, jnp.int8), None, None, None, 2)
+    fit = SharedDifficulty(EmpiricalBayes(max_steps=40)).fit(votes, labels)
+    assert int(fit.status) == Status.CONVERGED

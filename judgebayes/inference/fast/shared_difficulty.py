@@ -3,7 +3,8 @@ r"""Judges who share an item's difficulty, fitted fast: EM, and answers without 
 `judgebayes.models.shared_difficulty` has the story. The steps alternate (expectation maximisation):
 
 - the joint posterior r_iyh of each item's label (where it may be wrong) and ease, given the parameters;
-- a Newton step of every judge's parameters theta_j under their common prior, and one of s;
+- a Newton step of every judge's parameters theta_j under their common prior, and one of s, with the
+  curvature of the votes, in which no item's ease is known (Louis 1982);
 - the means m and beta_c given theta, and the variances v and u given theta and its uncertainty, the
   inverse of the Hessian (empirical Bayes: Laplace's approximation of what the judges' parameters leave).
 
@@ -47,6 +48,8 @@ LOG_SCALES = np.linspace(np.log(0.06), np.log(1.8), 9)
 EASES = np.array([0.05, 0.5, 1.0, 1.6, 2.4])
 """The grid over which the scale and the effect of the ease are averaged."""
 LEAST_PROB = 1e-300
+LEAST_SHARE = 0.05
+"""The least curvature in the ease, as a share of that if the ease of every item were known."""
 
 
 class Judges(NamedTuple):
@@ -183,23 +186,30 @@ def judges_mode(
         step = jnp.einsum("jpr,jr->jp", covariance, gradient)
         return parameters + jnp.clip(step, -LARGEST_STEP, LARGEST_STEP), covariance
 
-    def next_ease(parameters: Array, ease: Array, votes: Array, total: Array) -> Array:
+    def next_ease(parameters: Array, ease: Array, each: Array, votes: Array, total: Array) -> Array:
         p = jnp.exp(log_vote_table(parameters, ease, n_classes, symmetric))
         first = jnp.einsum("jvyq,vy->jyq", p, distance)
         second = jnp.einsum("jvyq,vy->jyq", p, distance**2)
-        gradient = jnp.einsum("jyq,jyq,q->", total, first, nodes) - jnp.einsum(
-            "jvyq,vy,q->", votes, distance, nodes
-        )
+        slope = nodes * (first[:, None] - distance[..., None])  # of log p(vote | y, h)
+        gradient = jnp.sum(votes * slope)
         curvature = jnp.einsum("jyq,jyq,q->", total, second - first**2, nodes**2)
+        # What the votes leave open about an item's ease lowers the curvature: without it, the steps are
+        # those of expectation maximisation, of which hundreds are needed where the ease matters little.
+        of_item = _at_nodes(count, slope)
+        mean = jnp.sum(each * of_item, (1, 2)) / jnp.where(weight > 0, weight, 1.0)
+        open_part = jnp.sum(each * (of_item - mean[:, None, None]) ** 2)
+        curvature = jnp.maximum(curvature - open_part, LEAST_SHARE * curvature)
         precision = 1 / jnp.asarray(prior.ease) ** 2
         step = (gradient - precision * ease) / (curvature + precision)
-        return jnp.maximum(ease + jnp.clip(step, -LARGEST_STEP, LARGEST_STEP), 0.0)
+        # At most halved: zero can be a second mode, and a long step would end there.
+        return ease + jnp.clip(step, -ease / 2, LARGEST_STEP)
 
     def advance(state: _State) -> _State:
-        votes, total = tallied(expected(state.parameters, state.ease))
+        each = expected(state.parameters, state.ease)
+        votes, total = tallied(each)
         parameters, _ = newton(state.parameters, state.ease, votes, total, state)
         parameters, covariance = newton(parameters, state.ease, votes, total, state)
-        ease = next_ease(parameters, state.ease, votes, total)
+        ease = next_ease(parameters, state.ease, each, votes, total)
         location = (seen @ parameters / state.variance + mean / mean_variance) / (
             judges / state.variance + 1 / mean_variance
         )
