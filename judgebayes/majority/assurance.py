@@ -126,8 +126,9 @@ def label_forecast(
     possible, noise = np.array(splits.label_classes), float(fitted.method.noise)
 
     def simulated_width(n: int, number: int) -> float:
-        up_to = probs[rng.integers(fitted.n_draws)].cumsum(1)[split]
-        drawn = (rng.random(len(up_to))[:, None] * up_to[:, -1:] > up_to).sum(1)
+        up_to = probs[rng.integers(fitted.n_draws)].cumsum(1)[split].T
+        chance = rng.random(len(split)) * up_to[-1]
+        drawn = np.sum([chance > each for each in up_to], axis=0)
         complete = possible[_observed(drawn, len(possible), noise, rng)]
         unlabelled = voted[~splits.labelled[voted]]
         bought = rng.choice(unlabelled, n - min(now, n), replace=False)
