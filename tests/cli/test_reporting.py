@@ -17,6 +17,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes import Votes
+from judgebayes.votes.columns import MAX_NAME
 from judgebayes.workflow.comparing import compare, grow
 
 
@@ -88,6 +89,7 @@ def test_the_page_of_the_example_is_reproducible(
 def test_hostile_files_make_a_harmless_page(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     judges = [n for n in HOSTILE if n and "\x00" not in n and "\n" not in n]
+    judges = [n if len(n) <= MAX_NAME else n[: MAX_NAME - 20] + n[-20:] for n in judges]
     items = [f"{HOSTILE[k % 3]} {k}" for k in range(60)]
     votes = pd.DataFrame(
         [(i, j, rng.integers(0, 2)) for i in items for j in judges],

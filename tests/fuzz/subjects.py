@@ -456,7 +456,7 @@ FIT = {
     "profile": {
         "items": 3,
         "mean_share": [0.2, 0.3, 0.5],
-        "covariance": [[1.0]],
+        "covariance": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         "votes_per_item": 2.0,
     },
     "fitted": {

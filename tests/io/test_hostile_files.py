@@ -152,7 +152,7 @@ def test_a_log_that_counts_more_samples_than_it_has(tmp_path: Path) -> None:
 def test_a_workbook_is_refused(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"v.{kind}"
     path.write_bytes(b"PK\3\4")
-    with pytest.raises(JudgeBayesError, match="is a workbook, which is not read; save its sheet"):
+    with pytest.raises(JudgeBayesError, match="is a workbook, which is neither read nor written"):
         jb.read(path)
 
 

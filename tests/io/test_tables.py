@@ -54,7 +54,7 @@ def test_words_that_look_like_missing_are_kept_as_text(tmp_path: Path) -> None:
         ("a.jsonl", b'{"item": 1}\n{"item": \n', "Line 2 of .* is not JSON"),
         ("a.jsonl", b"[1, 2]\n", "Line 1 of .* is not an object but list"),
         ("a.parquet", b"PAR1 not really", "cannot be read as parquet"),
-        ("a.xlsx", b"x", "no known suffix; choose one of: .csv"),
+        ("a.doc", b"x", "no known suffix; choose one of: .csv"),
         ("a", b"x", "no known suffix"),
         ("a.csv", b"item, item\n1,2\n", "two columns named 'item'"),
         ("b.csv", b"item;vote;vote\n1;0;1\n", "two columns named 'vote'"),
@@ -79,7 +79,7 @@ def test_unwritable_paths_are_reported_beforehand(tmp_path: Path) -> None:
     check_writable(tmp_path / "a.csv")
     check_writable(tmp_path / "a.json", table=False)
     with pytest.raises(JudgeBayesError, match="no known suffix"):
-        check_writable(tmp_path / "a.xlsx")
+        check_writable(tmp_path / "a.doc")
     with pytest.raises(JudgeBayesError, match=r"There is no folder '.*/none' to write 'a.csv' to"):
         check_writable(tmp_path / "none" / "a.csv")
     with pytest.raises(JudgeBayesError, match="is a folder; name a file in it"):
