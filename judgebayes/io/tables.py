@@ -231,8 +231,8 @@ def _kind(path: Path) -> str:
     }
     if last in SPREADSHEETS:
         raise JudgeBayesError(
-            f"{str(path)!r} is a workbook, which is neither read nor written; use .csv, and save a sheet "
-            "of votes as 'CSV UTF-8' in the spreadsheet program."
+            f"{str(path)!r} is a workbook, which is neither read nor written; use .csv, and save a "
+            "sheet of votes as 'CSV UTF-8' in the spreadsheet program."
         )
     if last not in kinds:
         raise JudgeBayesError(
