@@ -8,13 +8,9 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-import pandas as pd
-from pandas.api.types import is_numeric_dtype, is_object_dtype, is_string_dtype
-
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["BLOCK", "MAX_LINE", "MAX_TEXT", "check_cells", "check_cells_before", "short_lines"]
+__all__ = ["BLOCK", "MAX_LINE", "MAX_TEXT", "check_cells_before", "short_lines"]
 
 MAX_TEXT = 10_000_000
 """Characters of a cell: more than a prompt of a million tokens."""
@@ -46,7 +42,7 @@ def check_cells_before(blocks: Iterable[bytes], separator: str, what: str) -> No
     """Refuse a CSV file with a cell that is too long, without its content in memory.
 
     A cell ends at a separator or a line end, and between quotation marks only at the next one. A file
-    that is built around the limits of blocks may pass; `check_cells` finds its cell.
+    that is built around the limits of blocks may pass; `cell_lengths.check_cells` finds its cell.
 
     Raises
     ------
@@ -71,32 +67,6 @@ def check_cells_before(blocks: Iterable[bytes], separator: str, what: str) -> No
             length = len(plain) - 1 - last
         if length > MAX_TEXT:
             raise _too_long(what)
-
-
-def check_cells(table: pd.DataFrame, what: str) -> None:
-    """Refuse a table with a text that is too long.
-
-    Raises
-    ------
-    JudgeBayesError
-        If a text is longer than `MAX_TEXT`.
-    """
-    for place, name in enumerate(table.columns):
-        column = table.iloc[:, place]
-        if is_numeric_dtype(column.dtype):
-            continue
-        if is_object_dtype(column.dtype):
-            lengths = np.array([len(cell) if isinstance(cell, str) else 0 for cell in column])
-        elif is_string_dtype(column.dtype):
-            lengths = column.str.len().to_numpy(float, na_value=0)
-        else:
-            continue
-        if lengths.max(initial=0) > MAX_TEXT:
-            row = int(np.argmax(lengths))
-            raise JudgeBayesError(
-                f"Row {table.index[row]} of column {str(name)[:100]!r} of {what} has a text of "
-                f"{int(lengths[row]):,} characters: a cell may have at most {MAX_TEXT:,}."
-            )
 
 
 def _too_long(what: str) -> JudgeBayesError:

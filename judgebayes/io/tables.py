@@ -19,9 +19,10 @@ from pandas.api.types import is_numeric_dtype, is_object_dtype
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cell_lengths import check_cells
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.json_lines import Columns, columns_of_lines
-from judgebayes.io.lengths import BLOCK, MAX_TEXT, check_cells, check_cells_before, short_lines
+from judgebayes.io.lengths import BLOCK, MAX_TEXT, check_cells_before, short_lines
 from judgebayes.io.lines import Spans, count_lines, multiline_cells, reconcile_lines
 from judgebayes.io.parquet import check_parquet
 from judgebayes.io.read_once import remembered

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import lengths, parquet, tables
+from judgebayes.io import cell_lengths, lengths, parquet, tables
+from judgebayes.io.cell_lengths import check_cells
 from judgebayes.io.formats import import_votes
-from judgebayes.io.lengths import MAX_TEXT, check_cells, check_cells_before
+from judgebayes.io.lengths import MAX_TEXT, check_cells_before
 from judgebayes.io.options import Options
 from judgebayes.io.tables import read_table
 from judgebayes.votes import encode
@@ -25,7 +26,7 @@ HEADER = "item,judge,vote\n"
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts may have 1,000 characters and lines 4,000."""
-    for module in (lengths, tables, parquet):
+    for module in (cell_lengths, lengths, tables, parquet):
         monkeypatch.setattr(module, "MAX_TEXT", 1000)
     monkeypatch.setattr(tables, "BLOCK", 500)
     monkeypatch.setattr(lengths, "MAX_LINE", 4000)
