@@ -95,7 +95,11 @@ def test_many_classes_need_no_automatic_derivatives(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("judgebayes.inference.score_derivatives.differentiated", refused)
     design, _ = design_of(7, np.random.default_rng(0))
     for score in (drps, nll):
-        score_derivatives(score, design, jnp.zeros(ITEMS, int), jnp.ones(ITEMS), 0.0)
+        labels, weight = jnp.zeros(ITEMS, int), jnp.ones(ITEMS)
+        at = score_derivatives(score, design, labels, weight, 0.0)(jnp.zeros(len(design.columns)))
+        # Seven equal probabilities, and label 0.
+        expected = np.sum((np.arange(1, 7) / 7 - 1) ** 2) if score is drps else np.log(7)
+        assert float(at.value) == pytest.approx(ITEMS * expected)
 
 
 @in_float64
