@@ -144,9 +144,7 @@ def _expected(
     """Return the mean NLL on the other half of the items."""
     used = Splits(parts.calibration[:, (parts.calibration >= 0).any(0)], parts.evaluation)
     held_out = evaluate_splits(method, votes, labels, used, fit_on="calibration")
-    known = np.asarray(held_out.labels)
-    own = np.take_along_axis(np.asarray(held_out.log_probs), np.maximum(known, 0)[..., None], 2)
-    return float(-own[..., 0][known >= 0].mean())
+    return float(np.nanmean(held_out.nll()))
 
 
 def _forecast(

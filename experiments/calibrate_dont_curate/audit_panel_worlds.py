@@ -123,12 +123,7 @@ def _replayed(run: Run, world: World, replays: int) -> dict[str, Float[np.ndarra
             held_out = evaluate_splits(
                 method, votes, labels, parts, fit_on="calibration", loss=zero_one_loss(2)
             )
-            known = np.asarray(held_out.labels)  # -1 where the parts are padded
-            own = np.take_along_axis(
-                np.asarray(held_out.log_probs), np.maximum(known, 0)[..., None], 2
-            )
-            nll = np.where(known >= 0, -own[..., 0], np.nan)
-            results.setdefault(name, []).append(list(np.nanmean(nll, axis=1)))
+            results.setdefault(name, []).append(list(np.nanmean(held_out.nll(), axis=1)))
     return {name: np.array(values) for name, values in results.items()}
 
 

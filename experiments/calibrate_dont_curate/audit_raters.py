@@ -19,11 +19,12 @@ from judgebayes.aggregators import Aggregator, Davidson, Pool, SharedDifficulty,
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_LLM, MTBENCH_PEOPLE, WMT23, people, wmt23
 from judgebayes.inference import MAP
 from judgebayes.measures.decide import absolute_loss
-from judgebayes.measures.significance import Interval, two_way_interval
+from judgebayes.measures.significance import two_way_interval
 from judgebayes.plots import curves
 from judgebayes.votes import Votes, encode
 
@@ -111,33 +112,21 @@ def _compared(
         held_out = evaluate_splits(
             aggregator, votes, labels, parts, fit_on="calibration", loss=absolute_loss(len(CLASSES))
         )
-        known = np.asarray(held_out.labels)  # -1 where the parts are padded
-        own = np.take_along_axis(np.asarray(held_out.log_probs), np.maximum(known, 0)[..., None], 2)
-        nll[method] = np.where(known >= 0, -own[..., 0], np.nan)
+        nll[method] = held_out.nll()
         items = np.asarray(held_out.items)
     others = [method for method in METHODS if method not in (POOL, PART)]
     best = min(others, key=lambda method: float(np.nanmean(nll[method])))
     values = [(method, "nll", each) for method, each in nll.items()]
     values.append((f"{best} minus pool", "nll difference", nll[best] - nll[POOL]))
     return [
-        _row(
-            name, votes, method, metric, two_way_interval(each, items, len(labels)), size, len(used)
+        interval_row(
+            name,
+            method,
+            metric,
+            two_way_interval(each, items, len(labels)),
+            len(used),
+            judge=f"{votes.n_judges} judges",
+            n=size,
         )
         for method, metric, each in values
     ]
-
-
-def _row(
-    name: str, votes: Votes, method: str, metric: str, interval: Interval, size: int, splits: int
-) -> dict[str, Any]:
-    return {
-        "dataset": name,
-        "judge": f"{votes.n_judges} judges",
-        "n": size,
-        "method": method,
-        "metric": metric,
-        "value": interval.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "splits": splits,
-    }

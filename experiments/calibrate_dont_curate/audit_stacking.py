@@ -127,9 +127,7 @@ def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> 
         evaluation = evaluate_splits(
             method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
         )
-        labels, log_probs = np.asarray(evaluation.labels), np.asarray(evaluation.log_probs)
-        own = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., None], 2)[..., 0]
-        losses.append(np.where(labels >= 0, -own, np.nan))
+        losses.append(evaluation.nll())
     return np.concatenate(losses).reshape(len(inner) // FOLDS, -1)
 
 

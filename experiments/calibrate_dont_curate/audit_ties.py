@@ -21,10 +21,11 @@ from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World
+from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR
 from judgebayes.experiments.panels import llmbar_panel
-from judgebayes.measures.significance import Interval, two_way_interval
+from judgebayes.measures.significance import two_way_interval
 from judgebayes.plots import intervals
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
@@ -62,11 +63,13 @@ def main(run: Run) -> Output:
             items = splits.evaluation
             for how, each in nll.items():
                 interval = two_way_interval(each, items, len(labels))
-                records.append(_row(name, f"{method}, ties {how}", "nll", interval, count))
+                records.append(
+                    interval_row(name, f"{method}, ties {how}", "nll", interval, count, n=LABELS)
+                )
             for how in nll.keys() - {OUT}:
                 gap = two_way_interval(nll[how] - nll[OUT], items, len(labels))
                 title = f"{method}, ties {how} minus {OUT}"
-                records.append(_row(name, title, "nll difference", gap, count))
+                records.append(interval_row(name, title, "nll difference", gap, count, n=LABELS))
     table = rows(PAPER, "audit-ties", sorted(records, key=lambda r: (r["dataset"], r["method"])))
     figure = intervals(
         table[table["metric"] == "nll difference"].assign(label=lambda x: x["method"]),
@@ -103,21 +106,5 @@ def _with_ties(
 def _nll(
     method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"], splits: Splits
 ) -> Float[np.ndarray, "split item"]:
-    held_out = evaluate_splits(method, votes, labels, splits, fit_on="calibration")
-    known = np.asarray(held_out.labels)
-    own = np.take_along_axis(np.asarray(held_out.log_probs), np.maximum(known, 0)[..., None], 2)
-    nll = np.where(known >= 0, -own[..., 0], np.nan)
-    return nll[:, : splits.evaluation.shape[1]]
-
-
-def _row(dataset: str, method: str, metric: str, interval: Interval, splits: int) -> dict[str, Any]:
-    return {
-        "dataset": dataset,
-        "n": LABELS,
-        "method": method,
-        "metric": metric,
-        "value": interval.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "splits": splits,
-    }
+    nll = evaluate_splits(method, votes, labels, splits, fit_on="calibration").nll()
+    return nll[:, : splits.evaluation.shape[1]]  # without padding

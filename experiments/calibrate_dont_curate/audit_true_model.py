@@ -12,7 +12,7 @@ true model knows which judges are copies.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from scipy.stats import t
 
 from judgebayes.aggregators import Aggregator, OneCoin, Pool, SharedDifficulty
@@ -21,8 +21,10 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World
+from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.decide import zero_one_loss
+from judgebayes.measures.significance import Interval
 from judgebayes.plots import intervals
 from judgebayes.votes import Votes
 
@@ -64,18 +66,9 @@ def main(run: Run) -> Output:
         ):
             mean = float(values.mean())
             half = quantile * float(values.std(ddof=1)) / np.sqrt(replays)
+            interval = Interval(mean, mean - half, mean + half)
             records.append(
-                {
-                    "dataset": "simulated",
-                    "task": name,
-                    "n": LABELS,
-                    "method": method,
-                    "metric": metric,
-                    "value": mean,
-                    "low": mean - half,
-                    "high": mean + half,
-                    "splits": replays,
-                }
+                interval_row("simulated", method, metric, interval, replays, task=name, n=LABELS)
             )
     table = rows(PAPER, "audit-true-model", records)
     figure = intervals(
@@ -106,7 +99,4 @@ def _nll(method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"]) -> 
     held_out = evaluate_splits(
         method, votes, labels, parts, fit_on="calibration", loss=zero_one_loss(2)
     )
-    known = np.asarray(held_out.labels)
-    log_probs: Float[np.ndarray, "split item class"] = np.asarray(held_out.log_probs)
-    own = np.take_along_axis(log_probs, np.maximum(known, 0)[..., None], 2)[..., 0]
-    return float(-own[known >= 0].mean())
+    return float(np.nanmean(held_out.nll()))

@@ -22,6 +22,7 @@ __all__ = [
     "claim_row",
     "degenerate",
     "graded",
+    "interval_row",
     "log_scales",
     "metric_rows",
     "paper_values",
@@ -81,14 +82,12 @@ def log_scales(figure: Figure, places: Sequence[float]) -> Figure:
     return figure
 
 
-def value_row(
-    panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
+def interval_row(
+    dataset: str, method: str, metric: str, interval: Interval, splits: int, **more: Any
 ) -> dict[str, Any]:
-    """Return a row of a number with its interval, without a claim; `more` fills other columns."""
+    """Return a row of a number with its interval; `more` fills other columns."""
     return {
-        "dataset": panel.name,
-        "task": panel.orientation,
-        "judge": f"{len(panel.judges)} judges",
+        "dataset": dataset,
         "method": method,
         "metric": metric,
         "value": interval.mean,
@@ -97,6 +96,21 @@ def value_row(
         "splits": splits,
         **more,
     }
+
+
+def value_row(
+    panel: Panel, method: str, metric: str, interval: Interval, splits: int, **more: Any
+) -> dict[str, Any]:
+    """Return a row of a number of a panel, without a claim; `more` fills other columns."""
+    judges = f"{len(panel.judges)} judges"
+    return interval_row(
+        panel.name,
+        method,
+        metric,
+        interval,
+        splits,
+        **{"task": panel.orientation, "judge": judges, **more},
+    )
 
 
 def claim_row(

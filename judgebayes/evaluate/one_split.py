@@ -66,6 +66,12 @@ class Evaluation:
         each = np.asarray(loss)[np.asarray(self.decisions), np.maximum(labels, 0)]
         return np.where(labels >= 0, each, np.nan)
 
+    def nll(self) -> Float[np.ndarray, "*split item"]:
+        """Return minus the log-probability of each item's label, NaN where it is unknown."""
+        labels, log_probs = np.asarray(self.labels), np.asarray(self.log_probs)
+        own = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., None], -1)[..., 0]
+        return np.where(labels >= 0, -own, np.nan)
+
 
 Metric = Callable[[Evaluation], Float[Array, ""]]
 

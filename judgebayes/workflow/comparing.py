@@ -327,10 +327,8 @@ def grow(
 
 @in_float64
 def _nll(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
-    labels = np.asarray(evaluation.labels)
-    observed = np.asarray(_with_label_noise(evaluation.log_probs, label_noise))
-    own = np.take_along_axis(observed, np.maximum(labels, 0)[..., None], 2)[..., 0]
-    return np.where(labels >= 0, -own, np.nan)
+    observed = _with_label_noise(evaluation.log_probs, label_noise)
+    return replace(evaluation, log_probs=observed).nll()
 
 
 @jax.jit

@@ -133,6 +133,8 @@ def test_losses_are_nan_where_there_is_no_label(votes: Votes, labels: np.ndarray
     evaluation = evaluate_splits(MajorityVote(), votes, labels, parts, fit_on="calibration")
     assert np.isnan(evaluation.losses(absolute_loss(3))[0, 0])  # item 0 is unlabelled
     assert np.isfinite(evaluation.losses(absolute_loss(3))[0, 1:3]).all()
+    of_items = np.asarray(evaluation.log_probs)[0, [1, 2], np.asarray(evaluation.labels)[0, 1:3]]
+    np.testing.assert_array_equal(evaluation.nll()[0, :3], [np.nan, *-of_items])
 
 
 def test_own_metrics_can_be_passed(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
