@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judgebayes.collect.redact import Redactor
+from judgebayes.io.json_objects import unique_fields
 
 if TYPE_CHECKING:
     import httpx2
@@ -101,7 +102,7 @@ def answer_of(content: bytes, redactor: Redactor) -> Answer:
         If it is not a chat completion. Some proxies send error pages with status 200.
     """
     try:
-        reply: Any = json.loads(content, object_pairs_hook=_object)
+        reply: Any = json.loads(content, object_pairs_hook=unique_fields)
         choice = reply["choices"][0]
         message_text = choice["message"].get("content")
         usage = reply.get("usage")
@@ -134,14 +135,6 @@ def excerpt(content: bytes, redactor: Redactor) -> str:
     shown = " ".join(shown.split())
     cut = shown if len(shown) <= MAX_EXCERPT else shown[: MAX_EXCERPT - 3] + "..."
     return f" ({cut})" if cut else ""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; ValueError if two of its fields have the same name."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise ValueError("two fields of one name")
-    return result
 
 
 def _unescaped(text: str) -> str:

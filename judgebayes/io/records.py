@@ -6,12 +6,12 @@ import io
 import json
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.json_objects import SameNameError, unique_fields
 from judgebayes.io.lengths import short_lines
 
 __all__ = [
@@ -320,7 +320,7 @@ def _parse(text: str, what: str, expected: str) -> Any:
     if _memory_of(text) > MAX_VALUE_BYTES:
         raise _too_large(what)
     try:
-        value = json.loads(text, parse_int=_integer, object_pairs_hook=_object)
+        value = json.loads(text, parse_int=_integer, object_pairs_hook=unique_fields)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
             raise JudgeBayesError(f"{what} is nested too deeply to be read.")
         return _replace_surrogates(value) if SURROGATE_ESCAPE in text.lower() else value
@@ -328,7 +328,7 @@ def _parse(text: str, what: str, expected: str) -> Any:
         raise JudgeBayesError(
             f"{what} is not JSON ({error.msg}, line {error.lineno}); expected {expected}."
         ) from error
-    except _SameNameError as error:
+    except SameNameError as error:
         raise JudgeBayesError(
             f"{what} has an object with two fields named {error.args[0]!r}; it is unknown which counts."
         ) from error
@@ -346,18 +346,6 @@ def _too_large(what: str) -> JudgeBayesError:
         f"{what} would need more than {MAX_VALUE_BYTES / 2**30:,.0f} GiB of memory as JSON; save it as "
         "CSV or Parquet, or in parts."
     )
-
-
-class _SameNameError(Exception):
-    """An object has two fields of the same name."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose names are different."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise _SameNameError(next(n for n, k in Counter(n for n, _ in pairs).items() if k > 1))
-    return result
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -23,6 +23,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.by_loop import PlainFit
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
+from judgebayes.io.json_objects import unique_fields
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
@@ -164,7 +165,7 @@ def load_fit(path: Path | str) -> SavedFit:
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     try:
-        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_object)
+        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_fields)
         is_fit = isinstance(document, dict) and document.get("format") == FORMAT
         unknown = [name for name in _type_names(document) if name not in FITTED]
     except (ValueError, RecursionError):
@@ -206,13 +207,6 @@ def load_fit(path: Path | str) -> SavedFit:
         raise JudgeBayesError(
             f"{str(path)!r} is damaged: its content is not a valid fit ({error})."
         ) from error
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of a document; ValueError if two of its fields have the same name."""
-    if len(result := dict(pairs)) < len(pairs):
-        raise ValueError("two fields of one name")
-    return result
 
 
 def _text(value: Any) -> str:
