@@ -13,7 +13,7 @@ from scipy.special import expit, logsumexp
 from judgebayes.aggregators import EmpiricalBayes, SharedDifficulty
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.shared_difficulty import judges_mode, vote_counts
+from judgebayes.inference.fast.shared_difficulty import Judges, judges_mode, vote_counts
 from judgebayes.inference.status import Status
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE, Prior, distances
 from judgebayes.votes import Votes
@@ -188,12 +188,26 @@ def test_nuts_agrees_with_the_mode() -> None:
     assert np.abs(difference).max() < 0.6 * np.asarray(sampled.deviation).max()
 
 
-def test_few_steps_suffice_where_the_ease_matters_little() -> None:
-    """Judges who err independently: steps of expectation maximisation would be hundreds."""
-    rng = np.random.default_rng(1)
+@in_float64
+def test_few_steps_end_where_expectation_maximisation_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judges who err independently: the ease matters little, and zero is a second mode of it."""
+    rng = np.random.default_rng(12)
     labels = rng.integers(0, 2, 200)
     right = rng.random((200, 12)) < np.linspace(0.55, 0.9, 12)
-    index = np.where(right, labels[:, None], 1 - labels[:, None])[..., None]
-    votes = Votes(jnp.asarray(index, jnp.int8), None, None, None, 2)
-    fit = SharedDifficulty(EmpiricalBayes(max_steps=40)).fit(votes, labels)
-    assert int(fit.status) == Status.CONVERGED
+    votes = jnp.asarray(np.where(right, labels[:, None], 1 - labels[:, None])[..., None])
+
+    def ends(max_steps: int) -> Judges:
+        settings: dict[str, Any] = {"symmetric": True, "tolerance": 1e-7, "max_steps": max_steps}
+        even = jnp.log(jnp.full(2, 0.5))
+        data = vote_counts(votes, 2), jnp.asarray(labels), jnp.ones(200), even, 0.0, Prior()
+        return jax.jit(lambda: judges_mode(*data, **settings))()
+
+    fast = ends(60)
+    # If the ease of every item were known: the curvature of expectation maximisation.
+    monkeypatch.setattr("judgebayes.inference.fast.shared_difficulty.LEAST_SHARE", 1.0)
+    slow = ends(2000)
+    assert fast.status == slow.status == Status.CONVERGED
+    assert slow.steps > 3 * fast.steps
+    assert fast.ease > 0.05
+    np.testing.assert_allclose(fast.ease, slow.ease, atol=1e-4)
+    np.testing.assert_allclose(fast.parameters, slow.parameters, atol=1e-5)
