@@ -58,6 +58,7 @@ def test_batches_give_the_table_of_all_records(
         (['{"a": 1}, {"b": [{}', "{}]}"], "Line 1 of .* is not JSON"),
         (['{"a": 1}', '{"a": 1, "a": 2}'], "Line 2 of .* two fields named 'a'"),
         (['{"a": 1}', '{"a": "x", "a": "y"}'], "Line 2 of .* two fields named 'a'"),
+        (['{"a": 1}', '{"a": ' * 200 + "1" + "}" * 200], "Line 2 of .* is nested too deeply"),
         (['{"a": 1}', "7"], "Line 2 of .* is not an object but int"),
     ],
 )
