@@ -233,7 +233,7 @@ def _parse_together(texts: list[str], joined: str) -> list[dict[str, Any]] | Non
         return None
     if not all(text[0] == "{" and text[-1] == "}" for text in texts):
         return None
-    if joined.count("{") > len(texts):  # perhaps too deep
+    if joined.count("{") > len(texts):  # the last line would refuse it, after reading it in vain
         return None
     try:
         records: list[dict[str, Any]] = json.loads(f"[{joined}]")
