@@ -89,6 +89,8 @@ def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(tmp_path: Path) 
     source = judgebench(tmp_path)
     out = tmp_path / "v.csv"
     with pytest.raises(JudgeBayesError, match="no known suffix"):
+        run("import", "judgebench", source, "-o", tmp_path / "v.dat")
+    with pytest.raises(JudgeBayesError, match="is a workbook"):
         run("import", "judgebench", source, "-o", tmp_path / "v.xlsx")
     with pytest.raises(JudgeBayesError, match="which is also the file of --out"):
         run("import", "judgebench", source, "-o", out, "--labels-out", out)
