@@ -117,14 +117,21 @@ def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
             f"The labels have the shape {labels.shape}; the votes have {votes.n_items} items, so "
             f"the shape must be ({votes.n_items},)."
         )
-    pooled = votes.pooled_counts()
-    given = pooled.sum(-1)
-    agree = jnp.take_along_axis(pooled, jnp.maximum(labels, 0)[:, None], axis=-1)[:, 0]
-    correct = jnp.where((labels >= 0) & (given > 0), agree, -1)
+    correct, given = _correct_and_given(votes, labels)
     most = votes.n_judges * votes.n_samples
     if not isinstance(given, jax.core.Tracer):
         most = max(int(given.max()), 1)
     return Counts(correct, given, most)
+
+
+@jax.jit
+def _correct_and_given(
+    votes: Votes, labels: Int[Array, " item"]
+) -> tuple[Int[Array, " item"], Int[Array, " item"]]:
+    pooled = votes.pooled_counts()
+    given = pooled.sum(-1)
+    agree = jnp.take_along_axis(pooled, jnp.maximum(labels, 0)[:, None], axis=-1)[:, 0]
+    return jnp.where((labels >= 0) & (given > 0), agree, -1), given
 
 
 def prepare(

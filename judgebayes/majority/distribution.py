@@ -248,14 +248,19 @@ class Binomial:
     ) -> FittedDistribution:
         """Return the Binomial with the share of correct votes."""
         counts, weights, _ = prepare(counts, weight, key)
-        item_weight = labelled_weight(counts, weights)
-        n_votes = (item_weight * counts.given).sum()
-        p = jnp.where(n_votes > 0, (item_weight * counts.correct).sum() / n_votes, 0.5)
-        one = jnp.ones((1, 1))
-        status = when(n_votes == 0, Status.DEGENERATE)
-        theta = Parameters(one, p * one, 0 * one)
-        undefined = jnp.asarray(jnp.nan)
-        return FittedDistribution(theta, status, undefined, undefined, None, counts.most)
+        return _share_correct(counts, weights)
+
+
+@jax.jit
+def _share_correct(counts: Counts, weight: Float[Array, " item"]) -> FittedDistribution:
+    item_weight = labelled_weight(counts, weight)
+    n_votes = (item_weight * counts.given).sum()
+    p = jnp.where(n_votes > 0, (item_weight * counts.correct).sum() / n_votes, 0.5)
+    one = jnp.ones((1, 1))
+    theta = Parameters(one, p * one, 0 * one)
+    undefined = jnp.asarray(jnp.nan)
+    status = when(n_votes == 0, Status.DEGENERATE)
+    return FittedDistribution(theta, status, undefined, undefined, None, counts.most)
 
 
 @jax.tree_util.register_dataclass

@@ -186,7 +186,7 @@ class FittedSplitCurve(Sampled):
 
         Few splits are different: draws for each of 500,000 items would need many gigabytes.
         """
-        rows, _, where = distinct_rows(splits.given)
+        rows, _, where = splits.kinds
         whole = np.zeros((padded(len(rows)), rows.shape[1]))
         whole[: len(rows)] = rows
         each = _predicted(self.method, self.theta, jnp.asarray(whole), splits.label_classes)
@@ -332,8 +332,9 @@ def _cells(
     groups: Int[np.ndarray, " item"] | None,
     breaker: Int[np.ndarray, " item"] | None,
 ) -> _Cells:
-    own = [splits.given, *(x for x in (breaker, groups) if x is not None)]
-    _, first, where = distinct_rows(np.column_stack(own))
+    more = [x for x in (breaker, groups) if x is not None]
+    table = distinct_rows(np.column_stack([splits.given, *more])) if more else splits.kinds
+    _, first, where = table
     labelled = splits.labelled
     known = np.zeros((len(first), len(splits.label_classes)))
     np.add.at(known, (where[labelled], splits.positions()[labelled]), 1.0)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,6 +18,8 @@ __all__ = ["Splits", "item_data", "labelled_data", "padded", "splits_of"]
 
 MIN_ROWS = 16
 COMMON = 256
+
+_data = jax.jit(split_data, static_argnames="label_classes")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,11 @@ class Splits:
         """Whether an item has a label and votes."""
         return (self.labels >= 0) & (self.total > 0)
 
+    @cached_property
+    def kinds(self) -> tuple[np.ndarray, Int[np.ndarray, " kind"], Int[np.ndarray, " item"]]:
+        """The different splits, the first item of each, and which one each item has."""
+        return distinct_rows(self.given)
+
     @property
     def most(self) -> int:
         """The largest number of votes on an item."""
@@ -78,7 +86,10 @@ class Splits:
 
     def with_labels(self, labels: Int[np.ndarray, " item"]) -> "Splits":
         """Return the splits with other labels."""
-        return Splits(self.given, labels, self.label_classes)
+        other = Splits(self.given, labels, self.label_classes)
+        # What was computed from the same votes is right for both.
+        vars(other).update({name: vars(self)[name] for name in ("total", "kinds") if name in vars(self)})
+        return other
 
     def positions(self) -> Int[np.ndarray, " item"]:
         """Return the labels as positions in `label_classes`, -1 where unknown."""
@@ -130,7 +141,7 @@ def splits_of(
 def item_data(splits: Splits) -> SplitData:
     """Return the data of the curve, a row per item."""
     labels = jnp.asarray(np.where(splits.labelled, splits.positions(), -1))
-    return split_data(jnp.asarray(splits.given, float), labels, None, splits.label_classes)
+    return _data(jnp.asarray(splits.given, float), labels, None, label_classes=splits.label_classes)
 
 
 def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitData:
@@ -143,15 +154,15 @@ def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitDa
     rows = np.column_stack([splits.given[used], splits.positions()[used]])
     rows, _, where = distinct_rows(rows)
     total = np.bincount(where, weights=weight[used], minlength=len(rows))
-    possible = len(distinct_rows(splits.given)[0]) * len(splits.label_classes)
+    possible = len(splits.kinds[0]) * len(splits.label_classes)
     size = padded(max(len(rows), min(possible, COMMON)))
     whole = np.zeros((size, rows.shape[1]), int)
     whole[: len(rows)] = rows
-    return split_data(
+    return _data(
         jnp.asarray(whole[:, :-1], float),
         jnp.asarray(whole[:, -1]),
         jnp.asarray(np.pad(total, (0, size - len(rows)))),
-        splits.label_classes,
+        label_classes=splits.label_classes,
     )
 
 
