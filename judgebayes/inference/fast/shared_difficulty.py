@@ -222,7 +222,8 @@ def judges_mode(
         variance = (scale + by_kind[:, 0] / 2) / (shape + 1 + by_kind[:, 1] / 2)
         moved = [
             jnp.max(jnp.abs(seen[:, None] * (parameters - state.parameters))),
-            jnp.abs(ease - state.ease),
+            # Where it is small, votes change with its square: zero may be reached by halves.
+            jnp.abs(ease - state.ease) * jnp.minimum(ease + state.ease, 1.0),
             jnp.max(jnp.abs(jnp.log(variance / state.variance))),
         ]
         change = jnp.max(jnp.stack(moved))
