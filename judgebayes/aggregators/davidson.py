@@ -13,10 +13,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregators.base import summarised, training
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.density import log_density
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.point import DRPS
+from judgebayes.inference.point import DRPS, mode_objective
 from judgebayes.inference.problem import (
     Chains,
     Inference,
@@ -26,12 +25,12 @@ from judgebayes.inference.problem import (
 )
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.score_arrays import ARRAY_SCORES
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import degenerate_status, worst
-from judgebayes.measures.scores import labelled_weight
+from judgebayes.measures.scores import labelled_weight, nll
 from judgebayes.models import davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior
-from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Votes
 
 __all__ = ["Davidson", "FittedDavidson", "fit_with_held_out"]
@@ -229,36 +228,27 @@ def fit_with_held_out(
     """
     fitted = _fit(method, votes, labels, weight, key)
     problem = method.problem(votes, labels, weight)
-    theta, unravel = ravel_pytree({name: x[0] for name, x in fitted.draws.items()})
+    theta, _ = ravel_pytree({name: x[0] for name, x in fitted.draws.items()})
     box = problem.box()
     lower, upper = ravel_pytree(box.lower)[0], ravel_pytree(box.upper)[0]
     free = (theta > lower) & (theta < upper)
+    whole = mode_objective(problem)(theta).hessian
+    assert problem.design is not None
+    designs = problem.design.matrix()
+    flip_rate = jnp.asarray(method.label_noise) / (votes.n_classes - 1)
+    _, first, second = ARRAY_SCORES[nll](designs @ theta, jnp.maximum(labels, 0), flip_rate)
+    used = labelled_weight(labels, weight) > 0
 
-    def objective(at: Float[Array, " parameter"]) -> Float[Array, ""]:
-        return -log_density(problem.joint, unravel(at))
-
-    whole = jax.hessian(objective)(theta)
-
-    def without(item: tuple[Any, ...]) -> Float[Array, " class"]:
-        evidence, label, used = item
-
-        def answer(at: Float[Array, " parameter"]) -> Float[Array, " class"]:
-            parameters = davidson.parameters(unravel(at))
-            return davidson.link(
-                parameters, evidence, n_classes=votes.n_classes, symmetric=method.symmetric
-            )
-
-        def loss(at: Float[Array, " parameter"]) -> Float[Array, ""]:
-            noisy = with_label_noise(answer(at)[None], method.label_noise)[0]
-            return jnp.where(used, -noisy[jnp.maximum(label, 0)], 0.0)
-
-        gradient, own = jax.grad(loss)(theta), jax.hessian(loss)(theta)
+    def without(item: tuple[Array, Array, Array, Array]) -> Float[Array, " class"]:
+        design, slope, curvature, counts = item
+        gradient, own = (
+            jnp.where(counts, each, 0.0) for each in (slope @ design, design.T @ curvature @ design)
+        )
         rest = jnp.where(free[:, None] & free, whole - own, jnp.eye(len(theta)))
         step = jnp.linalg.solve(rest, jnp.where(free, gradient, 0.0))
-        return answer(jnp.clip(theta + step, lower, upper))
+        return jax.nn.log_softmax(design @ jnp.clip(theta + step, lower, upper))
 
-    items = problem.data.evidence, labels, labelled_weight(labels, weight) > 0
-    return fitted, jax.lax.map(without, items, batch_size=AT_ONCE)
+    return fitted, jax.lax.map(without, (designs, first, second, used), batch_size=AT_ONCE)
 
 
 def davidson_evidence(

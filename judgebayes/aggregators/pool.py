@@ -24,6 +24,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator, in_files
+from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData, Prior
@@ -179,10 +180,21 @@ def _fit(
     problem = Problem(
         OpinionPoolModel(votes.n_classes, method.symmetric, method.prior, method.label_noise),
         PoolData(log_probs, labels, weight),
+        design=_design(log_probs, method.symmetric),
     )
     result = MAP(starts=1).solve(problem, key)
     sites = {name: x[0] for name, x in result.draws.items()}
     return FittedPool(first, second, third, sites, result.status, method.symmetric)
+
+
+def _design(log_probs: Float[Array, "item method class"], symmetric: bool) -> Design:
+    """Return the coefficients of the intercepts, unless symmetric, and of the weights."""
+    items, methods, classes = log_probs.shape
+    one = jnp.ones(items)
+    weights = [dict(enumerate(log_probs[:, m].T)) for m in range(methods)]
+    return Design(
+        [*([] if symmetric else [{k: one} for k in range(1, classes)]), *weights], classes
+    )
 
 
 @jax.jit

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +21,8 @@ from judgebayes.inference.laplace import (
     SoftmaxProblem,
     approximate,
     averaged_log_probs,
-    leave_one_out,
     leave_one_out_predictors,
+    log_likelihood,
 )
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
@@ -238,9 +239,10 @@ def fit_with_held_out(
         labels,
         labelled_weight(labels, weight),
     )
-    log_tau, approximation = _select_tau(inference, problem, direction, method.prior, form)
+    search = _select_tau(inference, problem, direction, method.prior, form)
+    approximation = search.fit
     fitted = FittedStacking(
-        draws={"tau": jnp.exp(log_tau)[None], **form.split(approximation.mode[None])},
+        draws={"tau": jnp.exp(search.log_tau)[None], **form.split(approximation.mode[None])},
         covariance=jnp.linalg.inv(approximation.precision),
         status=worst(approximation.status, degenerate_status(labels, weight, votes.n_classes, 1)),
         log_evidence=approximation.log_evidence,
@@ -249,8 +251,19 @@ def fit_with_held_out(
         symmetric=method.symmetric,
         averaged=inference.averaged,
     )
-    without = leave_one_out_predictors(problem, approximation)
-    return fitted, jax.nn.log_softmax(without @ read_out.T, axis=-1)
+    return fitted, jax.nn.log_softmax(search.held_out @ read_out.T, axis=-1)
+
+
+class _Search(NamedTuple):
+    """The scales tried so far, and the fit at the last one."""
+
+    modes: Float[Array, "tau parameter"]
+    values: Float[Array, " tau"]
+    """The criterion."""
+    log_tau: Float[Array, ""]
+    fit: Approximation
+    held_out: Float[Array, "item predictor"]
+    """The predictors without an item's own label, if the criterion needs them."""
 
 
 def _select_tau(
@@ -259,46 +272,59 @@ def _select_tau(
     direction: Float[Array, " judge"],
     prior: Prior,
     form: Form,
-) -> tuple[Float[Array, ""], Approximation]:
-    """Return log tau at the maximum of the criterion, and the approximation there.
+) -> _Search:
+    """Return the search that ends with the fit at the tau of the largest criterion.
 
-    The grid runs from strong shrinkage to weak, and each mode is the start of the next. The maximum is
-    that of the parabola through the best tau and its neighbours.
+    The grid runs from strong shrinkage to weak, and each mode is the start of the next. The last fit is
+    at the maximum of the parabola through the best tau and its neighbours, by the same compiled code.
     """
     location, scale = prior.log_tau
+    scales, size = inference.scales, problem.design.n_parameters
+    grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), scales)
+    by_label = inference.criterion == "loo"
 
-    def approximate_at(
-        log_tau: Float[Array, ""], start: Float[Array, " parameter"]
-    ) -> Approximation:
+    def fit_one(number: Int[Array, ""], search: _Search) -> _Search:
+        last = number == scales
+        best = jnp.argmax(search.values)
+        log_tau = jnp.where(last, _peak(grid, search.values), grid[jnp.minimum(number, scales - 1)])
+        start = jnp.where(last, search.modes[best], search.fit.mode)
         precision_and_log_det = prior_precision(jnp.exp(log_tau), direction, prior, form)
-        approximation = approximate(problem, *precision_and_log_det, start, inference.max_steps)
+        fit = approximate(problem, *precision_and_log_det, start, inference.max_steps)
         log_prior = -0.5 * ((log_tau - location) / scale) ** 2
-        return approximation._replace(log_evidence=approximation.log_evidence + log_prior)
+        fit = fit._replace(log_evidence=fit.log_evidence + log_prior)
+        held_out, value = search.held_out, fit.log_evidence
+        if by_label:
+            held_out = leave_one_out_predictors(problem, fit)
+            value = log_likelihood(problem, held_out) + log_prior
+        return _Search(
+            search.modes.at[number].set(fit.mode, mode="drop"),
+            search.values.at[number].set(value, mode="drop"),
+            log_tau,
+            fit,
+            held_out,
+        )
 
-    def criterion(log_tau: Float[Array, ""], approximation: Approximation) -> Float[Array, ""]:
-        if inference.criterion == "evidence":
-            return approximation.log_evidence
-        return leave_one_out(problem, approximation) - 0.5 * ((log_tau - location) / scale) ** 2
+    zero = jnp.zeros(())
+    none = Approximation(jnp.zeros(size), jnp.zeros((size, size)), zero, zero, jnp.asarray(0))
+    items = len(problem.labels), problem.read_out.shape[1]
+    begin = _Search(
+        jnp.zeros((scales, size)), jnp.full(scales, -jnp.inf), zero, none, jnp.zeros(items)
+    )
+    end = jax.lax.fori_loop(0, scales + 1, fit_one, begin)
+    return end if by_label else end._replace(held_out=leave_one_out_predictors(problem, end.fit))
 
-    def next_tau(
-        start: Float[Array, " parameter"], log_tau: Float[Array, ""]
-    ) -> tuple[Float[Array, " parameter"], tuple[Float[Array, " parameter"], Float[Array, ""]]]:
-        approximation = approximate_at(log_tau, start)
-        return approximation.mode, (approximation.mode, criterion(log_tau, approximation))
 
-    grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), inference.scales)
-    zero = jnp.zeros(problem.design.n_parameters)
-    _, (modes, values) = jax.lax.scan(next_tau, zero, grid)
+def _peak(grid: Float[Array, " tau"], values: Float[Array, " tau"]) -> Float[Array, ""]:
+    """Return the maximum of the parabola through the largest value and its neighbours."""
     best = jnp.argmax(values)
-    inner = jnp.clip(best, 1, inference.scales - 2)
+    inner = jnp.clip(best, 1, len(grid) - 2)
     before, middle, after = values[inner - 1], values[inner], values[inner + 1]
     curvature = before - 2 * middle + after
     shift = jnp.where(
         curvature < 0, 0.5 * (before - after) / jnp.where(curvature < 0, curvature, 1.0), 0.0
     )
     peak = grid[inner] + jnp.clip(shift, -1, 1) * (grid[1] - grid[0])
-    log_tau = jnp.where(best == inner, peak, grid[best])
-    return log_tau, approximate_at(log_tau, modes[best])
+    return jnp.where(best == inner, peak, grid[best])
 
 
 def _sampled(

@@ -113,9 +113,8 @@ def evaluate_methods(
             return evaluate_data(methods[name], data, fit_on[name], progress=progress, name=name)
 
     what = f"methods held out on {len(splits.calibration)} splits"
-    # Threads let one method compile while another runs. One more than there are cores, because
-    # methods with the same calibration map wait for one compilation.
-    with ThreadPoolExecutor(min(1 + (os.cpu_count() or 1), THREADS)) as pool:
+    # Threads let one method compile while another runs; more than there are cores only compete.
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS)) as pool:
         evaluations = pool.map(one, methods)
         return dict(zip(followed(methods, what, progress), evaluations, strict=True))
 

@@ -17,8 +17,8 @@ __all__ = [
     "SoftmaxProblem",
     "approximate",
     "averaged_log_probs",
-    "leave_one_out",
     "leave_one_out_predictors",
+    "log_likelihood",
 ]
 
 TOLERANCE = 1e-8
@@ -116,10 +116,11 @@ def _likelihood(
 ) -> tuple[Float[Array, ""], Float[Array, " parameter"], Float[Array, "parameter parameter"]]:
     """Return the log-likelihood, its gradient and the Fisher information."""
     design, weight = problem.design, problem.weight
-    log_probs, gradient, curvature = _by_item(problem, design @ x)
+    at = design @ x
+    _, gradient, curvature = _by_item(problem, at)
     score = design.transposed(weight[:, None] * gradient)
     information = design.information(weight[:, None, None] * curvature)
-    return jnp.sum(jnp.where(weight > 0, weight * log_probs, 0.0)), score, information
+    return log_likelihood(problem, at), score, information
 
 
 def _by_item(
@@ -143,11 +144,10 @@ def _by_item(
     return each, (true - p) @ read_out, curvature
 
 
-def leave_one_out(problem: SoftmaxProblem, fit: Approximation) -> Float[Array, ""]:
-    """Return the sum of log p(label of i | the other labels), from the fit to all of them."""
-    without, _, _ = _by_item(problem, leave_one_out_predictors(problem, fit))
+def log_likelihood(problem: SoftmaxProblem, at: Float[Array, "item predictor"]) -> Float[Array, ""]:
+    """Return the weighted sum of log p(observed label) at the items' predictors."""
     weight = problem.weight
-    return jnp.sum(jnp.where(weight > 0, weight * without, 0.0))
+    return jnp.sum(jnp.where(weight > 0, weight * _by_item(problem, at)[0], 0.0))
 
 
 def leave_one_out_predictors(
@@ -171,6 +171,8 @@ def leave_one_out_predictors(
     leverage = jnp.where((weight > 0)[:, None, None], leverage, 0.0)
     shrink = jnp.eye(at.shape[1]) - leverage @ curvature
     correction = jnp.einsum("ipr,ir->ip", leverage, gradient)
+    if at.shape[1] == 1:  # two classes: LAPACK would be called for every item
+        return at - correction / shrink[..., 0]
     return at - jnp.linalg.solve(shrink, correction[..., None])[..., 0]
 
 

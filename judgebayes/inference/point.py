@@ -10,14 +10,20 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from judgebayes.arrays import Scalar
 from judgebayes.inference.density import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
-from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
+from judgebayes.inference.optimise import (
+    Derivatives,
+    Differentiated,
+    differentiated,
+    minimise_each,
+)
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.score_derivatives import score_derivatives
-from judgebayes.measures.scores import Score, drps, labelled_weight
+from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 
-__all__ = ["DRPS", "MAP", "MinimumScore", "best_of"]
+__all__ = ["DRPS", "MAP", "MinimumScore", "best_of", "mode_objective"]
 
 SAME_VALUE = 1e-12
 """Minima this close count as the same; the one with the best status is chosen."""
@@ -48,12 +54,14 @@ class MinimumScore:
         def objective(sites: Sites) -> Float[Array, ""]:
             return problem.loss(self.score, sites) / total
 
-        analytic = None
-        if problem.design is not None:
-            analytic = score_derivatives(
+        if problem.design is None:
+            unravel = ravel_pytree(problem.box().lower)[1]
+            function = differentiated(lambda x: objective(unravel(x)))
+        else:
+            function = score_derivatives(
                 self.score, problem.design, labels, weight, noise, factor=1 / total
             )
-        return best_of(objective, problem, self.starts, self.max_steps, analytic)
+        return best_of(function, problem, self.starts, self.max_steps)
 
 
 def DRPS(starts: int = 5, max_steps: int = 200) -> MinimumScore:  # noqa: N802
@@ -83,32 +91,47 @@ class MAP:
         """Return the best of several modes."""
         # Per item, so that the gradient's tolerance does not depend on the number of labels.
         scale = problem.scale
-        model = problem.posterior(self.score, self.temperature)
+        function = mode_objective(problem, self.score, self.temperature)
 
-        def objective(sites: Sites) -> Float[Array, ""]:
-            return -log_density(model, sites) / scale
+        def per_item(x: Float[Array, " parameter"]) -> Derivatives:
+            return jax.tree.map(lambda each: each / scale, function(x))
 
-        return best_of(objective, problem, self.starts, self.max_steps)
+        return best_of(per_item, problem, self.starts, self.max_steps)
 
 
-def best_of(
-    objective: Callable[[Sites], Float[Array, ""]],
-    problem: Problem,
-    starts: int,
-    max_steps: int,
-    analytic: Differentiated | None = None,
-) -> Result:
+def mode_objective(
+    problem: Problem, score: Score | None = None, temperature: Scalar = 1.0
+) -> Differentiated:
+    """Return minus the log posterior with two derivatives, in the sites' values in one vector.
+
+    With a design, the part of the items has analytic derivatives. `score` and `temperature` are those of
+    `Problem.generalised`; None is the likelihood.
+    """
+    unravel = ravel_pytree(problem.box().lower)[1]
+
+    def minus(program: Callable[[], None]) -> Differentiated:
+        return differentiated(lambda x: -log_density(program, unravel(x)))
+
+    if problem.design is None:
+        return minus(problem.posterior(score, temperature))
+    labels, weight, noise = problem.targets
+    factor = 1.0 if score is None else 1 / temperature
+    of_items = score_derivatives(score or nll, problem.design, labels, weight, noise, factor)
+    of_prior = minus(problem.prior)
+    return lambda x: jax.tree.map(jnp.add, of_items(x), of_prior(x))
+
+
+def best_of(function: Differentiated, problem: Problem, starts: int, max_steps: int) -> Result:
     """Minimise from several starts; return the lowest minimum.
 
     The first start is the prior's mean; the others fill the box of two prior standard deviations
-    around it evenly and are always the same. `analytic` is the objective with its derivatives, as
-    a function of the sites' values in one vector; if None, derivatives are automatic.
+    around it evenly and are always the same. `function` is the objective with its derivatives, in the
+    sites' values in one vector.
     """
     box = problem.box()
     low, unravel = ravel_pytree(box.lower)
     high, mean, deviation = (ravel_pytree(x)[0] for x in (box.upper, box.mean, box.deviation))
     begin = mean + 2 * deviation * jnp.asarray(spread(starts, mean.shape[0]))
-    function = analytic or differentiated(lambda x: objective(unravel(x)))
     solutions = minimise_each(function, begin, low, high, max_steps=max_steps)
     value = jnp.where(jnp.isfinite(solutions.value), solutions.value, jnp.inf)
     lowest = value <= value.min() + SAME_VALUE

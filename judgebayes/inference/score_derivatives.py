@@ -40,6 +40,14 @@ class Design(NamedTuple):
     columns: Sequence[Column]
     n_classes: int
 
+    def matrix(self) -> Float[Array, "item class parameter"]:
+        """Return the coefficients of every item in one array."""
+        zero = jnp.zeros_like(next(iter(self.columns[0].values())))
+        classes = range(self.n_classes)
+        return jnp.stack(
+            [jnp.stack([x.get(k, zero) for k in classes], 1) for x in self.columns], -1
+        )
+
 
 class _ItemDerivatives(NamedTuple):
     """The score of every item, and its derivatives in the item's logits."""
@@ -106,9 +114,7 @@ def _sum_of_scores(
         return differentiated(total)
     flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
     if design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
-        full = jnp.stack(
-            [jnp.stack([x.get(k, zero) for k in range(design.n_classes)], 1) for x in columns], -1
-        )
+        full = Design(columns, design.n_classes).matrix()
         return partial(array_derivatives, score, full, labels, weight, flip_rate)
     if design.n_classes == 2:
         differences = [column.get(1, zero) - column.get(0, zero) for column in columns]

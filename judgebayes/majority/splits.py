@@ -88,7 +88,9 @@ class Splits:
         """Return the splits with other labels."""
         other = Splits(self.given, labels, self.label_classes)
         # What was computed from the same votes is right for both.
-        vars(other).update({name: vars(self)[name] for name in ("total", "kinds") if name in vars(self)})
+        vars(other).update(
+            {name: vars(self)[name] for name in ("total", "kinds") if name in vars(self)}
+        )
         return other
 
     def positions(self) -> Int[np.ndarray, " item"]:

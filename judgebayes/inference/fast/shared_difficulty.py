@@ -168,9 +168,8 @@ def judges_mode(
         )
         return votes, votes.sum(1)
 
-    def newton(
-        parameters: Array, ease: Array, votes: Array, total: Array, state: _State
-    ) -> tuple[Array, Array]:
+    def newton(parameters: Array, votes: Array, total: Array, state: _State) -> tuple[Array, Array]:
+        ease = state.ease
         p = jnp.exp(log_vote_table(parameters, ease, n_classes, symmetric))
         mean_feature = jnp.einsum("jvyq,vyp->jyqp", p, of_vote)
         gradient = jnp.einsum("jvyq,vyp->jp", votes, of_vote) - jnp.einsum(
@@ -182,7 +181,9 @@ def judges_mode(
         )
         hessian += jnp.diag(1 / state.variance)
         gradient -= (parameters - state.location) / state.variance
-        covariance = jnp.linalg.inv(hessian)
+        factor = jnp.linalg.cholesky(hessian)
+        whole = jnp.broadcast_to(jnp.eye(size), hessian.shape)
+        covariance = jax.scipy.linalg.cho_solve((factor, True), whole)
         step = jnp.einsum("jpr,jr->jp", covariance, gradient)
         return parameters + jnp.clip(step, -LARGEST_STEP, LARGEST_STEP), covariance
 
@@ -207,8 +208,12 @@ def judges_mode(
     def advance(state: _State) -> _State:
         each = expected(state.parameters, state.ease)
         votes, total = tallied(each)
-        parameters, _ = newton(state.parameters, state.ease, votes, total, state)
-        parameters, covariance = newton(parameters, state.ease, votes, total, state)
+        parameters, covariance = jax.lax.fori_loop(
+            0,
+            2,
+            lambda _, at: newton(at[0], votes, total, state),
+            (state.parameters, state.covariance),
+        )
         ease = next_ease(parameters, state.ease, each, votes, total)
         location = (seen @ parameters / state.variance + mean / mean_variance) / (
             judges / state.variance + 1 / mean_variance
