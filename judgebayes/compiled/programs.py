@@ -19,8 +19,9 @@ import hashlib
 import json
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
@@ -98,28 +99,32 @@ def cached_export(function: Callable[..., R], *args: Any, **static: Any) -> R:
     precision = str(jax.dtypes.canonicalize_dtype(float))  # 64 bits or 32
     digest = digest_of(None, precision, name, _blank(tree), shapes, static, *sources)
     path = Path(folder) / f"{name}{_source_tag()}{digest}{SUFFIX}"
-    program = LOADED.get(path) or read_or_none(path, _program)
-    if program is None:
-        structures: list[Any] = []
+    program = LOADED.get(path)
+    if program is not None:
+        return program.result(plain)
 
-        def flat(*plain: jax.Array) -> list[jax.Array]:
-            leaves_with_keys = [
-                jax.random.wrap_key_data(x) if key else x
-                for x, key in zip(plain, is_key, strict=True)
-            ]
-            leaves, structure = jax.tree.flatten(
-                function(*jax.tree.unflatten(tree, leaves_with_keys), **static)
-            )
-            structures.append(_blank(structure))
-            return leaves
+    def flat(*plain: jax.Array) -> list[jax.Array]:
+        leaves_with_keys = [
+            jax.random.wrap_key_data(x) if key else x for x, key in zip(plain, is_key, strict=True)
+        ]
+        leaves, structure = jax.tree.flatten(
+            function(*jax.tree.unflatten(tree, leaves_with_keys), **static)
+        )
+        structures.append(_blank(structure))
+        return leaves
 
-        exported = export.export(jax.jit(flat))(*plain)
-        _write(path, structures[-1], exported)
-        # Compiling the exported program here shares the compilation cache with later processes.
-        program = _Program(structures[-1], jax.jit(exported.call))
-    LOADED[path] = program
-    structure = jax.tree.structure(program.structure)
-    return jax.tree.unflatten(structure, program.call(*plain))
+    structures: list[Any] = []
+    # Other threads wait until the program is compiled, which the first call does.
+    with FIRST_CALLS.setdefault(path, threading.Lock()):
+        program = LOADED.get(path) or read_or_none(path, _program)
+        if program is None:
+            exported = export.export(jax.jit(flat))(*plain)
+            _write(path, structures[-1], exported)
+            # Compiling the exported program here shares the compilation cache with later processes.
+            program = _Program(structures[-1], jax.jit(exported.call))
+        result: R = program.result(plain)
+        LOADED[path] = program
+    return result
 
 
 class Leaf:
@@ -131,9 +136,14 @@ class _Program(NamedTuple):
     """The tree that the program returns, with `Leaf` for arrays."""
     call: Callable[..., list[jax.Array]]
 
+    def result(self, plain: Sequence[Any]) -> Any:
+        return jax.tree.unflatten(jax.tree.structure(self.structure), self.call(*plain))
+
 
 LOADED: dict[Path, _Program] = {}
-"""The programs that this process has read or written."""
+"""The programs that this process has called."""
+FIRST_CALLS: dict[Path, threading.Lock] = {}
+"""Held while a program is called for the first time."""
 
 
 def _blank(form: jax.tree_util.PyTreeDef) -> Any:

@@ -25,7 +25,16 @@ from judgebayes.measures.decide import absolute_loss
 from judgebayes.panel.curate import Curated
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["Plan", "Pytree", "SplitArrays", "SplitBatch", "SplitData", "split_data"]
+__all__ = [
+    "Plan",
+    "Pytree",
+    "SplitArrays",
+    "SplitBatch",
+    "SplitData",
+    "bucket_size",
+    "is_sequential",
+    "split_data",
+]
 
 MEMORY_SHARE, NUMBER_BYTES = 0.25, 8
 """The share of memory for a batch of splits, and the bytes per number."""
@@ -139,7 +148,7 @@ class SplitData:
         if batch_size < 1:
             raise JudgeBayesError(f"batch_size={batch_size}; it must be 1 or more.")
         n_splits, size_of_fit = len(self.keys), fit_size(self.given, self.splits, fit_on)
-        if not _is_sequential(method):
+        if not is_sequential(method):
             operations = max(cost_of(method, size_of_fit).operations, 1.0)
             batch_size = min(batch_size, max(1, int(LONG_OPERATIONS / operations)))
         n_devices = 1 if self.mesh is None else self.mesh.size
@@ -262,12 +271,12 @@ def pad_split(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wid
     return padded
 
 
-def _is_sequential(method: Aggregator) -> bool:
+def is_sequential(method: Aggregator) -> bool:
     """Tell whether splits are fitted sequentially, as each already runs many panels or chains."""
     if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
         return True
     if isinstance(method, (Calibrated, Curated)):
-        return _is_sequential(method.aggregator)
+        return is_sequential(method.aggregator)
     return isinstance(getattr(method, "inference", None), NUTS)
 
 
@@ -278,7 +287,7 @@ def _vmap_size(method: Aggregator, splits: int, n_items: int, size: Size) -> int
     the CPU cache, and their memory is allocated again in every call. All numbers of the fits together
     have at most `VMAP_BYTES`.
     """
-    if _is_sequential(method):
+    if is_sequential(method):
         return 1
     parts = -(-splits * n_items // MAX_BATCH_NUMBERS)
     at_once = max(1, int(VMAP_BYTES / (NUMBER_BYTES * cost_of(method, size).numbers)))
@@ -299,7 +308,7 @@ def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: F
     For sequential fits, memory does not grow with the number of splits; these fits are slow, and an
     interrupted run loses one batch.
     """
-    if _is_sequential(method):
+    if is_sequential(method):
         return SEQUENTIAL_BATCH
     numbers = cost_of(method, fit_size(votes, splits, fit_on)).numbers
     return max(1, int(memory() * MEMORY_SHARE / (numbers * NUMBER_BYTES)))

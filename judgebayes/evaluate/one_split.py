@@ -36,6 +36,7 @@ __all__ = [
     "Metric",
     "aggregate_split",
     "evaluate",
+    "fits_from_agreement",
     "map_split",
     "measure",
     "measure_methods",
@@ -107,7 +108,7 @@ def evaluate(
 
     Indices of -1 are padding; `weight` contains the weights of all items in the fit.
     """
-    if _fits_from_agreement(method, votes, fit_on):
+    if fits_from_agreement(method, votes, fit_on):
         fitted, all_items = _fit_from_agreement(method, votes, labels, calibration, weight)
         log_probs = all_items[jnp.maximum(evaluation, 0)]
     else:
@@ -123,7 +124,7 @@ def evaluate(
     return _evaluation(log_probs, fitted.status, labels, evaluation, loss)
 
 
-def _fits_from_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
+def fits_from_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
     """Tell whether a method can be fitted from agreement counts, with weight 0 outside a split."""
     return fit_on == "calibration" and isinstance(method, ByAgreement) and votes.n_samples == 1
 
@@ -215,7 +216,7 @@ def aggregate_split(
     data = training(**training_data, key=key, labelled_only=False)
     both_steps = share is None and cross_fit is None  # all labels are used in both steps
     calibration_index, evaluation_index = jnp.maximum(calibration, 0), jnp.maximum(evaluation, 0)
-    if both_steps and _fits_from_agreement(method, votes, fit_on):
+    if both_steps and fits_from_agreement(method, votes, fit_on):
         fitted, answers = _fit_from_agreement(method, votes, labels, calibration, weight)
         return AggregatorOutput(
             answers[calibration_index], data.weight, answers[evaluation_index], fitted.status

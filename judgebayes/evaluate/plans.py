@@ -19,12 +19,14 @@ from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.programs import cached_export
 from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch, SplitData
 from judgebayes.evaluate.by_loop import evaluate_by_loop
+from judgebayes.evaluate.one_by_one import evaluate_one_by_one, is_long
 from judgebayes.evaluate.one_split import (
     AggregatorOutput,
     Evaluation,
     FitOn,
     aggregate_split,
     evaluate,
+    fits_from_agreement,
     map_split,
 )
 from judgebayes.progress import Progress, followed
@@ -53,6 +55,15 @@ def plan_of(method: Aggregator, fit_on: FitOn) -> Plan:
         if not is_jax(method):
             data = (batch.votes, batch.labels, *batch.splits, batch.loss)
             return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
+        fitted_items = batch.splits[0].shape[1]
+        by_agreement = fits_from_agreement(method, batch.votes, fit_on)
+        if (
+            fit_on == "calibration"
+            and batch.mesh is None
+            and not by_agreement
+            and is_long(method, batch.votes, fitted_items)
+        ):
+            return [evaluate_one_by_one(method, batch)]
         args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
         return [_run(batch, _evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]
 

@@ -27,6 +27,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
+from judgebayes.evaluate.one_by_one import fit_to_all, is_long
 from judgebayes.evaluate.plans import is_jax
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -529,6 +530,8 @@ def _fitted(
             else read.of_items(labelled).votes
         )
         labels = labels[labelled]
+        if is_jax(method) and is_long(method, votes, len(labels)):
+            return fit_to_all(method, votes, labels, jax.random.key(seed))
     elif isinstance(read, Reading):
         votes = read.votes
     else:

@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -207,6 +210,25 @@ def test_a_cached_program_returns_what_the_function_does(
         assert same(result, plainly(Line(slope, 0.5), seed))
         TRACED.clear()
     assert len(list(folder.iterdir())) == 1
+
+
+def test_threads_that_need_the_same_program_make_it_once(folder: Path) -> None:
+    started, traced = threading.Barrier(2), []
+
+    @jax.jit
+    def twice(x: jax.Array) -> jax.Array:
+        traced.append(x)
+        time.sleep(0.2)  # the other thread is here by now
+        return 2 * x
+
+    def call(number: float) -> float:
+        started.wait()
+        return float(cached_export(twice, jnp.asarray(number)))
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(call, (1.0, 2.0))) == [2.0, 4.0]
+    assert len(traced) == 1
+    assert len(list(folder.glob("*.program"))) == 1
 
 
 @pytest.mark.parametrize(
