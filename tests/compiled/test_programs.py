@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -212,14 +213,19 @@ def test_a_cached_program_returns_what_the_function_does(
     assert len(list(folder.iterdir())) == 1
 
 
-def test_threads_that_need_the_same_program_make_it_once(folder: Path) -> None:
-    started, traced = threading.Barrier(2), []
+def test_threads_that_need_the_same_program_make_it_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, written = threading.Barrier(2), []
+    write = programs._write
 
-    @jax.jit
-    def twice(x: jax.Array) -> jax.Array:
-        traced.append(x)
-        time.sleep(0.2)  # the other thread is here by now
-        return 2 * x
+    def slowly(path: Path, *content: Any) -> None:
+        written.append(path)
+        time.sleep(0.3)  # the other thread is here by now
+        write(path, *content)
+
+    monkeypatch.setattr(programs, "_write", slowly)
+    twice = jax.jit(lambda x: 2 * x)
 
     def call(number: float) -> float:
         started.wait()
@@ -227,7 +233,7 @@ def test_threads_that_need_the_same_program_make_it_once(folder: Path) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(call, (1.0, 2.0))) == [2.0, 4.0]
-    assert len(traced) == 1
+    assert len(written) == 1
     assert len(list(folder.glob("*.program"))) == 1
 
 
