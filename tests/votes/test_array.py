@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes import MISSING, Votes, from_counts
+from judgebayes.votes import MISSING, Votes, array, from_counts
 
 
 def test_counts_come_back_from_counts(counts: np.ndarray, votes: Votes) -> None:
@@ -80,3 +80,15 @@ def test_bad_counts_are_refused(bad: np.ndarray, sentence: str) -> None:
 def test_more_samples_than_there_are_is_refused(votes: Votes, samples: int) -> None:
     with pytest.raises(JudgeBayesError, match="at most 4 times"):
         votes.first(samples)
+
+
+def test_votes_of_all_judges_are_counted_alike_class_by_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index = np.random.default_rng(1).integers(-2, 4, (7, 5, 3))
+    votes = Votes(jnp.asarray(index, jnp.int8), None, None, None, 4)
+    expected = (index[..., None] == np.arange(4)).sum((1, 2))
+    for most in (10**8, 0):
+        monkeypatch.setattr(array, "MOST_CELLS", most)
+        jax.clear_caches()
+        np.testing.assert_array_equal(votes.pooled_counts(), expected)
