@@ -22,6 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from judgebayes.compiled.store import atomically, read_or_none
+from judgebayes.errors import JudgeBayesError
 
 __all__ = ["Shapes", "kept_part"]
 
@@ -50,11 +51,14 @@ def kept_part(
     Raises
     ------
     JudgeBayesError
-        If the folder cannot be written to, or the disk is full; parts stored before remain.
+        If the folder cannot be written to, something else has the name of the part, or the disk is full;
+        parts stored before remain.
     """
     path = folder / f"{name}{PART}"
     arrays = read_or_none(path, partial(_arrays, shapes=shapes))
     if arrays is None:
+        if path.exists() and not path.is_file():  # writing into a pipe would wait for its reader
+            raise JudgeBayesError(f"{str(path)!r} is a folder, pipe or device; remove it.")
         arrays = make()
         content = io.BytesIO()
         np.savez(content, allow_pickle=False, **arrays)

@@ -86,8 +86,13 @@ def clear_active() -> None:
 
 
 def read_or_none(path: Path, read: Callable[[BinaryIO], T]) -> T | None:
-    """Return `read` of a file; None if the file is missing or unreadable."""
+    """Return `read` of a file; None if the file is missing, unreadable or no plain file.
+
+    A pipe or a device in its place would never end.
+    """
     try:
+        if not path.is_file():
+            return None
         with path.open("rb") as file:
             content = read(file)
     except Exception:  # whatever is wrong with the file, it is recomputed

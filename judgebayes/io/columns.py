@@ -134,6 +134,10 @@ def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[
             column_of[role] = None
     for role in ("item", "vote"):
         if role in given and column_of.get(role) is None:
+            if not names:
+                raise JudgeBayesError(
+                    "The table has no columns; name at least the item and the vote."
+                )
             raise JudgeBayesError(
                 f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a "
                 f"name that is recognised; use --{role} NAME."

@@ -131,6 +131,10 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
             "or save it as 'CSV UTF-8'."
         ) from error
     except (ValueError, OSError, EOFError, OverflowError, csv.Error, zlib.error) as error:
+        if isinstance(error, pd.errors.EmptyDataError):
+            raise JudgeBayesError(
+                f"{str(path)!r} is empty; the first line of a table has the names of its columns."
+            ) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if isinstance(error, csv.Error) and "field limit" in reason:
             reason = (

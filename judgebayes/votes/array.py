@@ -88,7 +88,6 @@ class Votes:
     @jit_inline()
     def pooled_counts(self) -> Int[Array, "*batch item class"]:
         """Return the votes of all judges together, by item and class."""
-
         if self.index.size * self.n_classes <= MOST_CELLS:
             return self.counts().sum(-2)
 

@@ -6,7 +6,7 @@ so these declarations are checked before a fit is used.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -18,14 +18,53 @@ from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import FITTED
 from judgebayes.votes.classes import canonical
+from judgebayes.workflow.binning import bins_from
 
-__all__ = ["check_answers", "check_classes", "check_fields", "check_summary"]
+__all__ = [
+    "check_answers",
+    "check_classes",
+    "check_fields",
+    "check_names",
+    "check_notes",
+    "check_summary",
+]
 
 POSITIVE = ("alpha", "beta", "kappa", "tau")
 """Numbers that are above zero wherever a fit has them."""
 NOT_NEGATIVE = ("pseudo_count", "pseudo_votes", "deviation", "clip", "judge", "samples", "status")
 """Numbers that are zero or more."""
 SUM_ERROR = 1e-6
+
+
+def _texts(value: Any) -> bool:
+    return type(value) is list and all(type(each) is str for each in value)
+
+
+def _text_or_none(value: Any) -> bool:
+    return value is None or type(value) is str
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+NOTES: dict[str, Callable[[Any], bool]] = {
+    "labels": _count,
+    "items": _count,
+    "version": lambda value: type(value) is str,
+    "seed": lambda value: type(value) is int,
+    "judges": lambda value: _texts(value) and len(set(value)) == len(value),
+    "wide": lambda value: type(value) is bool,
+    "repeats": lambda value: type(value) is bool,
+    "columns": lambda value: type(value) is dict and _texts([*value.values()]),
+    "ignore": _texts,
+    "missing": _text_or_none,
+    "undecided": _text_or_none,
+    "encoding": _text_or_none,
+    "skip_rows": lambda value: value is None or _count(value),
+    "bins": lambda value: bins_from(value) is not None,
+}
+"""What a note on the reading of votes may be, by its name."""
 
 
 def check_fields(fitted: Any, n_classes: set[int], n_judges: int | None) -> None:
@@ -69,6 +108,33 @@ def check_classes(values: tuple[Any, ...], undecided: tuple[Any, ...]) -> None:
             raise ValueError(f"a class is {value}")
     if len(values) < 2 or len(set(map(canonical, values))) < len(values):
         raise ValueError("the classes are not two or more different ones")
+
+
+def check_names(names: Any, what: str) -> None:
+    """Refuse names of tasks or judges that are no different texts.
+
+    Raises
+    ------
+    ValueError
+        For such names.
+    """
+    if not _texts(names) or len(set(names)) < len(names):
+        raise ValueError(f"{what} is {_short(names)}")
+
+
+def check_notes(notes: Any) -> None:
+    """Refuse notes on how votes are read that `reading_notes` would not write.
+
+    Raises
+    ------
+    ValueError
+        For the first such note.
+    """
+    if type(notes) is not dict:
+        raise ValueError(f"notes is {_short(notes)}")
+    for name, right in NOTES.items():
+        if name in notes and not right(notes[name]):
+            raise ValueError(f"the note {name!r} is {_short(notes[name])}")
 
 
 def check_summary(

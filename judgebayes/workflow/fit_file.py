@@ -32,6 +32,8 @@ from judgebayes.workflow.fit_fields import (
     check_answers,
     check_classes,
     check_fields,
+    check_names,
+    check_notes,
     check_summary,
 )
 
@@ -186,6 +188,9 @@ def load_fit(path: Path | str) -> SavedFit:
             "your own method, use --plugin FILE."
         )
     try:
+        check_names(document["tasks"], "tasks")
+        check_names(document.get("judges", []), "judges")
+        check_notes(document["notes"])
         saved = SavedFit(
             method=_text(document["method"]),
             fitted=_from_json(document["fitted"]),
@@ -195,9 +200,9 @@ def load_fit(path: Path | str) -> SavedFit:
                 tuple(document.get("undecided", ())),
             ),
             profile=VoteProfile(**document["profile"]),
-            tasks=[str(name) for name in document["tasks"]],
-            judges=[str(name) for name in document.get("judges", [])],
-            notes=dict(document["notes"]),
+            tasks=document["tasks"],
+            judges=document.get("judges", []),
+            notes=document["notes"],
         )
         _check(saved)
         return saved

@@ -490,35 +490,31 @@ def _annotators_of(read: Reading | Listing, source: Source) -> list[str]:
 
 
 def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
-    """Return the source with the reading options that `reading_notes` saved."""
-    columns, judges, ignore = (notes.get(name) for name in ("columns", "judges", "ignore"))
-    missing, encoding, above = (notes.get(name) for name in ("missing", "encoding", "skip_rows"))
-    undecided = notes.get("undecided")
-    reading, named = source.reading, source.columns
+    """Return the source with the reading options that `reading_notes` saved, which were checked."""
+    judges, reading, named = notes.get("judges", []), source.reading, source.columns
     earlier = {
-        str(role): str(name)
-        for role, name in (columns.items() if isinstance(columns, dict) else ())
-        if role in ROLES and not (role == "label" and isinstance(judges, list) and name in judges)
+        role: name
+        for role, name in notes.get("columns", {}).items()
+        if role in ROLES and not (role == "label" and name in judges)
     }
     unlabelled = named.label is None and "label" not in earlier
-    if unlabelled and isinstance(judges, list) and plain_label(map(str, judges)):
+    if unlabelled and plain_label(judges):
         named = replace(named, label="none")  # a judge with the name of a label
+    above = reading.skip_rows
     return replace(
         source,
-        columns=replace(named, repeats=named.repeats or bool(notes.get("repeats"))),
+        columns=replace(named, repeats=named.repeats or notes.get("repeats", False)),
         reading=replace(
             reading,
-            wide=reading.wide or bool(notes.get("wide")),
-            missing=reading.missing or (missing if isinstance(missing, str) else None),
-            undecided=reading.undecided or (undecided if isinstance(undecided, str) else None),
-            encoding=reading.encoding or (encoding if isinstance(encoding, str) else None),
-            skip_rows=above
-            if reading.skip_rows is None and type(above) is int
-            else reading.skip_rows,
+            wide=reading.wide or notes.get("wide", False),
+            missing=reading.missing or notes.get("missing"),
+            undecided=reading.undecided or notes.get("undecided"),
+            encoding=reading.encoding or notes.get("encoding"),
+            skip_rows=notes.get("skip_rows") if above is None else above,
         ),
         earlier=earlier,
         bins=bins_from(notes.get("bins")),
-        ignored=tuple(map(str, ignore)) if isinstance(ignore, list) else (),
+        ignored=tuple(notes.get("ignore", ())),
     )
 
 

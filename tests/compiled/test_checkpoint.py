@@ -321,3 +321,20 @@ def _same(one: Path, other: Path) -> None:
     assert sorted(f.relative_to(other) for f in other.rglob("*") if f.is_file()) == files
     for file in files:
         assert (one / file).read_bytes() == (other / file).read_bytes(), file
+
+
+@pytest.mark.parametrize("other", ["folder", "pipe", "device"])
+def test_what_is_no_plain_file_is_never_read(other: str, tmp_path: Path) -> None:
+    part = tmp_path / "a.part"
+    if other == "folder":
+        part.mkdir()
+    elif other == "pipe":
+        os.mkfifo(part)
+    else:
+        part.symlink_to("/dev/zero")
+
+    def make() -> dict[str, np.ndarray]:
+        return {"x": np.arange(3)}
+
+    with pytest.raises(JudgeBayesError, match="is a folder, pipe or device; remove it"):
+        kept_part(tmp_path, "a", make)

@@ -47,7 +47,7 @@ def test_words_that_look_like_missing_are_kept_as_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.csv", b"", "cannot be read as csv"),
+        ("a.csv", b"", "is empty; the first line"),
         ("a.csv", b"item,vote\n", "has no rows"),
         ("a.csv", b"item,vote\n\xff\xfe,1\n", "not UTF-8"),
         ("a.csv", b"item,vote\nx,1,2,3\ny,1\n", "more cells than the header"),

@@ -128,6 +128,16 @@ def test_an_untouched_fit_answers() -> None:
         (("profile", "covariance"), [[1]], "covariance is"),
         (("profile", "covariance"), [[-1, 0], [0, 1]], "a variance is -1"),
         (("profile", "votes_per_item"), float("inf"), "votes_per_item is inf"),
+        (("tasks",), "abc", "tasks is 'abc'"),
+        (("tasks",), ["a", "a"], "tasks is"),
+        (("judges",), [1, 2], "judges is"),
+        (("notes",), [["wide", True]], "notes is"),
+        (("notes",), {"wide": "no"}, "note 'wide' is 'no'"),
+        (("notes",), {"judges": "abc"}, "note 'judges' is 'abc'"),
+        (("notes",), {"columns": {"item": 3}}, "note 'columns' is"),
+        (("notes",), {"skip_rows": True}, "note 'skip_rows' is True"),
+        (("notes",), {"labels": -1}, "note 'labels' is -1"),
+        (("notes",), {"bins": {"names": ["a", "b"], "cuts": {"j": [2, 1]}}}, "note 'bins' is"),
     ],
 )
 def test_a_tampered_summary_is_refused(
