@@ -82,6 +82,11 @@ class SplitBatch:
     mesh: Mesh | None
     folder: Path | None
 
+    @property
+    def fit_items(self) -> int:
+        """The number of items that each split is fitted to, with padding."""
+        return int(self.splits[0].shape[1])
+
     def name(self, plan: Plan, *what: object) -> str:
         """Return the name of a checkpoint of a plan's results on these splits."""
         items = [

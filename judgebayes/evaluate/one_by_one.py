@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator
-from judgebayes.aggregators.costs import Size, cost_of
+from judgebayes.aggregators.calibrated import Calibrated
+from judgebayes.aggregators.costs import Costed, Size, cost_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
@@ -32,10 +33,15 @@ LONG_FIT = 3e6
 
 
 def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
-    """Tell whether a fit to this many items is long, and runs on a CPU."""
+    """Tell whether a fit to this many items is long, by the method's own cost, and runs on a CPU."""
+    inner: object = method
+    while not isinstance(inner, Costed) and hasattr(inner, "aggregator"):
+        inner = inner.aggregator
+    # The folds of a map's cross-fitting depend on the number of items, with padding.
+    if not isinstance(inner, Costed) or isinstance(method, Calibrated) or is_sequential(method):
+        return False
     size = Size(items, votes.n_judges, votes.n_samples, votes.n_classes)
-    long = not is_sequential(method) and cost_of(method, size).operations >= LONG_FIT
-    return long and jax.default_backend() == "cpu"
+    return cost_of(method, size).operations >= LONG_FIT and jax.default_backend() == "cpu"
 
 
 def fit_to_all(

@@ -55,14 +55,8 @@ def plan_of(method: Aggregator, fit_on: FitOn) -> Plan:
         if not is_jax(method):
             data = (batch.votes, batch.labels, *batch.splits, batch.loss)
             return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
-        fitted_items = batch.splits[0].shape[1]
-        by_agreement = fits_from_agreement(method, batch.votes, fit_on)
-        if (
-            fit_on == "calibration"
-            and batch.mesh is None
-            and not by_agreement
-            and is_long(method, batch.votes, fitted_items)
-        ):
+        vectorised = fit_on == "all" or fits_from_agreement(method, batch.votes, fit_on)
+        if not vectorised and batch.mesh is None and is_long(method, batch.votes, batch.fit_items):
             return [evaluate_one_by_one(method, batch)]
         args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
         return [_run(batch, _evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]

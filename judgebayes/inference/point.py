@@ -14,7 +14,6 @@ from judgebayes.arrays import Scalar
 from judgebayes.inference.density import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.optimise import (
-    Derivatives,
     Differentiated,
     differentiated,
     minimise_each,
@@ -90,32 +89,31 @@ class MAP:
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
         """Return the best of several modes."""
         # Per item, so that the gradient's tolerance does not depend on the number of labels.
-        scale = problem.scale
-        function = mode_objective(problem, self.score, self.temperature)
-
-        def per_item(x: Float[Array, " parameter"]) -> Derivatives:
-            return jax.tree.map(lambda each: each / scale, function(x))
-
-        return best_of(per_item, problem, self.starts, self.max_steps)
+        function = mode_objective(problem, self.score, self.temperature, problem.scale)
+        return best_of(function, problem, self.starts, self.max_steps)
 
 
 def mode_objective(
-    problem: Problem, score: Score | None = None, temperature: Scalar = 1.0
+    problem: Problem,
+    score: Score | None = None,
+    temperature: Scalar = 1.0,
+    scale: Scalar = 1.0,
 ) -> Differentiated:
-    """Return minus the log posterior with two derivatives, in the sites' values in one vector.
+    """Return minus the log posterior, divided by a scale, with two derivatives.
 
-    With a design, the part of the items has analytic derivatives. `score` and `temperature` are those of
-    `Problem.generalised`; None is the likelihood.
+    It is a function of the sites' values in one vector. With a design, the part of the items has
+    analytic derivatives. `score` and `temperature` are those of `Problem.generalised`; None is the
+    likelihood.
     """
     unravel = ravel_pytree(problem.box().lower)[1]
 
     def minus(program: Callable[[], None]) -> Differentiated:
-        return differentiated(lambda x: -log_density(program, unravel(x)))
+        return differentiated(lambda x: -log_density(program, unravel(x)) / scale)
 
     if problem.design is None:
         return minus(problem.posterior(score, temperature))
     labels, weight, noise = problem.targets
-    factor = 1.0 if score is None else 1 / temperature
+    factor = (1.0 if score is None else 1 / temperature) / scale
     of_items = score_derivatives(score or nll, problem.design, labels, weight, noise, factor)
     of_prior = minus(problem.prior)
     return lambda x: jax.tree.map(jnp.add, of_items(x), of_prior(x))

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,8 +17,6 @@ __all__ = ["Splits", "item_data", "labelled_data", "padded", "splits_of"]
 
 MIN_ROWS = 16
 COMMON = 256
-
-_data = jax.jit(split_data, static_argnames="label_classes")
 
 
 @dataclass(frozen=True)
@@ -143,7 +140,7 @@ def splits_of(
 def item_data(splits: Splits) -> SplitData:
     """Return the data of the curve, a row per item."""
     labels = jnp.asarray(np.where(splits.labelled, splits.positions(), -1))
-    return _data(jnp.asarray(splits.given, float), labels, None, label_classes=splits.label_classes)
+    return split_data(jnp.asarray(splits.given, float), labels, None, splits.label_classes)
 
 
 def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitData:
@@ -160,11 +157,11 @@ def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitDa
     size = padded(max(len(rows), min(possible, COMMON)))
     whole = np.zeros((size, rows.shape[1]), int)
     whole[: len(rows)] = rows
-    return _data(
+    return split_data(
         jnp.asarray(whole[:, :-1], float),
         jnp.asarray(whole[:, -1]),
         jnp.asarray(np.pad(total, (0, size - len(rows)))),
-        label_classes=splits.label_classes,
+        splits.label_classes,
     )
 
 

@@ -198,12 +198,9 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     table.drop(columns="note").to_csv(tmp_path / "v.csv", index=False)
     again = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert list(read(again).coding.judges) == ["a"]
-    # A column of that name that votes in the fit is a judge; and a damaged note is none.
-    judged = apply_notes(
-        Source(tmp_path / "v.csv"), notes | {"judges": ["a", "checked"], "ignore": 3}
-    )
+    # A column of that name that votes in the fit is a judge.
+    judged = apply_notes(Source(tmp_path / "v.csv"), notes | {"judges": ["a", "checked"]})
     assert list(read(open_source(judged, None)).coding.judges) == ["a", "checked"]
-    assert apply_notes(Source(tmp_path / "v.csv"), {"columns": [1]}).earlier == {}
 
 
 def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> None:
@@ -220,8 +217,6 @@ def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> Non
     new = apply_notes(Source(tmp_path / "v.csv", reading=said), notes)
     assert (new.reading.encoding, new.reading.skip_rows) == ("cp1250", 0)
     assert open_source(new, None).judges == ("a", "Prüfer")
-    odd = apply_notes(Source(tmp_path / "v.csv"), {"encoding": 3, "skip_rows": "x"})
-    assert (odd.reading.encoding, odd.reading.skip_rows) == (None, None)
 
 
 def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:

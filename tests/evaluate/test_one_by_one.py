@@ -34,11 +34,11 @@ def test_answers_are_those_of_the_vectorised_sweep(
 ) -> None:
     votes, labels = panel()
     splits = random_splits(50, splits=4, calibration=0.7, among=np.arange(40), seed=1)
-    found = []
+    sweeps = []
     for least in (np.inf, 0.0):
         monkeypatch.setattr(one_by_one, "LONG_FIT", least)
-        found.append(evaluate_splits(method, votes, labels, splits, fit_on="calibration"))
-    usual, each = found
+        sweeps.append(evaluate_splits(method, votes, labels, splits, fit_on="calibration"))
+    usual, each = sweeps
     np.testing.assert_array_equal(each.items, usual.items)
     np.testing.assert_array_equal(each.labels, usual.labels)
     np.testing.assert_array_equal(each.decisions, usual.decisions)
