@@ -50,8 +50,9 @@ POINTS = len(LOG_SCALES) * len(EASES)
 class EmpiricalBayes:
     """Compute the mode by expectation maximisation, with the variances learnt beside it.
 
-    It ends when no parameter changes by more than `tolerance` (log-odds), or after `max_steps` with the
-    status MAX_STEPS. `scaled` adds the scale of the reliabilities, learnt from the labels given votes.
+    It ends when no parameter changes by more than `tolerance` (log-odds; of the ease below 1/2, its
+    square), or after `max_steps` with the status MAX_STEPS. `scaled` adds the scale of reliabilities,
+    learnt from the labels given votes.
     """
 
     tolerance: float = 1e-5

@@ -26,7 +26,7 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.decide import bayes_action
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["evaluate_one_by_one", "fit_to_all", "is_long"]
+__all__ = ["answers_of", "evaluate_one_by_one", "fit_to_all", "is_long"]
 
 LONG_FIT = 3e6
 """The operations from which a fit takes much longer than its call."""
@@ -51,6 +51,11 @@ def fit_to_all(
     return _fitted(method, votes, labels, np.arange(len(labels)), bucket_size(len(labels)), key)
 
 
+def answers_of(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
+    """Return the answers of a fit, by a cached program."""
+    return cached_export(_answers, fitted, votes)
+
+
 def evaluate_one_by_one(method: Aggregator, batch: SplitBatch) -> Evaluation:
     """Fit and evaluate every split of a batch, each on its calibration items only."""
     labels, loss = np.asarray(batch.labels), jnp.asarray(batch.loss)
@@ -65,7 +70,7 @@ def evaluate_one_by_one(method: Aggregator, batch: SplitBatch) -> Evaluation:
         items = calibration[split][calibration[split] >= 0]
         fitted = _fitted(method, votes, labels, items, n_items, batch.splits[2][split])
         some = votes.take(np.maximum(evaluation[split], 0))
-        return np.asarray(cached_export(_answers, fitted, some)), np.asarray(fitted.status)
+        return np.asarray(answers_of(fitted, some)), np.asarray(fitted.status)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = list(pool.map(one, range(len(calibration))))

@@ -116,11 +116,10 @@ def _likelihood(
 ) -> tuple[Float[Array, ""], Float[Array, " parameter"], Float[Array, "parameter parameter"]]:
     """Return the log-likelihood, its gradient and the Fisher information."""
     design, weight = problem.design, problem.weight
-    at = design @ x
-    _, gradient, curvature = _by_item(problem, at)
+    each, gradient, curvature = _by_item(problem, design @ x)
     score = design.transposed(weight[:, None] * gradient)
     information = design.information(weight[:, None, None] * curvature)
-    return log_likelihood(problem, at), score, information
+    return _total(weight, each), score, information
 
 
 def _by_item(
@@ -146,8 +145,11 @@ def _by_item(
 
 def log_likelihood(problem: SoftmaxProblem, at: Float[Array, "item predictor"]) -> Float[Array, ""]:
     """Return the weighted sum of log p(observed label) at the items' predictors."""
-    weight = problem.weight
-    return jnp.sum(jnp.where(weight > 0, weight * _by_item(problem, at)[0], 0.0))
+    return _total(problem.weight, _by_item(problem, at)[0])
+
+
+def _total(weight: Float[Array, " item"], each: Float[Array, " item"]) -> Float[Array, ""]:
+    return jnp.sum(jnp.where(weight > 0, weight * each, 0.0))
 
 
 def leave_one_out_predictors(

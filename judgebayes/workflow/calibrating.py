@@ -27,7 +27,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.programs import cached_export
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
-from judgebayes.evaluate.one_by_one import fit_to_all, is_long
+from judgebayes.evaluate.one_by_one import answers_of, fit_to_all, is_long
 from judgebayes.evaluate.plans import is_jax
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -547,11 +547,7 @@ def _fitted(
 def _predict(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item class"]:
     """Return the answers on all items; a list of votes is processed in small tables."""
     if isinstance(votes, Votes):
-        return (
-            fitted(votes)
-            if isinstance(fitted, PlainFit)
-            else cached_export(_answers, fitted, votes)
-        )
+        return fitted(votes) if isinstance(fitted, PlainFit) else answers_of(fitted, votes)
     if isinstance(fitted, FittedDawidSkene):
         return fitted(votes)
     share = votes.n_items / max(len(votes), 1)
@@ -561,11 +557,7 @@ def _predict(fitted: FittedAggregator, votes: AnyVotes) -> Float[Array, "item cl
     def answer(slab: AnyVotes) -> Float[Array, "item class"]:
         assert isinstance(slab, SparseVotes)
         table = slab.dense()
-        return (
-            fitted(table)
-            if isinstance(fitted, PlainFit)
-            else cached_export(_answers, fitted, table)
-        )
+        return fitted(table) if isinstance(fitted, PlainFit) else answers_of(fitted, table)
 
     return by_slab(answer, votes, shape)
 
@@ -575,11 +567,6 @@ def _fit(
     method: Aggregator, votes: Votes, labels: Int[Array, " item"], key: PRNGKeyArray
 ) -> FittedAggregator:
     return method.fit(votes, labels, key=key)
-
-
-@jax.jit
-def _answers(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
-    return fitted(votes)
 
 
 def _better_rule(leads: Mapping[str, Interval]) -> str | None:
