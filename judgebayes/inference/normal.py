@@ -57,13 +57,14 @@ class NormalAtMode:
             return log_density(problem.joint, unravel(x))
 
         curvature, axes = jnp.linalg.eigh(-jax.hessian(density)(centre))
-        spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE))
+        # The symmetric root: it does not depend on the signs and the order of the eigenvectors.
+        spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE)) @ axes.T
         status = jnp.maximum(mode.status, when(curvature[0] <= 0, Status.DEGENERATE))
         if self.weighted:
             samples, weighing_status = self._weighted_draws(problem, key, density, centre, spread)
             status = jnp.maximum(status, weighing_status)
         else:
-            samples = centre + jax.random.normal(key, (self.draws, len(centre))) @ spread.T
+            samples = centre + jax.random.normal(key, (self.draws, len(centre))) @ spread
         return Result(
             draws=jax.vmap(unravel)(samples),
             status=status,
@@ -85,7 +86,7 @@ class NormalAtMode:
         size, freedom = (self.draws, len(centre)), FREEDOM / 2
         squared = 2 * jax.random.gamma(gamma, freedom, size[:1]) / FREEDOM
         t = jax.random.normal(normal, size) / jnp.sqrt(squared)[:, None]
-        proposed = centre + t @ spread.T
+        proposed = centre + t @ spread
         box = problem.box()
         low, high = (ravel_pytree(ends)[0] for ends in (box.lower, box.upper))
         inside = ((proposed >= low) & (proposed <= high)).all(1)
