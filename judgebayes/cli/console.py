@@ -4,6 +4,7 @@ A name in a file may contain escape sequences, which would clear the screen, set
 output. Every command prints through this console, which shows such characters as `\x1b`.
 """
 
+import os
 from collections.abc import Iterable
 
 from rich.console import Console as RichConsole
@@ -29,8 +30,15 @@ def visible(text: str) -> str:
 class Console(RichConsole):
     """Rich's console; characters that cannot be printed are shown as escapes.
 
-    Rich adds its own sequences for colours after this step.
+    Rich adds its own sequences for colours after this step. If the reader of a pipe has ended, as
+    `head` does, the command goes on without it: its files are written, and its exit code is its own.
     """
+
+    def on_broken_pipe(self) -> None:
+        """Send what is still printed nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -247,14 +247,18 @@ def list_experiments(what: list[str]) -> CommandResult:
     table = Table(box=None, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
     numbers(table, "time", "on twins", "memory")
-    table.add_column("result", overflow="fold")
+    table.add_column("result")
     on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
     chosen = find(what)
+    paper = None
     for e in chosen:
         name = _named(e)
+        if e.paper != paper:
+            paper = e.paper
+            table.add_row(f"{paper}/")
         cost, twin = on_data.get(name), on_twins.get(name)
         table.add_row(
-            name,
+            f"  {e.name}",
             "-" if cost is None else duration(cost.seconds),
             "-" if twin is None else duration(twin.seconds),
             "-" if cost is None else f"{cost.peak_bytes / 1e9:.1f} GB",

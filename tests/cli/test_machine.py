@@ -381,6 +381,19 @@ def test_standard_output_that_is_full_is_one_sentence() -> None:
     ]
 
 
+def test_a_pipe_that_nobody_reads_does_not_end_a_command(tmp_path: Path) -> None:
+    """As with `| head`: the files are written, and the exit code is the command's."""
+    out = tmp_path / "list.json"
+    command = [sys.executable, "-m", "judgebayes", "reproduce", "--list", "--json", str(out)]
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, check=False)
+    os.close(writes)
+    assert done.stderr == b""
+    assert done.returncode == 0
+    assert json.loads(out.read_text())["exit_code"] == 0
+
+
 # --- exit codes -----------------------------------------------------------------------------------
 
 

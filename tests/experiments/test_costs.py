@@ -57,7 +57,8 @@ def test_the_list_shows_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("COLUMNS", "120")
     result = CliRunner().invoke(app, ["reproduce", "beyond-consensus", "--list"])
     assert result.exit_code == 0, result.output
-    line = next(x for x in result.output.splitlines() if x.startswith("beyond-consensus/fig6"))
+    line = next(x for x in result.output.splitlines() if x.startswith("  fig6"))
+    assert "beyond-consensus/" in result.output
     assert " min " in line
     assert "GB" in line
     assert "All of these on data: about" in result.output
