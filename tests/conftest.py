@@ -20,7 +20,7 @@ if not os.environ.get("JUDGEBAYES_TEST_OPTIMISED"):
     os.environ.setdefault("XLA_FLAGS", flags)
 # Many tests compile the same program, so compiled programs are shared over processes and runs.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 # The source line of an operation only matters to readers of compiled programs.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
