@@ -53,6 +53,7 @@ from judgebayes.workflow.answers import (
 from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.comparing import (
     Compared,
+    better_rule,
     compare,
     comparison_table,
     comparison_words,
@@ -408,7 +409,7 @@ def answer(
     if compared is not None:
         leads = compared.leads(name, loss)
         if request.method == "auto" and losses.person is None and (labels >= 0).sum() >= FEW_LABELS:
-            decider = _better_rule(leads)
+            decider = better_rule(leads)
         warnings += within_noise(leads)
     elif once:
         warnings.append(
@@ -569,16 +570,6 @@ def _fit(
     return method.fit(votes, labels, key=key)
 
 
-def _better_rule(leads: Mapping[str, Interval]) -> str | None:
-    """Return the rule with the least loss among those that decide clearly better than the method."""
-    better = [
-        name
-        for name, lead in leads.items()
-        if traits_of(name).compared == "baseline" and lead.high < 0
-    ]
-    return min(better, key=lambda name: leads[name].mean, default=None)
-
-
 def _choices(
     request: CalibrateRequest, read: Reading | Listing, votes: Votes, *, labelled: bool
 ) -> list[Choice]:
@@ -589,9 +580,6 @@ def _choices(
         if traits_of(request.method).learns_from_unlabelled:
             return [_uncalibrated(request)]
         names = [name for name in names if not traits_of(name).learns_from_unlabelled]
-    if request.method == "auto" and votes.n_judges > 1:
-        default = "pool" if "pool" in names else "stacking"
-        names.sort(key=lambda name: name != default)  # the default comes first
     return [Choice(name, calibrator, request.inference, request.label_noise) for name in names]
 
 

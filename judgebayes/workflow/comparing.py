@@ -26,13 +26,14 @@ from judgebayes.models.label_noise import with_label_noise
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
-from judgebayes.workflow.methods import fit_on_of, rules_among
+from judgebayes.workflow.methods import fit_on_of, rules_among, traits_of
 from judgebayes.workflow.results import ends
 
 __all__ = [
     "HEAD",
     "Compared",
     "Growth",
+    "better_rule",
     "compare",
     "comparison_rows",
     "comparison_table",
@@ -256,6 +257,19 @@ def compare(
         for name, e in results.items():
             means[name]["nll"] = float(np.nanmean(_nll(e, label_noise), axis=1).mean())
     return Compared(parts, means, results, len(labels), groups, label_noise, unseen)
+
+
+def better_rule(leads: Mapping[str, Interval]) -> str | None:
+    """Return the rule with the least loss among those that decide clearly better than a method.
+
+    `leads` is what `Compared.leads` returns for the method.
+    """
+    better = [
+        name
+        for name, lead in leads.items()
+        if traits_of(name).compared == "baseline" and lead.high < 0
+    ]
+    return min(better, key=lambda name: leads[name].mean, default=None)
 
 
 class Growth(NamedTuple):

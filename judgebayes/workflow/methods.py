@@ -52,6 +52,8 @@ INFERENCES: dict[str, Inference] = {
 }
 FEW_LABELS = 30
 """With fewer labels, a choice between methods is not clear."""
+PANEL_DEFAULTS = ("pool", "stacking")
+"""The default of `auto` for several judges: the first that is not too large."""
 PANEL_FOR_TOP = 6
 FOLDS = 5
 MOST_NUMBERS = 2**26
@@ -127,9 +129,14 @@ def baselines(n_classes: int) -> list[str]:
 
 
 def suited(votes: Votes) -> list[str]:
-    """Return the methods that `auto` compares on these votes, without those that are too large."""
+    """Return the methods that `auto` compares on these votes, its default first.
+
+    Methods that are too large are left out.
+    """
     large = too_large(votes)
-    return [name for name in _kinds_suited(votes) if name not in large]
+    names = [name for name in _kinds_suited(votes) if name not in large]
+    default = next((name for name in PANEL_DEFAULTS if name in names), names[0])
+    return sorted(names, key=lambda name: name != default)
 
 
 def too_large(votes: Votes) -> list[str]:
