@@ -24,6 +24,7 @@ from judgebayes.compiled.programs import cached_export
 from judgebayes.evaluate.batches import SplitBatch, bucket_size, is_sequential
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.decide import bayes_action
+from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["answers_of", "evaluate_one_by_one", "fit_to_all", "is_long"]
@@ -56,8 +57,13 @@ def answers_of(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item cla
     return cached_export(_answers, fitted, votes)
 
 
-def evaluate_one_by_one(method: Aggregator, batch: SplitBatch) -> Evaluation:
-    """Fit and evaluate every split of a batch, each on its calibration items only."""
+def evaluate_one_by_one(
+    method: Aggregator, batch: SplitBatch, what: str = "", progress: Progress | None = None
+) -> Evaluation:
+    """Fit and evaluate every split of a batch, each on its calibration items only.
+
+    `progress` is told each split, with `what` as the name of the task.
+    """
     labels, loss = np.asarray(batch.labels), jnp.asarray(batch.loss)
     calibration, evaluation = (np.asarray(part) for part in batch.splits[:2])
     sizes = ((calibration >= 0).sum(1).max(), (evaluation >= 0).sum(1).max())
@@ -73,7 +79,8 @@ def evaluate_one_by_one(method: Aggregator, batch: SplitBatch) -> Evaluation:
         return np.asarray(answers_of(fitted, some)), np.asarray(fitted.status)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(one, range(len(calibration))))
+        results = pool.map(one, range(len(calibration)))
+        parts = [next(results) for _ in followed(calibration, what, progress)]
     log_probs, status = (jnp.asarray(np.stack(each)) for each in zip(*parts, strict=True))
     return Evaluation(
         items=jnp.asarray(evaluation),

@@ -45,8 +45,13 @@ def is_jax(method: Any) -> bool:
     return not jax.tree_util.all_leaves([method])
 
 
-def plan_of(method: Aggregator, fit_on: FitOn) -> Plan:
-    """Return the plan to fit and evaluate a method on every split."""
+def plan_of(
+    method: Aggregator, fit_on: FitOn, what: str = "", progress: Progress | None = None
+) -> Plan:
+    """Return the plan to fit and evaluate a method on every split.
+
+    `progress` is told each split where they are fitted one by one, with `what` as the task's name.
+    """
     if isinstance(method, Calibrated):  # its calibrator is compiled once, for all aggregators
         maps = {"": method.calibrator}
         return plan_of_maps(method.aggregator, maps, method.share, method.cross_fit, fit_on)
@@ -57,7 +62,7 @@ def plan_of(method: Aggregator, fit_on: FitOn) -> Plan:
             return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
         vectorised = fit_on == "all" or fits_from_agreement(method, batch.votes, fit_on)
         if not vectorised and batch.mesh is None and is_long(method, batch.votes, batch.fit_items):
-            return [evaluate_one_by_one(method, batch)]
+            return [evaluate_one_by_one(method, batch, what, progress)]
         args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
         return [_run(batch, _evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]
 
@@ -104,10 +109,14 @@ def evaluate_data(
     progress: Progress | None = None,
     name: str = "",
 ) -> Evaluation:
-    """Return the results of a method on all splits; `progress` is told each of several batches."""
+    """Return the results of a method on all splits; `progress` is told each of several batches.
+
+    In a single batch it is told each split, if they are fitted one by one.
+    """
     batches = data.batches(method, fit_on, batch_size)
-    by_batch = progress if len(batches) > 1 else None
-    return answers(plan_of(method, fit_on), batches, f"{name}: batches of splits", by_batch)[""]
+    by_batch, by_split = (progress, None) if len(batches) > 1 else (None, progress)
+    plan = plan_of(method, fit_on, f"{name}: splits", by_split)
+    return answers(plan, batches, f"{name}: batches of splits", by_batch)[""]
 
 
 def answers(

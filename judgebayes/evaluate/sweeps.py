@@ -31,7 +31,13 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.progress import Progress, followed, tracked
 from judgebayes.votes.array import Votes
 
-__all__ = ["evaluate_calibrators", "evaluate_methods", "evaluate_splits", "sweep"]
+__all__ = [
+    "evaluate_calibrators",
+    "evaluate_methods",
+    "evaluate_splits",
+    "methods_at_once",
+    "sweep",
+]
 
 THREADS = 4
 """The largest number of methods to fit at the same time, because each needs memory."""
@@ -90,6 +96,11 @@ def evaluate_splits(
     return evaluate_data(method, data, fit_on, batch_size)
 
 
+def methods_at_once() -> int:
+    """Return how many methods are fitted at a time: one per core, up to four."""
+    return min(os.cpu_count() or 1, THREADS)
+
+
 def evaluate_methods(
     methods: Mapping[str, Aggregator],
     votes: Votes,
@@ -114,7 +125,7 @@ def evaluate_methods(
 
     what = f"methods held out on {len(splits.calibration)} splits"
     # Threads let one method compile while another runs; more than there are cores only compete.
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS)) as pool:
+    with ThreadPoolExecutor(methods_at_once()) as pool:
         evaluations = pool.map(one, methods)
         return dict(zip(followed(methods, what, progress), evaluations, strict=True))
 

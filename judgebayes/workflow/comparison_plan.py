@@ -1,7 +1,7 @@
 """How many splits a comparison of methods has, and what is said of its time and memory."""
 
 from judgebayes.evaluate.batches import VMAP_BYTES
-from judgebayes.evaluate.sweeps import THREADS
+from judgebayes.evaluate.sweeps import methods_at_once
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.methods import cost_of_fit, suited
 from judgebayes.workflow.options import CalibrateRequest
@@ -45,7 +45,9 @@ def plan_words(request: CalibrateRequest, data: Data) -> list[str]:
     assert isinstance(data.read, Reading)
     votes, labelled, names = data.read.votes, _labelled(data), _names(request, data.read)
     numbers = [cost_of_fit(name, votes, labelled).numbers for name in names]
-    own = sum(max(VMAP_BYTES, 8 * each) for each in sorted(numbers, reverse=True)[:THREADS])
+    own = sum(
+        max(VMAP_BYTES, 8 * each) for each in sorted(numbers, reverse=True)[: methods_at_once()]
+    )
     fewer = request.splits is None and splits < USUAL_SPLITS
     usual = round((USUAL_SPLITS * of_split + once) / OPERATIONS_PER_SECOND / 60)
     return [
