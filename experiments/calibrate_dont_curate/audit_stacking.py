@@ -1,16 +1,13 @@
-"""Audit: stacking against all other methods at every label budget, and the choice of `auto`.
+"""Audit: stacking against the other methods at every label budget.
 
-Claim: with 50 labels or more no other method is better than stacking, and the method chosen by
-cross-validation on the labels (`judgebayes calibrate --method auto`) is never clearly worse than the
-best. All are audits: stacking beats the best other method at every budget (margin 0.01 nats), and also
-with labels of other subsets (margin 0.01 nats); from 30 labels on auto equals the best
-method (within 0.01 nats).
+Claim: with 50 labels or more no other method is better than stacking. All are audits: stacking beats the
+best other method at every budget (margin 0.01 nats), and also with labels of other subsets (margin 0.01
+nats). What `auto` chooses is measured by `audit-auto`, and the pool by `audit-pool`.
 Command: judgebayes reproduce calibrate-dont-curate/audit-stacking --data DIR
 Runtime: about 10 minutes on a quiet core.
 Expected: stacking is the best method at every budget, and the joint interval of its lead over the best
-other method excludes zero in most cells; the others are on the reward models and RewardBench 2. `auto`
-equals the best method, or the difference is uninformative; its rule was chosen on these same panels.
-With labels of other subsets no interval of a lead excludes zero; on LLMBar stacking loses to the five
+other method excludes zero in most cells; the others are on the reward models and RewardBench 2. With
+labels of other subsets no interval of a lead excludes zero; on LLMBar stacking loses to the five
 most accurate judges when no label is from Natural, but not when some are.
 """
 
@@ -22,7 +19,6 @@ from judgebayes.aggregators import Aggregator, Calibrated, DawidSkene, OneCoin, 
 from judgebayes.calibrators import Beta, Identity
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
-from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.answers import Answers, advantage, answers_of
 from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import panels
@@ -31,7 +27,6 @@ from judgebayes.experiments.calibrate_dont_curate.parts import (
     Parts,
     by_subset,
     halves,
-    split_batches,
 )
 from judgebayes.experiments.calibrate_dont_curate.rows import (
     Statement,
@@ -42,8 +37,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.decide import zero_one_loss
-from judgebayes.measures.significance import Interval, bootstrap_interval
+from judgebayes.measures.significance import bootstrap_interval
 from judgebayes.panel.curate import top_k
 from judgebayes.plots import curves
 
@@ -51,14 +45,12 @@ BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)
 FOLDS = 5
 NO_FLOOR = 1e-300
-FEWEST = 30
 NATURAL = "LLMBar/Natural"
 COUNT, LARGE_COUNT = 40, 20
 """Numbers of splits; the second for panels of more than 200,000 votes, as folds add five fits each."""
 STACKING = "stacking"
 LEADS = Statement("stacking beats the best other method", "audit", MARGIN["nll"])
-EQUALS = Statement("auto equals the best method", "audit", MARGIN["nll"], within=True)
-"""With labels of other subsets, where subsets are the units, the same claims are graded panel by panel:
+"""With labels of other subsets, where subsets are the units, the same claim is graded panel by panel:
 LLMBar's few subsets would widen the intervals of all others."""
 
 
@@ -99,60 +91,6 @@ def few_shapes(parts: Parts) -> Parts:
     return Parts(parts.name, Splits(wide, parts.splits.evaluation))
 
 
-def folds(parts: Parts, groups: np.ndarray | None, seed: int) -> Splits:
-    """Return five folds of each split's labelled items, as splits of their own.
-
-    With `groups`, whole groups are held out; if all labels come from one group, they are divided at
-    random.
-    """
-    rng = np.random.default_rng(seed)
-    width = parts.splits.calibration.shape[1]
-    fitted, held_out_items = np.full((2, len(parts.splits), FOLDS, width), -1)
-    for s, row in enumerate(parts.splits.calibration):
-        own = row[row >= 0]
-        kind = np.arange(len(own))
-        if groups is not None and len(np.unique(groups[own])) > 1:
-            kind = np.unique(groups[own], return_inverse=True)[1]
-        fold = (rng.permutation(kind.max() + 1) % FOLDS)[kind]
-        for f in range(FOLDS):
-            for place, which in ((fitted, fold != f), (held_out_items, fold == f)):
-                place[s, f, : which.sum()] = own[which]
-    return Splits(fitted.reshape(-1, width), held_out_items.reshape(-1, width))
-
-
-def held_out(panel: Panel, method: Aggregator, fit_on: FitOn, inner: Splits) -> np.ndarray:
-    """Return a method's held-out NLL on each split's labelled items, of shape (split, item)."""
-    losses = []
-    for some in split_batches(panel, inner, fit_on):
-        evaluation = evaluate_splits(
-            method, panel.votes, panel.labels, some, fit_on=fit_on, loss=zero_one_loss(2)
-        )
-        losses.append(evaluation.nll())
-    return np.concatenate(losses).reshape(len(inner) // FOLDS, -1)
-
-
-def chosen(
-    candidates: dict[str, Answers], held_out_losses: dict[str, np.ndarray], default: str
-) -> tuple[Answers, np.ndarray]:
-    """Return the answers of the method chosen on each split's own labels, and its index.
-
-    The default is chosen unless there are at least 30 labels and another method is ahead of it by more
-    than two standard errors.
-    """
-    place = list(candidates).index(default)
-    each = np.stack([held_out_losses[name] for name in candidates])
-    best = np.argmin(np.nanmean(each, axis=2), axis=0)
-    rows = np.arange(len(best))
-    ahead = each[place] - each[best, rows]
-    count = np.isfinite(ahead).sum(1)
-    error = np.nanstd(ahead, axis=1) / np.sqrt(np.maximum(count - 1, 1))
-    clear = (np.nanmean(ahead, axis=1) > 2 * error) & (count >= FEWEST)
-    best = np.where(clear, best, place)
-    log_probs = np.stack([one.log_probs for one in candidates.values()])
-    first = candidates[default]
-    return Answers(first.panel, log_probs[best, rows], first.items), best
-
-
 def by_nature(
     panel: Panel, parts: Parts, by_method: dict[str, Answers], size: int
 ) -> list[dict[str, Any]]:
@@ -176,11 +114,11 @@ def by_nature(
     PAPER,
     "audit-stacking",
     "Audit: the best method at every label budget",
-    "with 50 labels or more no method is better than stacking, and auto chooses the best method",
+    "with 50 labels or more no method is better than stacking",
     twins=True,
 )
 def main(run: Run) -> Output:
-    """Return every method's NLL by budget, stacking's lead over the best other, and auto's."""
+    """Return every method's NLL by budget, and stacking's lead over the best other."""
     records: list[dict[str, Any]] = []
     all_panels = panels(run)
     for panel in [one for one in all_panels if one.dataset != "twin"] or all_panels:
@@ -205,7 +143,7 @@ def main(run: Run) -> Output:
         metric="nll",
         xlabel="labels",
         ylabel="NLL",
-        title="NLL against label budget, with positions; auto chooses among the other methods",
+        title="NLL against label budget, with positions",
         columns=2,
     )
     log_scales(figure, (10, 25, 50, 100, 200, 500, 1500))
@@ -213,14 +151,10 @@ def main(run: Run) -> Output:
         "In this table n is the number of labels. Methods are those of the command line: all except "
         f"stacking have a symmetric beta map without a floor, learnt by {FOLDS}-fold "
         "cross-fitting.",
-        f"For each split auto chooses the method with the smallest NLL in {FOLDS} folds of the split's "
-        "own labels if it is ahead of stacking by two standard errors and there are at least 30 labels "
-        f"(up to {BUDGETS[-1]} labels), else stacking. The command line uses 100 random divisions, "
-        "which is less noisy.",
         "Leads are over the best *other* method at that budget. It is chosen on the same numbers, which "
         "favours the other method. Intervals account for sampling of items and of labels.",
-        "Other subsets: labels come from half of the subsets and evaluation items from the rest; folds "
-        "keep subsets whole, and intervals are over subsets.",
+        "Other subsets: labels come from half of the subsets and evaluation items from the rest; "
+        "intervals are over subsets.",
     ]
     return Output(table, {"curves": figure}, notes)
 
@@ -235,37 +169,23 @@ def compared(
         name: answers_of(run, panel, method, plain, parts, fit_on=fit_on)["none"]
         for name, (method, fit_on) in offered.items()
     }
-    ranked = sorted(by_method, key=lambda name: float(by_method[name].by_split("nll").mean()))
-    pairs = [(STACKING, next(name for name in ranked if name != STACKING))]
+    best = min(
+        (name for name in by_method if name != STACKING),
+        key=lambda name: float(by_method[name].by_split("nll").mean()),
+    )
     suffix = "" if groups is None else ", other subsets"
     count = len(parts.splits)
-    records = []
-    if size <= BUDGETS[-1]:
-        inner = folds(parts, groups, run.seed)
-        held_out_losses = {
-            name: held_out(panel, *method, inner) for name, method in offered.items()
-        }
-        auto, choice = chosen(by_method, held_out_losses, STACKING)
-        for place, name in enumerate(offered):
-            share = Interval(float((choice == place).mean()), np.nan, np.nan)
-            title = f"{name}{suffix}"
-            records.append(value_row(panel, title, "share taken by auto", share, count, n=size))
-        by_method["auto"] = auto
-        pairs.append(("auto", ranked[0]))
-    for name, one in by_method.items():
-        title = f"{name}{suffix}"
-        records.append(value_row(panel, title, "nll", one.interval(), count, n=size))
+    records = [
+        value_row(panel, f"{name}{suffix}", "nll", one.interval(), count, n=size)
+        for name, one in by_method.items()
+    ]
     if groups is not None and NATURAL in panel.subsets:
-        records += by_nature(panel, parts, {name: by_method[name] for name in pairs[0]}, size)
-    for mine, rival in pairs:
-        lead = advantage(by_method[mine], by_method[rival], groups=groups)
-        title = f"best other minus {mine}{suffix}"
-        claim = LEADS if mine == STACKING else EQUALS
-        if groups is not None:
-            claim = claim._replace(text=f"{claim.text}{suffix} of {panel.name}")
-        if mine == STACKING or size >= FEWEST:
-            row = claim_row(panel, title, "nll difference", lead, count, claim, n=size)
-        else:  # auto is stacking by rule
-            row = value_row(panel, title, "nll difference", lead.interval(), count, n=size)
-        records.append(row)
-    return records
+        records += by_nature(
+            panel, parts, {name: by_method[name] for name in (STACKING, best)}, size
+        )
+    lead = advantage(by_method[STACKING], by_method[best], groups=groups)
+    claim = LEADS
+    if groups is not None:
+        claim = LEADS._replace(text=f"{LEADS.text}{suffix} of {panel.name}")
+    title = f"best other minus stacking{suffix}"
+    return [*records, claim_row(panel, title, "nll difference", lead, count, claim, n=size)]

@@ -8,11 +8,12 @@ import pytest
 
 from judgebayes.aggregators import Aggregator, BaseRate
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate import answers as answers_module
 from judgebayes.experiments.calibrate_dont_curate import (
+    audit_auto,
     audit_published,
-    audit_stacking,
     h6,
     table2,
     table12,
@@ -30,7 +31,7 @@ from judgebayes.experiments.calibrate_dont_curate.appendix_d import bradley_terr
 from judgebayes.experiments.calibrate_dont_curate.h8_difficulty import hard_items
 from judgebayes.experiments.calibrate_dont_curate.h11 import agreement_strata, shuffled_votes
 from judgebayes.experiments.calibrate_dont_curate.methods import aggregator
-from judgebayes.experiments.calibrate_dont_curate.parts import Parts, by_subset, halves
+from judgebayes.experiments.calibrate_dont_curate.parts import by_subset, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import (
     Statement,
     claim_row,
@@ -178,35 +179,43 @@ def test_hard_and_easy_items_are_both_there_unless_all_agree_alike() -> None:
         assert np.array(share)[hard].max() < np.array(share)[~hard].min()
 
 
-def test_folds_hold_every_label_out_once_and_keep_groups_whole() -> None:
-    calibration = np.array([[4, 1, 7, 0, 9, 3, 2, -1], [5, 6, 8, 9, 0, 1, -1, -1]])
-    parts = Parts("two", Splits(calibration, calibration))
-    groups = np.arange(10) // 4
-    for fold_groups in (None, groups):
-        inner = audit_stacking.folds(parts, fold_groups, 0)
-        for s, own in enumerate(calibration):
-            rows = range(5 * s, 5 * s + 5)
-            fitted, held_out = ([set(p[r][p[r] >= 0]) for r in rows] for p in vars(inner).values())
-            assert sorted(x for part in held_out for x in part) == sorted(own[own >= 0])
-            both = list(zip(fitted, held_out, strict=True))
-            assert all(a | b == set(own[own >= 0]) and not a & b for a, b in both)
-            if fold_groups is not None:
-                assert not any({groups[i] for i in a} & {groups[i] for i in b} for a, b in both)
+def test_divisions_hold_out_a_fifth_of_each_splits_labels() -> None:
+    outer = Splits(np.array([[4, 1, 7, 0, 9], [5, 6, 8, 2, 3]]), np.zeros((2, 1), int))
+    inner = audit_auto.divisions(outer, 3, 0)
+    assert inner.calibration.shape == (6, 4)
+    assert inner.evaluation.shape == (6, 1)
+    for row, fitted, held_out in zip(
+        np.repeat(outer.calibration, 3, axis=0), *vars(inner).values(), strict=True
+    ):
+        assert sorted([*fitted, *held_out]) == sorted(row)
 
 
-def test_auto_takes_each_splits_own_best(run: Run, panel: Panel) -> None:
-    by_calibrator = answers(run, panel, "one-coin", ("none", "beta"))
-    base = np.random.default_rng(0).random((4, 50))
-    # Clearly better, worse, slightly better by chance, clearly better on few items.
-    noise = np.random.default_rng(1).normal(size=(4, 50)) - [[0.5], [-0.5], [0.0], [0.5]]
-    noise[2] += -0.01 - noise[2].mean()
-    base[3, 40:] = np.nan
-    auto, choice = audit_stacking.chosen(
-        by_calibrator, {"none": base, "beta": base + noise}, "none"
+def test_auto_takes_what_is_clearly_better_on_a_splits_own_labels(panel: Panel) -> None:
+    """Of three splits: stacking clearly better, only the rule's decisions better, nothing better."""
+    cell = audit_auto._cell(panel, "twin")
+    names = list(audit_auto.methods_of(cell))
+    assert names[0] == "pool"
+    items = np.stack([np.arange(30), np.arange(30, 60)] * 3)
+    labels = cell.labels[items]
+    noise = np.random.default_rng(0).normal(size=labels.shape) * 0.1
+
+    def answers_that_are(right: float, decide: np.ndarray) -> Evaluation:
+        logit = np.where(labels == 1, 1, -1) * right + noise
+        p = np.stack([-np.logaddexp(0, logit), -np.logaddexp(0, -logit)], axis=-1)
+        return Evaluation(items, labels, p, decide, np.zeros(len(labels), np.int32))
+
+    wrong = np.where(np.arange(30) % 2 == 0, labels, 1 - labels)
+    own = {name: answers_that_are(1.0, wrong) for name in names}
+    better = answers_that_are(2.0, wrong)
+    split = np.repeat(np.arange(3), 2)[:, None]
+    own["stacking"] = replace(
+        own["stacking"],
+        log_probs=np.where(split[..., None] == 0, better.log_probs, own["pool"].log_probs),
     )
-    assert choice.tolist() == [1, 0, 0, 1]
-    for s, name in enumerate(["beta", "none", "none", "beta"]):
-        np.testing.assert_array_equal(auto.log_probs[s], by_calibrator[name].log_probs[s])
+    own["sc"] = replace(own["sc"], decisions=np.where(split == 1, labels, wrong))
+    inner = Splits(items, items)
+    taken = [audit_auto.taken(cell, own, inner, slice(2 * s, 2 * s + 2), names) for s in range(3)]
+    assert taken == [("stacking", "stacking"), ("pool", "sc"), ("pool", "pool")]
 
 
 def test_every_statement_holds(run: Run) -> None:
