@@ -81,14 +81,14 @@ class Taken(NamedTuple):
 )
 def main(run: Run) -> Output:
     """Return the NLL and the loss of every method and of auto, and what auto loses to the best."""
-    found: list[tuple[Cell, int, dict[str, Evaluation], list[Taken]]] = []
+    compared: list[tuple[Cell, int, dict[str, Evaluation], list[Taken]]] = []
     for make in run.few(list(cells(run)), 1):
         cell = make()
         for size in run.few([n for n in LABELS if n <= most_labels(run, cell)], 2):
             run.say(f"{cell.dataset}, {cell.kind}: {size} labels")
-            found.append((cell, size, *_replayed(run, cell, size)))
-    level = 1 - 0.05 / len(found)
-    table = rows(PAPER, "audit-auto", [row for each in found for row in _rows(*each, level)])
+            compared.append((cell, size, *_replayed(run, cell, size)))
+    level = 1 - 0.05 / len(compared)
+    table = rows(PAPER, "audit-auto", [row for each in compared for row in _rows(*each, level)])
     excess = table[table["metric"] == "nll difference"]
     figure = intervals(
         excess.assign(

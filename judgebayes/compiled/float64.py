@@ -6,6 +6,8 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
+from judgebayes.compiled.memory_maps import make_room
+
 __all__ = ["in_float64", "inside"]
 
 P = ParamSpec("P")
@@ -13,10 +15,14 @@ R = TypeVar("R")
 
 
 def in_float64(function: Callable[P, R]) -> Callable[P, R]:
-    """Run `function` with 64-bit arithmetic, whatever the caller's setting is."""
+    """Run `function` with 64-bit arithmetic, whatever the caller's setting is.
+
+    Every public computation begins here, so old programs are forgotten here if there are too many.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        make_room()
         with jax.enable_x64(True):
             return function(*args, **kwargs)
 
