@@ -84,7 +84,10 @@ def main(run: Run) -> Output:
     compared: list[tuple[Cell, int, dict[str, Evaluation], list[Taken]]] = []
     for make in run.few(list(cells(run)), 1):
         cell = make()
-        for size in run.few([n for n in LABELS if n <= most_labels(run, cell)], 2):
+        sizes = [n for n in LABELS if n <= most_labels(run, cell)]
+        if run.smoke:
+            sizes = [n for n in sizes if n >= FEW_LABELS][:1]
+        for size in sizes:
             run.say(f"{cell.dataset}, {cell.kind}: {size} labels")
             compared.append((cell, size, *_replayed(run, cell, size)))
     level = 1 - 0.05 / len(compared)
