@@ -633,7 +633,8 @@ def chosen_words(
                 "clearly lower NLL."
                 if clear
                 else "lower NLL, but not clearly: the 95 % interval of "
-                f"{'the' if len(named) == 1 else 'each'} difference contains zero."
+                f"{'the' if len(named) == 1 else 'each'} difference contains zero, or one more error "
+                "would reverse it."
             )
     return text
 

@@ -65,6 +65,20 @@ def test_the_default_stays_unless_another_is_clearly_ahead() -> None:
     assert comparison.best(["own", "worse"], "worse") == "own"
 
 
+def test_a_method_that_was_never_wrong_must_survive_one_error() -> None:
+    """60 items, p = 0.9 against 0.97 or 1 - 1e-12: only the second loses its lead by an error."""
+    own, bold, certain = (np.full(ITEMS, p) for p in (0.9, 0.97, 1 - 1e-12))
+    swing = np.where(np.arange(ITEMS) % 2 == 0, 1e-3, -1e-3)
+    comparison = compared(own=own + swing, bold=bold, certain=certain)
+    lead = -np.log(0.9)
+    assert ITEMS * (lead + np.log(0.97)) - np.log(0.1 / 0.03) > 0
+    assert ITEMS * lead - np.log(0.1 / 1e-12) < 0
+    assert comparison.clearly_less("bold", "own")
+    assert not comparison.clearly_less("certain", "own")
+    assert comparison.best(["own", "bold", "certain"], "own") == "bold"
+    assert not comparison.clearly_less("own", "certain")
+
+
 def test_a_default_that_is_certain_and_wrong_goes() -> None:
     own = np.full(ITEMS, 0.9)
     own[3] = 0.0
