@@ -3,9 +3,9 @@
 Claim: (none of the paper) on panels as users have them, the method that `auto` takes is close to the
 best of all methods that it compares, in its probabilities and in its decisions.
 Command: judgebayes reproduce calibrate-dont-curate/audit-auto --data DIR
-Runtime: about 40 minutes; 20 splits of 15 panels, with 20, 50 and 200 labels.
+Runtime: about 11 minutes; 20 splits of 16 panels, with 20, 50 and 200 labels.
 Expected: the mean difference in NLL is at most 0.01, and no interval over all cells at once lies above
-0.02. Labels of other subsets cost most, and there no method is best everywhere.
+0.02. Labels of other subsets cost most; there no method is best everywhere.
 """
 
 from collections.abc import Callable, Iterator

@@ -122,7 +122,7 @@ def test_every_row_of_the_second_plan_has_its_experiment() -> None:
     scope = {f"h8-{n}" for n in ("fraction", "difficulty", "distortions", "diagnostics")}
     audits = {f"audit-{n}" for n in ("orientation", "published", "orders", "broken", "stacking")}
     further = {"pool", "panel-worlds", "raters", "conformal", "crowds", "forecast"}
-    further |= {"ties", "true-model"}
+    further |= {"auto", "ties", "true-model"}
     audits |= {f"audit-{n}" for n in further}
     assert names == tables | sections | scope | audits | {"fig2", "fig4"}
 
