@@ -53,8 +53,8 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     ("imported", "unneeded"),
     [
         ("judgebayes", HEAVY),
-        ("judgebayes.cli.calibrating", ("matplotlib",)),  # until something is drawn
-        ("judgebayes.cli.precision", ("matplotlib",)),
+        # until something is drawn
+        ("judgebayes.cli.calibrating, judgebayes.cli.precision", ("matplotlib",)),
     ],
 )
 def test_importing_loads_nothing_that_can_wait(imported: str, unneeded: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from few_draws import FEW, with_few_draws
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
@@ -28,6 +29,11 @@ def files(tmp_path: Path) -> tuple[Path, Path, np.ndarray]:
     return tmp_path / "v.csv", tmp_path / "l.csv", right[:40].sum(1)
 
 
+@pytest.fixture
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_few_draws(monkeypatch)
+
+
 def run(*args: object) -> Result:
     result = CliRunner().invoke(app, ["ensemble", *(str(a) for a in args)])
     if result.exception is not None and not isinstance(result.exception, JudgeBayesError):
@@ -35,10 +41,11 @@ def run(*args: object) -> Result:
     return result
 
 
+@pytest.mark.usefixtures("_few_draws")
 @pytest.mark.parametrize(
     "few",
     [
-        NormalAtMode(draws=200, weighted=True),  # compiles in a fraction of the time
+        FEW,
         pytest.param(NUTS(draws=200, warmup=200, chains=2), marks=pytest.mark.slow),
     ],
 )
@@ -49,7 +56,6 @@ def test_the_table_the_labels_to_go_and_the_plot(
     few: NormalAtMode | NUTS,
 ) -> None:
     monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
-    monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
     votes, labels, correct = files
     out, plot = tmp_path / "t.csv", tmp_path / "p.png"
     chosen = tmp_path / "next.csv"
@@ -79,12 +85,10 @@ def test_the_table_the_labels_to_go_and_the_plot(
     assert plot.stat().st_size > 3000
 
 
+@pytest.mark.usefixtures("_few_draws")
 def test_groups_widen_the_intervals_and_both_targets_are_named(
-    files: tuple[Path, Path, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: tuple[Path, Path, np.ndarray], tmp_path: Path
 ) -> None:
-    few = NormalAtMode(draws=200, weighted=True)  # compiles in a fraction of the time
-    monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
-    monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
     votes, labels, correct = files
     # Groups of items with the same number of correct votes.
     group = np.append(np.argsort(np.argsort(correct, kind="stable")) // 8, np.arange(40) + 5)
@@ -136,26 +140,19 @@ def test_numbers_of_votes_are_read() -> None:
 
 
 def ternary(folder: Path, with_ties: bool) -> tuple[Path, Path]:
-    """Write votes of four judges on pairs, A, tie or B, and labels of half of the pairs."""
+    """Write votes of five judges on pairs, A, tie or B, and labels of half of the pairs."""
     rng = np.random.default_rng(5)
-    truth = rng.choice(["A", "tie", "B"] if with_ties else ["A", "B"], 60)
+    truth = rng.choice(["A", "tie", "B"] if with_ties else ["A", "B"], 80)
     rows = [
         (i, judge, truth[i] if rng.random() < 0.6 else rng.choice(["A", "tie", "B"]))
-        for i in range(60)
-        for judge in ("ann", "ben", "cy", "di")
+        for i in range(80)  # as many as in `files`, for which the same programs serve
+        for judge in ("ann", "ben", "cy", "di", "eve")
         if rng.random() < 0.9
     ]
     votes, labels = folder / "pairs.csv", folder / "truth.csv"
     pd.DataFrame(rows, columns=["item", "judge", "vote"]).to_csv(votes, index=False)
-    pd.DataFrame({"item": range(30), "label": truth[:30]}).to_csv(labels, index=False)
+    pd.DataFrame({"item": range(40), "label": truth[:40]}).to_csv(labels, index=False)
     return votes, labels
-
-
-@pytest.fixture
-def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = NormalAtMode(draws=200, weighted=True)  # compiles in a fraction of the time
-    monkeypatch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
-    monkeypatch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
 
 
 @pytest.mark.usefixtures("_few_draws")

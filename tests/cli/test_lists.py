@@ -57,31 +57,31 @@ def held_out(said: str) -> list[str]:
     return [line for line in said.splitlines() if "+" in line or "Decisions" in line]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    "more",
-    [
-        ["--method", "one-coin", "--conformal", "0.8"],
-        ["--method", "stacking"],
-        ["--method", "davidson", "--label-noise", "0.02"],
-        ["--method", "sc"],
-    ],
-    ids=lambda more: more[1],
+METHODS = (
+    ["--method", "one-coin", "--conformal", "0.8"],
+    ["--method", "stacking"],
+    ["--method", "davidson", "--label-noise", "0.02"],
+    ["--method", "sc"],
 )
+
+
+@pytest.mark.parametrize("more", METHODS, ids=lambda more: more[1])
 def test_a_list_is_answered_as_a_table_is(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], stream: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]
 ) -> None:
+    """Whether the list is read at once or in pieces."""
     said, table = calibrated(folder, *more)
     assert "kept as a list" not in said
     monkeypatch.setattr(reading, "DENSE_BYTES", 400)
-    if stream:
-        monkeypatch.setattr(reading, "STREAM_ROWS", 10)
-        monkeypatch.setattr(reading, "HEAD_ROWS", 10)
     monkeypatch.setattr("judgebayes.workflow.calibrating.SLAB_CELLS", 60)  # several slabs
-    again, listed = calibrated(folder, *more)
-    assert "the votes are kept as a list" in again
-    assert held_out(again) == held_out(said)
-    pd.testing.assert_frame_equal(listed.loc[table.index], table, atol=1e-9)
+    for rows in (None, 10):
+        if rows is not None:
+            monkeypatch.setattr(reading, "STREAM_ROWS", rows)
+            monkeypatch.setattr(reading, "HEAD_ROWS", rows)
+        again, listed = calibrated(folder, *more)
+        assert "the votes are kept as a list" in again
+        assert held_out(again) == held_out(said)
+        pd.testing.assert_frame_equal(listed.loc[table.index], table, atol=1e-9)
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])

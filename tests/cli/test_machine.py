@@ -18,12 +18,12 @@ import pytest
 import typer
 from documents import check_document, closed_schema
 from endpoint import Reply, serving
+from few_draws import with_few_draws
 from typer.testing import CliRunner, Result
 
 from judgebayes import cli
 from judgebayes.compiled.store import HALF
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NormalAtMode
 from judgebayes.public import SOURCES
 from judgebayes.workflow.machine import schema
 
@@ -153,10 +153,8 @@ def check(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
 
 
 def ensemble(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
-    few = NormalAtMode(draws=200, weighted=True)  # compiles in a fraction of the time
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
-        patch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
+        with_few_draws(patch)
         content = run("ensemble", *labelled(folder), "--next", "3")
     error = content["result"]["error"]
     assert error["low"] <= error["estimate"] <= error["high"]
@@ -384,7 +382,8 @@ def test_standard_output_that_is_full_is_one_sentence() -> None:
 def test_a_pipe_that_nobody_reads_does_not_end_a_command(tmp_path: Path) -> None:
     """As with `| head`: the files are written, and the exit code is the command's."""
     out = tmp_path / "list.json"
-    command = [sys.executable, "-m", "judgebayes", "reproduce", "--list", "--json", str(out)]
+    words = "data", "list", "--cache", str(tmp_path), "--json", str(out)
+    command = [sys.executable, "-m", "judgebayes", *words]
     reads, writes = os.pipe()
     os.close(reads)
     done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, check=False)
@@ -455,9 +454,12 @@ BY_SIGNAL = pytest.mark.parametrize(
 )
 
 
-def stopped(program: list[str], number: signal.Signals, code: int, folder: Path) -> str:
-    """Send a signal to `example` once `started` exists; check the exit code, and return its errors."""
-    command = [*program, "example", str(folder / "e"), "--json", str(folder / "r.json")]
+def stopped(
+    program: list[str], number: signal.Signals, code: int, folder: Path, name: str = "example"
+) -> str:
+    """Send a signal to a command once `started` exists; check the exit code, and return its errors."""
+    words = [str(folder / "e")] if name == "example" else []
+    command = [*program, name, *words, "--json", str(folder / "r.json")]
     child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         while not (folder / "started").exists():
@@ -496,13 +498,22 @@ def test_a_signal_ends_a_command_with_its_code(
 def test_a_signal_after_the_end_of_a_command_changes_nothing(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """While Python ends, its handlers are gone, and the system's would end it without a word."""
+    """While Python ends, its handlers are gone, and the system's would end it without a word.
+
+    What runs at the end goes on, whatever is raised in it, longer than a stopped command has time.
+    """
     late = (
         "import atexit, pathlib\n"
-        f"started = pathlib.Path({str(tmp_path / 'started')!r})\n"
-        "atexit.register(lambda: (started.touch(), time.sleep(0.3)))"
+        "from judgebayes.cli.stopping import PATIENCE\n"
+        "def end():\n"
+        f"    pathlib.Path({str(tmp_path / 'started')!r}).touch()\n"
+        "    until = time.monotonic() + PATIENCE + 0.5\n"
+        "    while time.monotonic() < until:\n"
+        "        try: time.sleep(0.05)\n"
+        "        except BaseException: pass\n"
+        "atexit.register(end)"
     )
-    assert stopped(script(late), number, 0, tmp_path) == ""
+    assert stopped(script(late), number, 0, tmp_path, "version") == ""
     assert check_document((tmp_path / "r.json").read_text())["exit_code"] == 0
 
 

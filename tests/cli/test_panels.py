@@ -91,7 +91,7 @@ def test_label_noise_reaches_every_fit_that_learns_from_labels(
 
 def test_label_noise_is_said_and_checked(files: tuple[Path, Path]) -> None:
     votes, gold = files
-    given = ("calibrate", votes, "--labels", gold, "--method", "best-constant", "--splits", 2)
+    given = ("calibrate", votes, "--labels", gold, "--method", "best-constant", "--splits", 3)
     assert "20 % of the labels are assumed to be wrong" in run(*given, "--label-noise", 0.2).output
     refused = run(*given, "--label-noise", 0.6)
     assert "--label-noise is 0.6; it must be" in str(refused.exception)
@@ -103,7 +103,7 @@ def test_a_kept_panel_fit_finds_its_judges_by_name(
     votes, gold = files
     fit, out, again = (tmp_path / name for name in ("fit.json", "out.csv", "again.csv"))
     run(
-        *("calibrate", votes, "--labels", gold, "--method", "one-coin", "--splits", 2),
+        *("calibrate", votes, "--labels", gold, "--method", "one-coin", "--splits", 3),
         *("--save", fit, "--out", out),
     )
     # Another order of judges, a judge that is new and one that is absent.
@@ -130,7 +130,7 @@ def test_nearly_constant_labels_get_no_nll(
     votes, gold = files
     table = panel[1].assign(label=["B", *["A"] * 59])
     table.to_csv(gold, index=False)
-    asked = ("calibrate", votes, "--labels", gold, "--method", "one-coin", "--splits", 2)
+    asked = ("calibrate", votes, "--labels", gold, "--method", "one-coin", "--splits", 3)
     said = run(*asked).output
     assert "refused" in said
     assert "98.3 % of the labels are" in said

@@ -72,11 +72,10 @@ def from_prior(
     callback: Callable[[Sampling], object] | None = None,
 ) -> Chains:
     """Draw from the prior what a sampler would draw from the posterior."""
-    names = list(problem.latent)
 
     def one(key: jax.Array) -> dict[str, jax.Array]:
-        trace = numpyro.handlers.trace(numpyro.handlers.seed(problem.joint, key)).get_trace()
-        return {name: trace[name]["value"] for name in names}
+        trace = numpyro.handlers.trace(numpyro.handlers.seed(problem.prior, key)).get_trace()
+        return {name: site["value"] for name, site in trace.items() if site["type"] == "sample"}
 
     shape = nuts.chains, nuts.draws
     drawn = jax.jit(lambda keys: jax.lax.map(one, keys))(jax.random.split(key, shape[0] * shape[1]))
@@ -92,6 +91,7 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.said: dict[str, str] = {}
+        self.loaded: dict[str, Any] = {}
         for name, frame in zip(("votes.csv", "labels.csv"), table(), strict=True):
             frame.to_csv(folder / name, index=False)
 
@@ -104,7 +104,10 @@ class Files:
         return done
 
     def load(self, name: str) -> Any:
-        return posterior.load(self.folder / f"{name}.nc")
+        """Return a file's posterior, read once: no test changes it."""
+        if name not in self.loaded:
+            self.loaded[name] = posterior.load(self.folder / f"{name}.nc")
+        return self.loaded[name]
 
 
 @pytest.fixture(scope="module")
@@ -419,40 +422,38 @@ def test_what_has_nothing_in_common_is_not_compared(files: Files) -> None:
     assert "choose one of: label, votes, correct" in str(error)
 
 
+def checksum(folder: Path, long: pd.DataFrame, gold: pd.DataFrame) -> str:
+    """Return the checksum that the command writes into the posterior of these votes and labels."""
+    long.to_csv(folder / "v.csv", index=False)
+    gold.to_csv(folder / "l.csv", index=False)
+    request = PosteriorRequest(
+        votes=folder / "v.csv",
+        labels=folder / "l.csv",
+        model="one-coin",
+        classes="B,A",
+        pairwise=True,
+    )
+    return sampling.read_data(request)[0].checksum()
+
+
 def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> None:
-    long, gold = table(seed=1)
-    long.to_csv(tmp_path / "v.csv", index=False)
-    gold.to_csv(tmp_path / "l.csv", index=False)
-    out = tmp_path / "other.nc"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NUTS, "draw", from_prior)
-        small = ("--draws", 20, "--warmup", 20, "--chains", 2)
-        source = tmp_path / "v.csv", "--labels", tmp_path / "l.csv", *BINARY
-        run("posterior", *source, "--model", "davidson", "-o", out, *small)
-    error = str(run("posterior-compare", files.folder / "davidson.nc", out).exception)
+    other = posterior.load(files.folder / "davidson.nc")
+    other.attrs["data_checksum"] = checksum(tmp_path, *table(seed=1))
+    posterior.save(other, tmp_path / "other.nc")
+    paths = files.folder / "davidson.nc", tmp_path / "other.nc"
+    error = str(run("posterior-compare", *paths).exception)
     assert "are posteriors of different data, so their scores cannot be compared" in error
     assert "Sample both models on the same votes and labels" in error
 
 
 def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -> None:
-    def checksum(long: pd.DataFrame, gold: pd.DataFrame) -> str:
-        long.to_csv(tmp_path / "v.csv", index=False)
-        gold.to_csv(tmp_path / "l.csv", index=False)
-        request = PosteriorRequest(
-            votes=tmp_path / "v.csv",
-            labels=tmp_path / "l.csv",
-            model="one-coin",
-            classes="B,A",
-            pairwise=True,
-        )
-        return sampling.read_data(request)[0].checksum()
-
     long, gold = table()
-    same = checksum(long.sample(frac=1, random_state=0), gold[::-1])
-    assert same == files.load("one-coin").attrs["data_checksum"]
+    same = checksum(tmp_path, long.sample(frac=1, random_state=0), gold[::-1])
+    for model in ("one-coin", "davidson"):
+        assert same == files.load(model).attrs["data_checksum"]
     long.loc[0, "vote"] = "B" if long.loc[0, "vote"] == "A" else "A"
-    assert checksum(long, gold) != same
-    assert checksum(table()[0], gold.iloc[1:]) != same
+    assert checksum(tmp_path, long, gold) != same
+    assert checksum(tmp_path, table()[0], gold.iloc[1:]) != same
 
 
 # --- files and errors -----------------------------------------------------------------------------
@@ -477,9 +478,10 @@ def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPat
     assert not (files.folder / "cut short.nc").exists()
 
 
-def test_an_interrupt_keeps_the_draws_that_there_are(
-    files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def interrupted(files: Files) -> Result:
+    """The result of a run with a prior that is interrupted after 25 draws."""
+
     @contextmanager
     def stepped(total: int) -> Iterator[Callable[[int, str], None]]:
         def tell(done: int, words: str) -> None:
@@ -490,15 +492,19 @@ def test_an_interrupt_keeps_the_draws_that_there_are(
         assert total == 60
         yield tell
 
-    monkeypatch.setattr(sampling, "stepped", stepped)
-    monkeypatch.setattr(nuts, "PAUSE", 0.0)
-    done = files.sample("one-coin", name="interrupted")
-    assert done.exit_code == 130, done.output
-    assert "Interrupted: 25 of 40 draws of each chain are saved." in done.output
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "stepped", stepped)
+        patch.setattr(nuts, "PAUSE", 0.0)
+        return files.sample("one-coin", "--prior", "accuracy=900,100", name="interrupted")
+
+
+def test_an_interrupt_keeps_the_draws_that_there_are(files: Files, interrupted: Result) -> None:
+    assert interrupted.exit_code == 130, interrupted.output
+    assert "Interrupted: 25 of 40 draws of each chain are saved." in interrupted.output
     data = files.load("interrupted")
     assert data["posterior"].sizes["draw"] == 25
     assert (data.attrs["draws_asked"], data.attrs["draws_kept"]) == (40, 25)
-    assert "judgebayes posterior" in done.output
+    assert "judgebayes posterior" in interrupted.output
 
 
 def test_a_write_that_fails_leaves_no_half_file(files: Files, tmp_path: Path) -> None:
@@ -561,13 +567,12 @@ def test_the_help_has_the_priors_of_the_models() -> None:
         assert f"{model}: {PRIORS_OF_HELP[model]}" in said
 
 
+@pytest.mark.usefixtures("interrupted")
 def test_a_prior_is_used_recorded_and_repeated(files: Files) -> None:
-    sampled = files.sample("one-coin", "--prior", "accuracy=900,100", name="sure")
-    assert sampled.exit_code == 0, sampled.exception
-    sure = files.load("sure")
+    sure = files.load("interrupted")
     assert json.loads(sure.attrs["prior"]) == {"accuracy": [900.0, 100.0]}
     assert "--prior accuracy=900,100" in sure.attrs["command"]
-    assert "one-coin, accuracy, accuracy=900,100: 2 chains" in files.said["sure"]
+    assert "one-coin, accuracy, accuracy=900,100: 2 chains" in files.said["interrupted"]
     np.testing.assert_allclose(drawn(sure, "accuracy").mean(0), 0.9, atol=0.02)
     assert sure["prior"]["accuracy"].to_numpy().mean() == pytest.approx(0.9, abs=0.005)
     usual = files.load("davidson").attrs

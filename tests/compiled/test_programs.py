@@ -346,23 +346,39 @@ def test_a_file_can_only_create_dataclasses(encoded: dict[str, object]) -> None:
         programs.from_json(encoded)
 
 
-def test_a_later_process_runs_a_cached_factorisation(tmp_path: Path) -> None:
-    script = (
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
+    """The folder of programs of two processes, the values that they print, and the second's digest."""
+    folder = tmp_path_factory.mktemp("programs")
+    values = (
         "import jax, jax.numpy as jnp; from judgebayes.compiled.programs import cached_export;"
         "values = jax.jit(jnp.linalg.eigvalsh); print(cached_export(values, jnp.diag(jnp.arange(3.0))))"
     )
-    outputs = []
-    for _ in range(2):
+    of_method = (
+        "; from judgebayes.aggregators import Davidson;"
+        "from judgebayes.compiled import digest, programs;"
+        "tree = jax.tree.structure((Davidson(), {'b': 1, 'a': 2}));"
+        "print(digest.digest_of(None, 'x', programs._blank(tree), [((3,), 'int8')], {}))"
+    )
+    printed = []
+    for number, script in enumerate((values, values + of_method)):
         done = subprocess.run(
             [sys.executable, "-c", script],
             capture_output=True,
             text=True,
-            env={**os.environ, programs.FOLDER: str(tmp_path)},
+            env={**os.environ, programs.FOLDER: str(folder), "PYTHONHASHSEED": str(number)},
         )
         assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
-    assert len(list(tmp_path.glob("*.program"))) == 1
-    assert outputs == ["[0. 1. 2.]\n"] * 2
+        printed.append(done.stdout.splitlines())
+    return folder, [lines[0] for lines in printed], printed[1][1]
+
+
+def test_a_later_process_runs_a_cached_factorisation(
+    processes: tuple[Path, list[str], str],
+) -> None:
+    folder, values, _ = processes
+    assert len(list(folder.glob("*.program"))) == 1
+    assert values == ["[0. 1. 2.]"] * 2
 
 
 def test_nothing_is_stored_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,19 +405,8 @@ def test_a_sweep_by_cached_programs_is_the_sweep(
         np.testing.assert_allclose(own, other, rtol=1e-10)
 
 
-def test_the_digest_of_a_method_is_that_of_another_process() -> None:
-    script = (
-        "import jax; from judgebayes.aggregators import Davidson;"
-        "from judgebayes.compiled import digest, programs;"
-        "tree = jax.tree.structure((Davidson(), {'b': 1, 'a': 2}));"
-        "print(digest.digest_of(None, 'x', programs._blank(tree), [((3,), 'int8')], {}))"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "1"},
-    ).stdout.strip()
+def test_the_digest_of_a_method_is_that_of_another_process(
+    processes: tuple[Path, list[str], str],
+) -> None:
     tree = jax.tree.structure((Davidson(), {"b": 1, "a": 2}))
-    assert digest.digest_of(None, "x", programs._blank(tree), [((3,), "int8")], {}) == process
+    assert digest.digest_of(None, "x", programs._blank(tree), [((3,), "int8")], {}) == processes[2]

@@ -125,8 +125,8 @@ def test_the_curve_ends_at_the_whole_and_passes_through_every_price(compared: Co
 def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path) -> None:
     CliRunner().invoke(app, ["example", str(tmp_path)])
     votes, labels, fit = tmp_path / "votes.csv", tmp_path / "labels.csv", tmp_path / "fit.json"
-    plain = jb.calibrate(votes, labels, method="davidson", splits=5)
-    result = jb.calibrate(votes, labels, method="davidson", splits=5, abstain_cost=0.3)
+    plain = jb.calibrate(votes, labels, method="davidson", splits=3)
+    result = jb.calibrate(votes, labels, method="davidson", splits=3, abstain_cost=0.3)
     to_person = plain.answers["expected_loss"] > 0.3
     assert 0 < to_person.mean() < 1
     assert (result.answers["decision"] == PERSON).equals(to_person)
@@ -155,7 +155,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -> None:
     files = example / "votes.csv", example / "labels.csv"
-    result = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
+    result = jb.calibrate(*files, method="davidson", splits=3, losses=ONE_SIDED)
     table = result.answers
     probs = table[[f"p({name})" for name in ("-1", "0", "+1")]].to_numpy()
     risks = probs @ ONE_SIDED.to_numpy().T
@@ -231,10 +231,10 @@ def test_the_command_takes_the_losses_from_a_file(example: Path, tmp_path: Path)
     files = example / "votes.csv", example / "labels.csv"
     out = tmp_path / "answers.csv"
     words = ["calibrate", str(files[0]), "--labels", str(files[1]), "--method", "davidson"]
-    words += ["--splits", "5", "--losses", str(tmp_path / "losses.csv"), "--out", str(out)]
+    words += ["--splits", "3", "--losses", str(tmp_path / "losses.csv"), "--out", str(out)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
-    expected = jb.calibrate(*files, method="davidson", splits=5, losses=ONE_SIDED)
+    expected = jb.calibrate(*files, method="davidson", splits=3, losses=ONE_SIDED)
     assert (
         pd.read_csv(out)["decision"].tolist() == expected.answers["decision"].astype(str).tolist()
     )

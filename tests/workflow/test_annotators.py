@@ -134,7 +134,12 @@ def test_the_labels_of_a_saved_fit_are_no_judges(tmp_path: Path) -> None:
     table = table.merge(wide, how="left")
     table.to_csv(tmp_path / "wide.csv", index=False)
     fit = jb.calibrate(
-        tmp_path / "wide.csv", wide=True, label="ann,ben", labels_merge="noisy", method="one-coin"
+        tmp_path / "wide.csv",
+        wide=True,
+        label="ann,ben",
+        labels_merge="noisy",
+        method="one-coin",
+        splits=2,
     )
     jb.save(fit, tmp_path / "fit.json")
     again = jb.apply(tmp_path / "fit.json", tmp_path / "wide.csv")

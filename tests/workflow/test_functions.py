@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from few_draws import with_few_draws
 from typer.testing import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app
-from judgebayes.inference import NormalAtMode
 from judgebayes.panel import diagnostics
 from judgebayes.workflow import reading
 
@@ -43,11 +43,11 @@ CASES = {
         "calibrate",
         "votes.csv",
         "labels.csv",
-        {"method": "davidson", "calibrator": "none", "splits": 3, "seed": 2, "conformal": 0.8},
+        {"method": "sc", "calibrator": "none", "splits": 3, "seed": 2, "conformal": 0.8},
         "answers",
     ),
     "ensemble": Case(
-        "ensemble", "votes.csv", "labels.csv", {"k": "1:9", "these_items": True}, "errors"
+        "ensemble", "generators.csv", "valid.csv", {"k": "1:9", "these_items": True}, "errors"
     ),
     "diagnose": Case("diagnose", "votes.csv", "labels.csv", {"seed": 3}, "judges"),
     "groups": Case(
@@ -69,10 +69,8 @@ each_case = pytest.mark.parametrize("case", list(CASES.values()), ids=list(CASES
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_draws() -> Iterator[None]:
-    few = NormalAtMode(draws=200, weighted=True)  # compiles in a fraction of the time
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: few)
-        patch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 16)
+        with_few_draws(patch)
         yield
 
 
@@ -169,8 +167,16 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@each_case
+# Every command reads tables by the same function, so the slowest is run on one form only.
+@pytest.mark.parametrize(
+    ("case", "form"),
+    [
+        pytest.param(case, form, id=f"{name}-{form}")
+        for name, case in CASES.items()
+        for form in FORMS
+        if name != "ensemble" or form == "pandas"
+    ],
+)
 def test_tables_give_what_files_give(
     case: Case, form: str, folder: Path, result_of: Callable[[Case], Any]
 ) -> None:
