@@ -10,6 +10,7 @@ Expected: the mean difference in NLL is at most 0.01, and no interval over all c
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -113,20 +114,18 @@ def cells(run: Run) -> Iterator[Callable[[], Cell]]:
     every = panels(run)
     for panel in [one for one in every if one.dataset != "twin"] or every:
         some = _some_items(panel, run.seed)
-        yield lambda some=some: _cell(some, "all votes")
+        yield partial(_cell, some, "all votes")
         for share in KEPT.get(panel.dataset, ()):
-            yield lambda some=some, share=share: _cell(
-                masked(some, share), f"{share:g} of the votes"
-            )
+            yield partial(_cell, masked(some, share), f"{share:g} of the votes")
         if panel.dataset == RB2:
-            yield lambda some=some: _cell(_three(some, run.seed), "three judges")
-            yield lambda some=some: _cell(_turned(some), "a third below chance")
-            yield lambda some=some: _cell(_copied(some, run.seed), "every judge copied")
+            yield partial(_cell, _three(some, run.seed), "three judges")
+            yield partial(_cell, _turned(some), "a third below chance")
+            yield partial(_cell, _copied(some, run.seed), "every judge copied")
         if panel.dataset in (RB2, LLMBAR, REWARDBENCH):
-            yield lambda some=some: _cell(some, "labels of other subsets", subsets=True)
+            yield partial(_cell, some, "labels of other subsets", subsets=True)
     if run.has(WMT23) and run.has(MTBENCH_PEOPLE) and not run.smoke:
         for name, votes in rater_panels(run).items():
-            yield lambda name=name, votes=votes: _of_people(name, votes(), run.seed)
+            yield partial(_of_people, name, votes, run.seed)
 
 
 def _cell(panel: Panel, kind: str, *, subsets: bool = False) -> Cell:
@@ -163,8 +162,8 @@ def _copied(panel: Panel, seed: int) -> Panel:
     return replace(panel, votes=replace(panel.votes, index=both), judges=names)
 
 
-def _of_people(name: str, table: pd.DataFrame, seed: int) -> Cell:
-    votes, labels = left_out(table)
+def _of_people(name: str, read: Callable[[], pd.DataFrame], seed: int) -> Cell:
+    votes, labels = left_out(read())
     some = np.sort(np.random.default_rng(seed).permutation(len(labels))[:MOST_ITEMS])
     classes = Classes((-1, 0, 1), pairwise=True)
     return Cell(name, "people, three classes", votes.take(some), labels[some], classes)

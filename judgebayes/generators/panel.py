@@ -176,16 +176,8 @@ def _split(x: Array, generators: int, judges: int) -> tuple[Array, ...]:
 
 def _slopes(accept: Array, know: Array, eta: Array) -> Float[Array, "input 3 generator judge"]:
     """Return the derivatives of `vote_logits` in its three inputs."""
-    at = accept, know, eta
-    one, zero = jnp.ones_like(accept), jnp.zeros_like(accept)
-    return jnp.stack(
-        [
-            jax.jvp(vote_logits, at, tuple(one if other == place else zero for other in range(3)))[
-                1
-            ]
-            for place in range(3)
-        ]
-    )
+    along = jnp.broadcast_to(jnp.eye(3)[:, :, None, None], (3, 3, *accept.shape))
+    return jax.vmap(lambda step: jax.jvp(vote_logits, (accept, know, eta), tuple(step))[1])(along)
 
 
 def _margins(pairs: Float[Array, "input generator judge"]) -> Float[Array, " margin"]:

@@ -83,9 +83,14 @@ def projected_gradient(
 def differentiated(objective: Callable[[Vector], Float[Array, ""]]) -> Differentiated:
     """Return a function with its derivatives by automatic differentiation."""
 
-    def at(x: Vector) -> Derivatives:
+    def slope(x: Vector) -> tuple[Vector, tuple[Scalar, Vector]]:
         value, gradient = jax.value_and_grad(objective)(x)
-        return Derivatives(value, gradient, jax.hessian(objective)(x))
+        return gradient, (value, gradient)
+
+    def at(x: Vector) -> Derivatives:
+        # Forward over reverse, as `jax.hessian`, which would trace the objective a second time.
+        hessian, (value, gradient) = jax.jacfwd(slope, has_aux=True)(x)
+        return Derivatives(value, gradient, hessian)
 
     return at
 

@@ -183,6 +183,11 @@ class Problem:
 
     def box(self) -> "Box":
         """Return the support of every parameter, and the moments of its prior."""
+        with HANDLERS:
+            return self._box
+
+    @cached_property
+    def _box(self) -> "Box":
         box = Box({}, {}, {}, {})
         for name, site in self.latent.items():
             low, high = _interval(site["fn"].support)

@@ -20,9 +20,10 @@ from judgebayes.inference import MAP
 from judgebayes.models.stacking import Prior as StackingPrior
 
 
-def held_out(fit: Callable[..., Any], method: Any, *data: Any) -> np.ndarray:
-    """Return a member's answers without an item's own label, by one compiled program."""
-    return np.asarray(jax.jit(lambda *data: fit(method, *data)[1])(*data))
+def held_out(fit: Callable[..., Any], method: Any, *data: Any) -> tuple[Any, np.ndarray]:
+    """Return a member's fit, and its answers without an item's own label, by one compiled program."""
+    fitted, answers = jax.jit(lambda *data: fit(method, *data))(*data)
+    return fitted, np.asarray(answers)
 
 
 @pytest.mark.parametrize(
@@ -35,13 +36,13 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
     y, ones, key = jnp.asarray(labels), jnp.ones(len(labels)), jax.random.key(0)
     stacked = Stacking(symmetric=symmetric, prior=StackingPrior(kappa=0.0))
     members = [
-        held_out(difficulty_fit, SharedDifficulty(symmetric=symmetric), votes, y, ones),
-        held_out(stacking_fit, stacked, votes, y, ones),
+        held_out(difficulty_fit, SharedDifficulty(symmetric=symmetric), votes, y, ones)[1],
+        held_out(stacking_fit, stacked, votes, y, ones)[1],
     ]
     parts = [fit.difficulty, fit.stacking]
     if fit.davidson is not None:
         davidson = Davidson(MAP(starts=1), symmetric=symmetric)
-        members.append(held_out(davidson_fit, davidson, votes, y, ones, key))
+        members.append(held_out(davidson_fit, davidson, votes, y, ones, key)[1])
         parts.append(fit.davidson)
     log_probs = np.stack(members)
     n, mean = len(parts), 1 / len(parts)
@@ -78,8 +79,7 @@ def test_davidsons_answers_without_an_items_label_are_those_of_refits(
     shown = jnp.asarray(np.where(np.arange(60) < labelled, labels, -1))
     method, ones = Davidson(MAP(starts=1), symmetric=False, label_noise=noise), np.ones(60)
     key = jax.random.key(0)
-    fit = method.fit(votes, shown)
-    answers = held_out(davidson_fit, method, votes, shown, jnp.asarray(ones), key)
+    fit, answers = held_out(davidson_fit, method, votes, shown, jnp.asarray(ones), key)
     refits = [method.fit(votes, shown, weight=ones - (np.arange(60) == i)) for i in range(8)]
     refit = np.stack([np.asarray(each(votes))[i] for i, each in enumerate(refits)])
     change, error = (np.abs(each[:8] - refit).mean() for each in (np.asarray(fit(votes)), answers))
@@ -92,8 +92,7 @@ def test_davidsons_answers_without_an_items_label_are_those_of_refits(
 def test_stackings_answers_without_an_items_label_are_close_to_refits() -> None:
     votes, labels = panel(items=60, judges=4, cast=1.0)
     method, ones = Stacking(prior=StackingPrior(kappa=0.0)), np.ones(60)
-    fit = method.fit(votes, labels)
-    answers = held_out(stacking_fit, method, votes, jnp.asarray(labels), jnp.asarray(ones))
+    fit, answers = held_out(stacking_fit, method, votes, jnp.asarray(labels), jnp.asarray(ones))
     refit = np.stack(
         [
             np.asarray(method.fit(votes, labels, weight=ones - (np.arange(60) == i))(votes))[i]

@@ -34,6 +34,12 @@ def crowd(seed: int, n: int = 300, share: float = 0.92) -> tuple[Votes, np.ndarr
     return Votes(jnp.asarray(index), None, None, None, 2), truth
 
 
+@pytest.fixture(scope="module")
+def votes() -> Votes:
+    """One crowd for most tests, so that its fit is compiled once."""
+    return crowd(0)[0]
+
+
 def none_of(votes: Votes) -> np.ndarray:
     return np.full(votes.n_items, -1)
 
@@ -84,9 +90,8 @@ class Naive:
         return np.tensordot(share, means, 1), np.tensordot(share, logs, 1)
 
 
-def test_it_ends_where_naive_loops_stay() -> None:
+def test_it_ends_where_naive_loops_stay(votes: Votes) -> None:
     """The classes are a fixed point, and no description of the crowd has a higher bound."""
-    votes, _ = crowd(0)
     fit = DawidSkene().fit(votes, none_of(votes))
     count = np.asarray(votes.counts(), float)
     naive = Naive({name: np.asarray(x[0]) for name, x in fit.draws.items()})
@@ -108,7 +113,7 @@ def test_it_ends_where_naive_loops_stay() -> None:
 
 
 def test_judges_are_pooled_only_without_labels_unless_asked_for() -> None:
-    votes, truth = crowd(1)
+    votes, truth = crowd(0)
     assert DawidSkene().fit(votes, none_of(votes)).pooled
     assert not DawidSkene().fit(votes, truth).pooled
     asked = (DawidSkene(pooled=True), DawidSkene(prior=jb.priors.PooledDawidSkene()))
@@ -141,16 +146,14 @@ def test_it_is_not_pulled_below_the_majority_where_most_items_have_one_class() -
     assert np.mean(pooled_less) < np.mean(plain_less)
 
 
-def test_steps_raise_the_bound() -> None:
-    votes, _ = crowd(2)
+def test_steps_raise_the_bound(votes: Votes) -> None:
     methods = DawidSkene(EM(max_steps=3)), DawidSkene(EM(max_steps=9)), DawidSkene()
     values = [float(method.fit(votes, none_of(votes)).log_posterior) for method in methods]
     assert values == sorted(values)
     assert values[-1] > values[0]
 
 
-def test_a_list_a_matrix_and_compiled_code_agree() -> None:
-    votes, _ = crowd(3)
+def test_a_list_a_matrix_and_compiled_code_agree(votes: Votes) -> None:
     method, labels = DawidSkene(pooled=True), none_of(votes)
     fit = method.fit(votes, labels)
     by_list = method.fit(from_dense(votes), labels)
@@ -198,7 +201,7 @@ def test_a_departure_from_the_majority_or_from_another_start_is_told() -> None:
 
 
 @in_float64
-def test_departures_are_shares_of_items_with_weight() -> None:
+def test_departures_are_shares_of_items_with_weight(votes: Votes) -> None:
     """Five items of two classes: one has weight 0, one a tie."""
     count = np.array([[2, 0], [2, 0], [0, 2], [1, 1], [2, 0]], float)
     first, second = np.array([0.9, 0.2, 0.1, 0.9, 0.9]), np.array([0.9, 0.9, 0.1, 0.1, 0.9])
@@ -208,7 +211,7 @@ def test_departures_are_shares_of_items_with_weight() -> None:
     shares = departures(jnp.asarray(expected), best, jnp.asarray(count), weight)
     assert float(shares.majority) == pytest.approx(1 / 3)
     assert float(shares.other_start) == pytest.approx(2 / 4)
-    fit = DawidSkene().fit(crowd(6)[0], none_of(crowd(6)[0]))
+    fit = DawidSkene().fit(votes, none_of(votes))
     sentences = replace(
         fit, off_majority=jnp.asarray(0.0), off_other_start=shares.other_start
     ).words()
@@ -217,8 +220,7 @@ def test_departures_are_shares_of_items_with_weight() -> None:
     assert "50%" in sentences[0]
 
 
-def test_reliability_is_within_bounds_and_narrows_with_votes() -> None:
-    votes, _ = crowd(7)
+def test_reliability_is_within_bounds_and_narrows_with_votes(votes: Votes) -> None:
     fit = DawidSkene().fit(votes, none_of(votes))
     mean, low, high = fit.reliability()
     assert ((low < mean) & (mean < high)).all()

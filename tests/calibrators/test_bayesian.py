@@ -149,12 +149,13 @@ def test_intervals_hold_the_mean_and_nest(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["temperature", "platt", "beta"])
 def test_separated_certain_and_absent_labels_leave_a_posterior(name: str) -> None:
-    certain = np.array([[0.0, -np.inf], [-np.inf, 0.0]] * 4)
+    n = 50  # as many items as above: compiled once
+    certain = np.array([[0.0, -np.inf], [-np.inf, 0.0]] * (n // 2))
     method = BayesianMap(MAPS[name])
     for labels, status in (
-        (np.array([0, 1] * 4), Status.CONVERGED),
-        (np.ones(8, int), Status.DEGENERATE),
-        (np.full(8, -1), Status.DEGENERATE),
+        (np.array([0, 1] * (n // 2)), Status.CONVERGED),
+        (np.ones(n, int), Status.DEGENERATE),
+        (np.full(n, -1), Status.DEGENERATE),
     ):
         fit = method.fit(certain, labels)
         assert Status(int(fit.status)) is status

@@ -53,7 +53,7 @@ def measured() -> Problem:
 
 @in_float64
 def test_the_normal_near_a_normal_posterior_is_exact() -> None:
-    near = near_posterior(measured())
+    near = jax.jit(lambda: near_posterior(measured()))()
     mean, covariance = exact()
     np.testing.assert_allclose(near.mean, [0.5, *mean], atol=1e-5)  # log_sigma, then x
     whole = np.zeros((SIZE + 1, SIZE + 1))
@@ -64,7 +64,7 @@ def test_the_normal_near_a_normal_posterior_is_exact() -> None:
 @in_float64
 def test_correlated_parameters_have_their_exact_moments_in_short_trajectories() -> None:
     sampler = NUTS(draws=1000, warmup=200, chains=4)
-    chains = sampler.solve(measured(), jax.random.key(0)).chains
+    chains = jax.jit(lambda key: sampler.solve(measured(), key))(jax.random.key(0)).chains
     assert chains is not None
     x, log_sigma = (np.asarray(chains.draws[n]) for n in ("x", "log_sigma"))
     mean, covariance = exact()

@@ -1,5 +1,6 @@
 """Predictors in blocks are the products of the dense design."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -24,19 +25,23 @@ def test_blocks_give_the_products_of_the_dense_design(classes: int, symmetric: b
     half = rng.normal(size=(12, design.shape[1], design.shape[1]))
     curvature, own = half + half.swapaxes(1, 2), rng.normal(size=(form.size, form.size))
     covariance = own @ own.T
-    for one in (blocks, dense_predictors(jnp.asarray(design))):
-        assert isinstance(one, Predictors)
-        np.testing.assert_allclose(one @ jnp.asarray(x), design @ x, atol=1e-12)
+    both = blocks, dense_predictors(jnp.asarray(design))
+    assert all(isinstance(one, Predictors) for one in both)
+
+    @jax.jit
+    def products(*given: jax.Array) -> list[tuple[jax.Array, ...]]:
+        x, g, curvature, covariance = given
+        return [
+            (one @ x, one.transposed(g), one.information(curvature), one.spread(covariance))
+            for one in both
+        ]
+
+    for product, transposed, information, spread in products(x, g, curvature, covariance):
+        np.testing.assert_allclose(product, design @ x, atol=1e-12)
+        np.testing.assert_allclose(transposed, np.einsum("ip,ipa->a", g, design), atol=1e-12)
         np.testing.assert_allclose(
-            one.transposed(jnp.asarray(g)), np.einsum("ip,ipa->a", g, design), atol=1e-12
+            information, np.einsum("ipa,ipr,irb->ab", design, curvature, design), atol=1e-11
         )
         np.testing.assert_allclose(
-            one.information(jnp.asarray(curvature)),
-            np.einsum("ipa,ipr,irb->ab", design, curvature, design),
-            atol=1e-11,
-        )
-        np.testing.assert_allclose(
-            one.spread(jnp.asarray(covariance)),
-            np.einsum("ipa,ab,irb->ipr", design, covariance, design),
-            atol=1e-10,
+            spread, np.einsum("ipa,ab,irb->ipr", design, covariance, design), atol=1e-10
         )

@@ -408,9 +408,9 @@ def test_fits_of_the_same_data_are_compared_and_others_refused() -> None:
     assert "predict the label of an item" in comparison.words()[0].sentence
     assert one.attrs["data"].startswith("24 items, 3 judge(s), ")
     with pytest.raises(JudgeBayesError, match="different data"):
-        compare({"named": one, "by number": unnamed("dawid-skene")})
+        compare({"named": one, "by number": unnamed("davidson")})
     with pytest.raises(JudgeBayesError, match=r"or to_arviz\(\) of a fit of votes and labels"):
-        compare({"davidson": one, "platt": container("platt's map")})
+        compare({"davidson": one, "mixture": container("mixture")})
 
 
 def test_a_fit_without_statistics_raises_an_error() -> None:

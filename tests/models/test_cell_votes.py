@@ -54,14 +54,18 @@ SIGMA = 0.4
 @in_float64
 def test_the_likelihood_is_that_of_integration(form: str) -> None:
     deviations, logits = FORMS[form], np.array([1.5, -0.5, 0.8])
+
+    @jax.jit
+    def log_prob(count: jax.Array, n: jax.Array) -> jax.Array:
+        b, sigma = jnp.asarray(logits)[None, None], jnp.asarray(SIGMA)
+        votes = cv.CellVotes(n[None, None], b, sigma, deviations, whole=False)
+        return votes.log_prob(count[None, None])[0, 0]
+
     coarse = 2e-6 if form == "one for all" else 5e-4  # a wide normal, cut off by saturation
     for (count, n), tolerance in [(x, 1e-7) for x in ORDINARY] + [(x, coarse) for x in SATURATED]:
         pair = np.array(count, float), np.array(n, float)
-        of_cell = [jnp.asarray(x)[None, None] for x in (*pair[::-1], logits)]
-        votes = cv.CellVotes(of_cell[0], of_cell[2], jnp.asarray(SIGMA), deviations, whole=False)
         wanted = integral(*pair, logits, deviations)
-        got = float(votes.log_prob(of_cell[1])[0, 0])
-        assert got == pytest.approx(wanted, abs=tolerance)
+        assert float(log_prob(*pair)) == pytest.approx(wanted, abs=tolerance)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -3,7 +3,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpyro.infer.util import log_density
+from densities import density_at
 from scipy import stats
 
 from judgebayes.compiled.float64 import in_float64
@@ -47,7 +47,7 @@ def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: 
     prior = Prior(2.0, 1.0, 0.5)
     data = PanelData(*map(jnp.asarray, (index, labels, weight)))
     sites = {"pi": jnp.asarray(PI), "confusion": jnp.asarray(CONFUSION)}
-    density, _ = log_density(DawidSkeneModel(K, prior, noise), (data,), {}, sites)
+    density = density_at(DawidSkeneModel(K, prior, noise), data, sites)
     expected = sum(
         w * math.log(p)
         for w, p in zip(weight, likelihood_by_loops(index, labels, noise), strict=True)
@@ -58,7 +58,7 @@ def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: 
             alpha = np.full(K, 1.5)
             alpha[k] = 3.0
             expected += stats.dirichlet.logpdf(CONFUSION[j, k], alpha)
-    assert float(density) == pytest.approx(expected, rel=1e-10)
+    assert density == pytest.approx(expected, rel=1e-10)
 
 
 @in_float64
@@ -69,7 +69,7 @@ def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
     full, stated = [], []
     for pi, confusion in ((PI, CONFUSION), (PI[::-1], other)):
         sites = {"pi": jnp.asarray(pi), "confusion": jnp.asarray(confusion)}
-        full.append(float(log_density(DawidSkeneModel(K, prior), (nothing,), {}, sites)[0]))
+        full.append(density_at(DawidSkeneModel(K, prior), nothing, sites))
         logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
         stated.append(float(dawid_skene.log_prior(*logs, prior)))
     assert full[1] - full[0] == pytest.approx(stated[1] - stated[0])
@@ -94,4 +94,4 @@ def test_a_label_of_an_impossible_class_has_probability_0_and_not_nan() -> None:
     each = log_likelihoods(DawidSkeneModel(K), data, sites)
     np.testing.assert_array_equal(each["label"] < -1e29, [False, True, False])
     assert np.isfinite(each["votes"]).all()
-    assert float(log_density(DawidSkeneModel(K), (data,), {}, sites)[0]) < -1e29
+    assert density_at(DawidSkeneModel(K), data, sites) < -1e29

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from densities import density_at
 from numpyro.infer.util import log_density
 from scipy import integrate, stats
 
@@ -73,8 +74,7 @@ def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> Non
     def density(r: np.ndarray) -> float:
         data = PanelData(*map(jnp.asarray, (index, LABELS, WEIGHT)))
         program = OneCoinModel(3, Prior((2.0, 1.5)))
-        density, _ = log_density(program, (data,), {}, {"accuracy": jnp.asarray(r)})
-        return float(density)
+        return density_at(program, data, {"accuracy": jnp.asarray(r)})
 
     one, two = np.array([0.3, 0.6, 0.9]), np.array([0.5, 0.2, 0.7])
     closed = [stats.beta.logpdf(r, alpha, beta).sum() for r in (one, two)]
@@ -138,8 +138,7 @@ def test_with_one_judge_the_noisy_model_is_the_noisy_posterior() -> None:
 
     def density(x: float) -> float:
         data = PanelData(jnp.asarray(index), jnp.asarray(labels))
-        program = OneCoinModel(2, noise=0.2)
-        return float(log_density(program, (data,), {}, {"accuracy": jnp.array([x])})[0])
+        return density_at(OneCoinModel(2, noise=0.2), data, {"accuracy": jnp.array([x])})
 
     s = 0.8 * r + 0.2 * (1 - r)
     expected = 5 * np.log(s) + 1 * np.log(1 - s)
@@ -152,7 +151,7 @@ def test_with_one_judge_the_noisy_model_is_the_noisy_posterior() -> None:
 def test_a_judge_may_be_always_right_or_always_wrong(accuracy: float, likelihood: float) -> None:
     data = PanelData(jnp.array([[[0], [0]], [[1], [0]]]), jnp.array([0, 1]))
     sites = {"accuracy": jnp.array([accuracy, 0.6])}
-    density, _ = log_density(OneCoinModel(2), (data,), {}, sites)
+    density = density_at(OneCoinModel(2), data, sites)
     assert math.exp(density) == pytest.approx(likelihood / 4)  # two labels of probability 1 / 2
     predicted = jnp.exp(OneCoinModel(2).predict(sites, data))
     np.testing.assert_allclose(predicted, np.eye(2) if accuracy else 1 - np.eye(2))

@@ -92,10 +92,12 @@ def given_votes(crowd: Crowd, votes: Float[Array, "judge class vote"]) -> Judges
     c = jnp.exp(crowd.log_concentration)
     total = votes.sum(-1)
     counted = alpha[:, None] + votes  # level, judge, class, vote
-    log_gamma, logs = log_gamma_and_digamma(counted)
-    prior_log_gamma, prior_logs = log_gamma_and_digamma(alpha)
-    norm_log_gamma, norm = log_gamma_and_digamma(total + c)
-    prior_norm_log_gamma, prior_norm = log_gamma_and_digamma(c)
+    (
+        (log_gamma, logs),
+        (prior_log_gamma, prior_logs),
+        (norm_log_gamma, norm),
+        (prior_norm_log_gamma, prior_norm),
+    ) = _log_gammas_and_digammas(counted, alpha, total + c, c)
     log_each = log_gamma.sum((-2, -1)) - prior_log_gamma.sum((-2, -1))[:, None]
     log_each += log_weight[:, None] - (norm_log_gamma - prior_norm_log_gamma).sum(-1)
     log_norm = logsumexp(log_each, axis=0)
@@ -109,6 +111,17 @@ def given_votes(crowd: Crowd, votes: Float[Array, "judge class vote"]) -> Judges
         alpha * (share * spread).sum(1),
         (norm - prior_norm).sum(0),
     )
+
+
+def _log_gammas_and_digammas(*arrays: Array) -> list[tuple[Array, Array]]:
+    """Return the logarithm of the gamma function of each array, and its derivative.
+
+    They are computed together, which takes a quarter of the time that compiling them apart takes.
+    """
+    flat = jnp.concatenate([x.ravel() for x in arrays])
+    ends = np.cumsum([x.size for x in arrays])[:-1]
+    both = (jnp.split(x, ends) for x in log_gamma_and_digamma(flat))
+    return [(a.reshape(x.shape), b.reshape(x.shape)) for x, a, b in zip(arrays, *both, strict=True)]
 
 
 def improved(
