@@ -370,7 +370,9 @@ def _set_environment() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_CPU_ENABLE_ASYNC_DISPATCH", "false")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # JAX sets 1 where nothing is set, which the commands of a notebook inherit.
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     if metadata.version("jaxlib").startswith("0.9."):
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 

@@ -79,6 +79,17 @@ def test_the_compiler_knows_the_options_that_it_is_given() -> None:
     assert "Cpu" in result.stdout, result.stderr
 
 
+@pytest.mark.parametrize(("inherited", "used"), [(None, "3"), ("1", "3"), ("0", "0")])
+def test_the_compilers_log_is_silent_also_below_a_notebook_with_jax(
+    inherited: str | None, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "TF_CPP_MIN_LOG_LEVEL"
+    monkeypatch.setattr(os, "environ", {} if inherited is None else {name: inherited})
+    monkeypatch.setattr(cli, "_name_folders", lambda: None)
+    cli._set_environment()
+    assert os.environ[name] == used
+
+
 def test_help_names_the_commands() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "judgebayes", "--help"], capture_output=True, text=True, check=True
