@@ -3,7 +3,7 @@
 import ast
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +67,7 @@ def field(site: str, data: Any) -> np.ndarray:
 @in_float64
 def test_it_samples_a_data_set_with_the_same_missing_votes(name: str) -> None:
     _, model, data = of(name)
-    samples = computed(name).samples
+    samples = generated(name)
     for site in model.traits.sites:
         values, given = np.asarray(samples[site]), field(site, data)
         assert values.shape == (20, *given.shape)
@@ -77,68 +77,45 @@ def test_it_samples_a_data_set_with_the_same_missing_votes(name: str) -> None:
         else:
             assert (values >= 0).all()
         assert len(np.unique(values)) > 1
-    assert np.isfinite(computed(name).generated)
+    sites = (*model.traits.sites, *model.traits.latent_data)
+    one = filled(data, {site: jnp.asarray(samples[site][0]) for site in sites})
+    assert np.isfinite(density_at(model, one, first_draw(name)))
 
 
-class Computed(NamedTuple):
-    """What the tests compare. The densities are at the first draw of the parameters."""
+def latent(model: Model, data: Any) -> list[str]:
+    """Return the parameters' names in the program's order; nothing is computed."""
+    names: list[str] = []
 
-    samples: dict[str, jax.Array]
-    """20 draws of the parameters from the prior, and of data given them."""
-    at: dict[str, jax.Array]
-    """The first draw of the parameters."""
-    whole: jax.Array
-    """The density of the data."""
-    generated: jax.Array
-    """The density of the first draw of data."""
-    conditioned: jax.Array
-    """The density of the data with the first parameter conditioned on."""
-    repeated: jax.Array
-    """The density of items as often as their weight; NaN where there are no weights of items."""
-    simulated: dict[str, jax.Array]
-    """One draw of data given the first parameter."""
-    likelihoods: dict[str, jax.Array]
-    """By item, for five draws, by NumPyro."""
-    own: dict[str, jax.Array]
-    """The same by the library."""
-    with_labels: dict[str, jax.Array]
-    """400 draws of votes given the labels, where there are both."""
+    def run() -> None:
+        names.extend(Problem(model, data).latent)
+
+    jax.eval_shape(run)
+    return names
+
+
+def drawn(model: Model, data: Any, size: int, seed: int, **given: Any) -> dict[str, np.ndarray]:
+    """Return draws of all sites by NumPyro's `Predictive`, in one compiled program."""
+    predictive = Predictive(model, num_samples=size)
+    samples = jax.jit(lambda key: predictive(key, data, **given))(jax.random.key(seed))
+    return {site: np.asarray(values) for site, values in samples.items()}
 
 
 @cache
-def computed(name: str) -> Computed:
-    """Return all of it, from one program: compiling each of its parts alone takes twice as long."""
+def generated(name: str) -> dict[str, np.ndarray]:
+    """Return 20 draws of the parameters from the prior, and of data given them."""
     _, model, data = of(name)
+    return drawn(model, data, 20, 0, observed=())
 
-    def density(program: Any, data: Any, at: dict[str, jax.Array]) -> jax.Array:
-        return log_density(program, (data,), {}, at)[0]
 
-    @jax.jit
-    def everything(key: jax.Array, other_key: jax.Array) -> Computed:
-        samples = Predictive(model, num_samples=20)(key, data, observed=())
-        names = list(Problem(model, data).latent)
-        at = {n: samples[n][0] for n in names}
-        first, rest = {names[0]: at[names[0]]}, {n: at[n] for n in names[1:]}
-        sites = (*model.traits.sites, *model.traits.latent_data)
-        done = numpyro.handlers.seed(numpyro.handlers.do(model, data=first), 0)
-        trace = numpyro.handlers.trace(done).get_trace(data, observed=())
-        few = {n: samples[n][:5] for n in names}
-        panel = model.traits.sites == ("label", "votes")
-        with_labels = Predictive(model, num_samples=400)
-        return Computed(
-            samples,
-            at,
-            density(model, data, at),
-            density(model, filled(data, {site: samples[site][0] for site in sites}), at),
-            density(numpyro.handlers.condition(model, data=first), data, rest),
-            density(model, repeated(data), at) if weighted(name, data) else jnp.asarray(jnp.nan),
-            {site: trace[site]["value"] for site in model.traits.sites},
-            log_likelihood(model, few, data),
-            jax.vmap(lambda one: log_likelihoods(model, data, one))(few),
-            with_labels(other_key, data, observed=("label",)) if panel else {},
-        )
+def first_draw(name: str) -> dict[str, jax.Array]:
+    """Return one draw of the parameters from the prior."""
+    _, model, data = of(name)
+    return {n: jnp.asarray(generated(name)[n][0]) for n in latent(model, data)}
 
-    return everything(jax.random.key(0), jax.random.key(1))
+
+def density_at(program: Any, data: Any, at: dict[str, jax.Array]) -> float:
+    """Return the log-density, compiled."""
+    return float(jax.jit(lambda sites: log_density(program, (data,), {}, sites)[0])(at))
 
 
 @ALL
@@ -147,7 +124,7 @@ def test_observed_labels_are_unchanged_and_votes_are_sampled(name: str) -> None:
     _, model, data = of(name)
     if model.traits.sites != ("label", "votes"):
         return
-    samples = computed(name).with_labels
+    samples = drawn(model, data, 400, 1, observed=("label",))
     labelled = np.asarray(data.labels) >= 0
     observed_labels = np.asarray(samples["label"])[:, labelled]
     np.testing.assert_array_equal(
@@ -164,7 +141,9 @@ def test_observed_labels_are_unchanged_and_votes_are_sampled(name: str) -> None:
 @in_float64
 def test_log_likelihood_is_a_number_for_each_item_and_site(name: str) -> None:
     _, model, data = of(name)
-    each, own = computed(name).likelihoods, computed(name).own
+    draws = {n: jnp.asarray(generated(name)[n][:5]) for n in latent(model, data)}
+    each = jax.jit(lambda draws: log_likelihood(model, draws, data))(draws)
+    own = jax.jit(jax.vmap(lambda one: log_likelihoods(model, data, one)))(draws)
     assert set(each) == set(model.traits.sites)
     for site, values in each.items():
         batch = field(site, data).shape[: 2 if "accepted" in site else 1]
@@ -176,10 +155,22 @@ def test_log_likelihood_is_a_number_for_each_item_and_site(name: str) -> None:
 @ALL
 @in_float64
 def test_parameters_can_be_conditioned_on_and_set(name: str) -> None:
-    done = computed(name)
-    assert float(done.conditioned) == pytest.approx(float(done.whole))
-    assert set(done.simulated) == set(of(name)[1].traits.sites)
-    assert all(np.isfinite(values).all() for values in done.simulated.values())
+    _, model, data = of(name)
+    at = first_draw(name)
+    names = list(at)
+    whole = density_at(model, data, at)
+    first = {names[0]: at[names[0]]}
+    rest = {n: at[n] for n in names[1:]}
+    conditioned = numpyro.handlers.condition(model, data=first)
+    assert density_at(conditioned, data, rest) == pytest.approx(whole)
+
+    @jax.jit
+    def simulated() -> dict[str, jax.Array]:
+        done = numpyro.handlers.seed(numpyro.handlers.do(model, data=first), 0)
+        trace = numpyro.handlers.trace(done).get_trace(data, observed=())
+        return {site: trace[site]["value"] for site in model.traits.sites}
+
+    assert all(np.isfinite(values).all() for values in simulated().values())
 
 
 UNCOMPILED = ("davidson", "dawid-skene", "beta-binomial", "generators, flat")
@@ -193,17 +184,20 @@ UNCOMPILED = ("davidson", "dawid-skene", "beta-binomial", "generators, flat")
 @in_float64
 def test_the_density_is_the_same_without_jit(name: str) -> None:
     _, model, data = of(name)
-    density, _ = log_density(model, (data,), {}, computed(name).at)
-    assert float(computed(name).whole) == pytest.approx(float(density))
+    at = first_draw(name)
+    density, _ = log_density(model, (data,), {}, at)
+    assert density_at(model, data, at) == pytest.approx(float(density))
 
 
-def weighted(name: str, data: Any) -> bool:
-    """Return whether items have weights, and the parameters do not belong to items, as in the 2PL."""
-    return getattr(data, "weight", None) is not None and not name.startswith("irt")
-
-
-def repeated(data: Any) -> Any:
-    """Return every item as often as its weight."""
+@ALL
+@in_float64
+def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -> None:
+    _, model, data = of(name)
+    if getattr(data, "weight", None) is None or name.startswith(
+        "irt"
+    ):  # its items have their own parameters
+        return
+    at = first_draw(name)
     weight = np.asarray(data.weight)
     rows = np.repeat(np.arange(len(weight)), weight.astype(int))
 
@@ -211,16 +205,9 @@ def repeated(data: Any) -> Any:
         whole = isinstance(x, jax.Array) and x.shape[:1] == weight.shape
         return jnp.asarray(np.asarray(x)[rows]) if whole else x
 
-    return jax.tree.map(take, data)._replace(weight=None)
-
-
-@ALL
-@in_float64
-def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -> None:
-    if not weighted(name, of(name)[2]):
-        return
-    wanted = float(computed(name).repeated)
-    assert float(computed(name).whole) == pytest.approx(wanted, rel=1e-10)
+    repeated = jax.tree.map(take, data)._replace(weight=None)
+    wanted = density_at(model, repeated, at)
+    assert density_at(model, data, at) == pytest.approx(wanted, rel=1e-10)
 
 
 def mode(problem: Problem) -> dict[str, jax.Array]:
