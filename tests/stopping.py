@@ -29,7 +29,7 @@ HALF = ".half-written"
 LIMIT = 2.0
 """Seconds in which a command must end."""
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
-KEPT = re.compile(r"^(Interrupted|Ended by SIGTERM)[.;]? .*", re.MULTILINE)
+KEPT = re.compile(r"^(Error: )?(Interrupted|Ended by SIGTERM)[.:;]? .*", re.MULTILINE)
 START = (
     "import signal, sys\n"
     "signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell has it ignored\n"
