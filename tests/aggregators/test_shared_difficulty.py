@@ -1,5 +1,6 @@
 """Shared difficulty: a naive twin of the fit, its stationary point, and held-out answers."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -196,18 +197,28 @@ def test_few_steps_end_where_expectation_maximisation_does(monkeypatch: pytest.M
     right = rng.random((200, 12)) < np.linspace(0.55, 0.9, 12)
     votes = jnp.asarray(np.where(right, labels[:, None], 1 - labels[:, None])[..., None])
 
-    def ends(max_steps: int) -> Judges:
-        settings: dict[str, Any] = {"symmetric": True, "tolerance": 1e-7, "max_steps": max_steps}
-        even = jnp.log(jnp.full(2, 0.5))
-        data = vote_counts(votes, 2), jnp.asarray(labels), jnp.ones(200), even, 0.0, Prior()
-        return jax.jit(lambda: judges_mode(*data, **settings))()
+    even = jnp.log(jnp.full(2, 0.5))
+    data = vote_counts(votes, 2), jnp.asarray(labels), jnp.ones(200), even, 0.0, Prior()
 
-    fast = ends(60)
+    def of_tolerance() -> Callable[[float, int], Judges]:
+        return jax.jit(
+            lambda tolerance, max_steps: judges_mode(
+                *data, symmetric=True, tolerance=tolerance, max_steps=max_steps
+            ),
+            static_argnums=1,
+        )
+
+    fast = of_tolerance()(1e-7, 60)
     # If the ease of every item were known: the curvature of expectation maximisation.
     monkeypatch.setattr("judgebayes.inference.fast.shared_difficulty.LEAST_SHARE", 1.0)
-    slow = ends(2000)
+    run = of_tolerance()
+    slow = run(1e-7, 2000)
     assert fast.status == slow.status == Status.CONVERGED
     assert slow.steps > 3 * fast.steps
     assert fast.ease > 0.05
     np.testing.assert_allclose(fast.ease, slow.ease, atol=1e-4)
     np.testing.assert_allclose(fast.parameters, slow.parameters, atol=1e-5)
+    # There the ease is slower than the judges' parameters, and the last one to satisfy the tolerance.
+    end = run(5e-5, 2000)
+    before = run(0.0, int(end.steps) - 1)
+    assert abs(end.ease**2 - before.ease**2) <= 5e-5
