@@ -1,7 +1,7 @@
 """`python -m judgebayes.experiments.pages RESULTS`: write the numbers of saved results into the pages.
 
 A page of `experiments/` has a block per paper, between two comments. The block is a table of the
-paper's claims, written from `experiments/claims.csv`, which is the summary of the last complete run.
+paper's claims (of `all`, the counts of every paper), written from `experiments/claims.csv`, which is the summary of the last complete run.
 Tables of the coverage and SBC pages are written from the CSV files beside these pages.
 Sentences take their figures from `experiments/figures.csv`, which has the value of each query of the
 files `figures.toml` (`judgebayes.experiments.figures`).
@@ -30,8 +30,10 @@ from judgebayes.experiments.writing import GRADES
 __all__ = [
     "BLOCK",
     "block",
+    "counted",
     "declarations",
     "figures",
+    "overview",
     "pages",
     "saved",
     "saved_figures",
@@ -117,18 +119,34 @@ def figures(
 
 def block(claims: Iterable[ClaimSummary], paper: str) -> str:
     """Return the table of a paper's claims in Markdown; its last rows count the claims of each kind."""
+    own = [claim for claim in claims if claim.result.startswith(f"{paper}/")]
     lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
-    counts: dict[str, Counter[str]] = {}
-    for claim in claims:
-        home, _, name = claim.result.partition("/")
-        if home == paper:
-            cells = (name, *(getattr(claim, field) for field in HEAD[1:]))
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-            for grade, count in OUTCOME.findall(claim.outcome):
-                counts.setdefault(claim.kind, Counter())[grade] += int(count)
-    for kind, grades in counts.items():
+    for claim in own:
+        cells = (claim.result.partition("/")[2], *(getattr(claim, field) for field in HEAD[1:]))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    for kind, grades in counted(own).items():
         outcome = ", ".join(f"{grade} {grades[grade]}" for grade in GRADES if grades[grade])
         lines.append(f"| *in all* | {kind} | {outcome} | | | |")
+    return "\n".join(lines) + "\n"
+
+
+def counted(claims: Iterable[ClaimSummary]) -> dict[str, Counter[str]]:
+    """Return the number of claims by kind and grade."""
+    counts: dict[str, Counter[str]] = {}
+    for claim in claims:
+        for grade, count in OUTCOME.findall(claim.outcome):
+            counts.setdefault(claim.kind, Counter())[grade] += int(count)
+    return counts
+
+
+def overview(claims: Iterable[ClaimSummary]) -> str:
+    """Return the number of claims of all papers by kind and grade, in Markdown."""
+    by_paper = {paper: [c for c in claims if c.result.startswith(f"{paper}/")] for paper in PAPERS}
+    lines = [f"| paper | kind | {' | '.join(GRADES)} |", "|---" * (2 + len(GRADES)) + "|"]
+    for paper, own in by_paper.items():
+        for kind, grades in counted(own).items():
+            cells = " | ".join(str(grades[grade]) for grade in GRADES)
+            lines.append(f"| {paper} | {kind} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
@@ -157,6 +175,8 @@ def with_blocks(text: str, claims: list[ClaimSummary]) -> str:
     """
 
     def written(match: re.Match[str]) -> str:
+        if match[2] == "all":
+            return match[1] + overview(claims) + match[3]
         if not any(claim.result.startswith(f"{match[2]}/") for claim in claims):
             raise JudgeBayesError(f"The saved results have no claim of {match[2]!r}.")
         return match[1] + block(claims, match[2]) + match[3]

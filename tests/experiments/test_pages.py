@@ -22,7 +22,7 @@ def test_every_page_has_the_numbers_of_the_saved_results() -> None:
     claims = pages.saved()
     texts = {path: path.read_text(encoding="utf-8") for path in pages.pages()}
     shown = {match[2] for text in texts.values() for match in pages.BLOCK.finditer(text)}
-    assert shown == {claim.result.partition("/")[0] for claim in claims}
+    assert shown == {"all", *(claim.result.partition("/")[0] for claim in claims)}
     for path, text in texts.items():
         assert not drifted(text, claims), path
 
@@ -35,6 +35,28 @@ def test_a_planted_number_is_seen() -> None:
     assert drifted(page.replace("replicated 3", "replicated 4"), [CLAIM])
     with pytest.raises(JudgeBayesError, match="The saved results have no claim of 'p'"):
         drifted(page, [CLAIM._replace(result="q/table1")])
+
+
+def test_the_overview_counts_the_claims_of_every_paper() -> None:
+    paper = "betaconform"
+    claims = [
+        CLAIM._replace(result=f"{paper}/a", kind="paper", outcome="replicated 3, contradicted 1"),
+        CLAIM._replace(result=f"{paper}/b", kind="paper", outcome="replicated 2"),
+        CLAIM._replace(result="beyond-consensus/a", kind="audit", outcome="uninformative 12"),
+    ]
+    head, _, *rows = pages.overview(claims).splitlines()
+    names = [cell.strip() for cell in head.strip("|").split("|")]
+    counts = [
+        dict(zip(names, [cell.strip() for cell in row.strip("|").split("|")], strict=True))
+        for row in rows
+    ]
+    assert [(row["paper"], row["kind"]) for row in counts] == [
+        (paper, "paper"),
+        ("beyond-consensus", "audit"),
+    ]
+    assert counts[0]["replicated"] == "5"
+    assert counts[0]["contradicted"] == "1"
+    assert counts[1]["uninformative"] == "12"
 
 
 @pytest.mark.parametrize("name", ["coverage", "maps", "sbc"])
