@@ -1,7 +1,8 @@
 """`python -m judgebayes.experiments.pages RESULTS`: write the numbers of saved results into the pages.
 
 A page of `experiments/` has a block per paper, between two comments. The block is a table of the
-paper's claims (of `all`, the counts of every paper), written from `experiments/claims.csv`, which is the summary of the last complete run.
+paper's claims, written from `experiments/claims.csv`, which is the summary of the last complete run.
+The block of `all` has the counts of every paper.
 Tables of the coverage and SBC pages are written from the CSV files beside these pages.
 Sentences take their figures from `experiments/figures.csv`, which has the value of each query of the
 files `figures.toml` (`judgebayes.experiments.figures`).
