@@ -13,7 +13,7 @@ FOLDERS = {
 }
 """What is copied into the folder of the site: pages, and what they link to."""
 FILES = ("CITATION.cff",)
-MOVED = {r"\.\./docs/images/": "../images/", r"((?:\.\./)+models)/\w+\.py": r"\1.md"}
+MOVED = {r"((?:\.\./)+)docs/images/": r"\1images/", r"((?:\.\./)+models)/\w+\.py": r"\1.md"}
 """Links of copied pages that are different on the site, as patterns."""
 
 

@@ -22,6 +22,12 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def test_the_guide_states_the_time_of_a_whole_run() -> None:
+    hours = sum(cost.seconds for cost in known_costs(twins=False).values()) / 3600
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "reproducing.md"
+    assert f"about {hours:.0f} hours" in guide.read_text(encoding="utf-8")
+
+
 def test_costs_come_back(measured: Path) -> None:
     known_by_name = known_costs(twins=False)
     assert known_by_name[f"{planted.PAPER}/two"] == Cost(120.0, 2 * 10**9, 7)
