@@ -20,7 +20,7 @@ from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.arviz_import import arviz
-from judgebayes.inference.posterior_file import check_draws, check_size
+from judgebayes.inference.posterior_file import check_draws, check_heaps, check_size
 from judgebayes.inference.problem import Chains
 
 __all__ = [
@@ -147,6 +147,7 @@ def load(path: Path) -> Any:
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     az = arviz()
     try:
+        check_heaps(path)
         check_size(path)
         if _from_1_0(az):
             with az.from_netcdf(str(path), engine=ENGINE) as tree:

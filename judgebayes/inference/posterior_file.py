@@ -1,5 +1,7 @@
 """Checks of a netCDF file before and after it is read: a posterior may come from anywhere."""
 
+import mmap
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +10,60 @@ import numpy as np
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["check_draws", "check_size"]
+__all__ = ["check_draws", "check_heaps", "check_size"]
 
 SMALL_BYTES = 128 * 2**20
 """A posterior of at most this size in memory is read, however small its file is."""
 MOST_RATIO = 100
 """The largest ratio of the size in memory to that of the file: draws cannot be packed well."""
 NUMBERS = "fiub"
+HEAP = b"GCOL\x01\0\0\0"
+"""How a global heap begins; its size in bytes follows, and then its objects."""
+
+
+def check_heaps(path: Path) -> None:
+    """Refuse a file with a damaged global heap, which the HDF5 library may read without end.
+
+    A heap of n bytes has a header of 16 bytes and objects, each with a header of 16 bytes that has the
+    object's number and size. Object 0 is the free space, and its size includes its header. The library
+    goes from one object to the next; a free space of size 0 keeps it where it is, in C code that no
+    signal ends (HDF5 File Format Specification 3.0, III.E).
+
+    Raises
+    ------
+    JudgeBayesError
+        If the objects do not follow one another up to the end of their heap.
+    """
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            start = data.find(HEAP)
+            while start >= 0:
+                if not _whole(data, start):
+                    raise JudgeBayesError(
+                        f"{str(path)!r} is damaged at byte {start:,}: copy it again, or use another "
+                        "file that `judgebayes posterior` wrote."
+                    )
+                start = data.find(HEAP, start + 1)
+
+
+def _whole(data: mmap.mmap, start: int) -> bool:
+    """Return whether the objects of a heap fill it."""
+    head = 16
+    if start + head > len(data):
+        return False
+    (size,) = struct.unpack_from("<Q", data, start + len(HEAP))
+    at, end = start + head, start + size
+    if not at <= end <= len(data):
+        return False
+    while at + head <= end:  # what is shorter than a header is free
+        number, length = struct.unpack_from("<H6xQ", data, at)
+        step = head + -(-length // 8) * 8 if number else length
+        if step < head:
+            return False
+        at += step
+    return at <= end
 
 
 def check_size(path: Path) -> None:

@@ -5,6 +5,7 @@ python tests/fuzz/run.py --seed 1 --only tidy --case 4711     # rerun one case, 
 """
 
 import argparse
+import faulthandler
 import os
 import random
 import resource
@@ -71,8 +72,11 @@ def run_cases(seed: int, name: str, first: int, last: int) -> Result:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         for number in range(first, last):
-            folder = Path(workspace) / "case"
+            folder = Path(workspace) / f"{name}-{number}".replace("/", " ")
             folder.mkdir()
+            # Where C code does not return, no signal is handled: the process ends, and the files of the
+            # case stay.
+            faulthandler.dump_traceback_later(2 * LIMIT, exit=True, file=2)
             signal.setitimer(signal.ITIMER_REAL, LIMIT)
             began, limits = time.process_time(), _cap()
             try:
@@ -96,6 +100,7 @@ def run_cases(seed: int, name: str, first: int, last: int) -> Result:
                 where = f"{Path(own[-1].filename).name}:{own[-1].lineno} {type(error).__name__}"
                 result.failures.setdefault(where, (name, number, str(error)[:300]))
             finally:
+                faulthandler.cancel_dump_traceback_later()
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 resource.setrlimit(resource.RLIMIT_AS, limits)
                 took = time.process_time() - began

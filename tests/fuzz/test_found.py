@@ -47,6 +47,23 @@ def test_a_log_likelihood_without_chains_is_refused(tmp_path: Path) -> None:
         posterior.leave_one_out(posterior.load(path), "votes")
 
 
+@pytest.mark.parametrize("size", [0, 8, 2**64 - 16, 2**64 - 1])
+def test_a_heap_that_the_hdf5_library_reads_without_end_is_refused(
+    tmp_path: Path, size: int
+) -> None:
+    """A file whose free space in the heap of references has no size, or one that is too large."""
+    path, data = tmp_path / "p.nc", bytearray(small_posterior())
+    heap = data.find(b"GCOL")
+    at = heap + 16
+    while number := int.from_bytes(data[at : at + 2], "little"):
+        assert number < 100
+        at += 16 + -(-int.from_bytes(data[at + 8 : at + 16], "little") // 8) * 8
+    data[at + 8 : at + 16] = size.to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(JudgeBayesError, match=f"is damaged at byte {heap:,}"):
+        posterior.load(path)
+
+
 NUMBERS_THAT_ARE_NAMES = [
     ("1_0", "10"),
     ("0e12", "0e34"),
