@@ -68,8 +68,8 @@ from .votes import from_counts as from_counts
 from .workflow.applying import Applied as Applied
 from .workflow.applying import apply as apply
 from .workflow.applying import save as save
-from .workflow.calibrating import Calibration as Calibration
 from .workflow.calibrating import calibrate as calibrate
+from .workflow.calibration import Calibration as Calibration
 from .workflow.checking import Check as Check
 from .workflow.checking import check as check
 from .workflow.data import Data as Data

@@ -13,7 +13,8 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.io import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.workflow import applying
-from judgebayes.workflow.calibrating import answer, read_request, read_words, wins_in
+from judgebayes.workflow.calibrating import answer, read_request, wins_in
+from judgebayes.workflow.calibration_words import read_words
 from judgebayes.workflow.comparison_plan import plan_words
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest

@@ -35,13 +35,9 @@ from judgebayes.sentence import percent, sentences
 from judgebayes.votes import Classes
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
-from judgebayes.workflow.calibrating import (
-    Calibration,
-    answer,
-    read_request,
-    read_words,
-    wins_in,
-)
+from judgebayes.workflow.calibrating import answer, read_request, wins_in
+from judgebayes.workflow.calibration import Calibration
+from judgebayes.workflow.calibration_words import read_words
 from judgebayes.workflow.comparing import (
     HEAD,
     comparison_rows,

@@ -23,7 +23,7 @@ from judgebayes.workflow.answers import (
     decided_words,
     decisions_of,
 )
-from judgebayes.workflow.calibrating import Calibration
+from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import traits_of

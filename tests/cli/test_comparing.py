@@ -17,7 +17,7 @@ from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.progress import shown
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.calibrating import chosen_words
+from judgebayes.workflow.calibration_words import chosen_words
 from judgebayes.workflow.comparing import (
     Compared,
     compare,

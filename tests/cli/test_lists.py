@@ -73,7 +73,7 @@ def test_a_list_is_answered_as_a_table_is(
     said, table = calibrated(folder, *more)
     assert "kept as a list" not in said
     monkeypatch.setattr(reading, "DENSE_BYTES", 400)
-    monkeypatch.setattr("judgebayes.workflow.calibrating.SLAB_CELLS", 60)  # several slabs
+    monkeypatch.setattr("judgebayes.workflow.fitting.SLAB_CELLS", 60)  # several slabs
     for rows in (None, 10):
         if rows is not None:
             monkeypatch.setattr(reading, "STREAM_ROWS", rows)
