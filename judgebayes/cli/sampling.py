@@ -23,6 +23,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference import NUTS, posterior
+from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.nuts import LEAST_KEPT, Sampling
 from judgebayes.io import check_writable, write_table
 from judgebayes.io.options import split_names
@@ -98,13 +99,10 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     )
     attributes = _attributes(request, data, variant, command)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
+    arviz()  # loaded now, so that an interrupted run is saved at once
     drawn = _sampled(request, story, attributes)
-    kept = drawn.attrs["draws_kept"]
-    interruption: list[Finding] = []
-    if kept < nuts.draws:
-        note = f"Interrupted: {kept} of {nuts.draws} draws of each chain are saved."
-        interruption = [Finding("bad", note)]
-        _print_findings(console, interruption)
+    if drawn.attrs["draws_kept"] < nuts.draws:
+        return _interrupted(request, drawn, command)
     findings = posterior.diagnose(drawn, story.watched)
     bad = [each.sentence for each in findings if each.severity == "bad"]
     drawn.attrs[FAULTS] = json.dumps(bad)
@@ -145,7 +143,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
             "variant": variant,
             "seed": request.seed,
             "chains": nuts.chains,
-            "draws": int(kept),
+            "draws": nuts.draws,
             "reliable": not bad,
             "sentences": sentences([*words, *story.words]),
             "tables": {
@@ -161,8 +159,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
                 ],
             },
         },
-        [*interruption, *findings, *messages],
-        INTERRUPTED if interruption else 0,
+        [*findings, *messages],
     )
     if bad:
         _print_findings(console, [Finding("bad", "Do not use it: the chains failed (see above).")])
@@ -180,6 +177,31 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         ],
     )
     return result
+
+
+def _interrupted(request: PosteriorRequest, drawn: Any, command: Sequence[str]) -> CommandResult:
+    """Save the draws of an interrupted run, and return how many there are."""
+    console, kept = Console(), int(drawn.attrs["draws_kept"])
+    note = (
+        f"Interrupted: {kept} of {request.draws} draws of each chain are in {request.out}, without "
+        "checks and predictions."
+    )
+    drawn.attrs[FAULTS] = json.dumps([note])
+    posterior.save(drawn, request.out, overwrite=request.overwrite)
+    findings = [Finding("bad", note)]
+    _print_findings(console, findings)
+    again = [word for word in command if word != "--overwrite"]
+    whole_run = shlex.join([*again, "--overwrite"])
+    say_commands(console, [("Next, the whole run into the same file:", whole_run)])
+    numbers = {
+        "posterior_file": request.out,
+        "model": request.model,
+        "seed": request.seed,
+        "chains": request.chains,
+        "draws": kept,
+        "reliable": False,
+    }
+    return CommandResult(numbers, findings, INTERRUPTED)
 
 
 def _nuts(request: PosteriorRequest) -> NUTS:

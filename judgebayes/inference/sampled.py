@@ -30,6 +30,7 @@ __all__ = [
     "Sampled",
     "Statistics",
     "container",
+    "draws_alone",
     "with_source",
 ]
 
@@ -321,6 +322,19 @@ def container(
         observed=observed,
         coords=coords,
         dims=axes,
+        attributes={"meanings": json.dumps(dict(view.meanings)), **(attributes or {})},
+    )
+
+
+def draws_alone(
+    view: Described, chains: Chains, attributes: Mapping[str, str | int] | None = None
+) -> Any:
+    """Return the draws of the program's sites in ArviZ's container, and nothing computed from them."""
+    return posterior.to_arviz(
+        chains,
+        observed=view.observed,
+        coords=view.names,
+        dims=view.axes,
         attributes={"meanings": json.dumps(dict(view.meanings)), **(attributes or {})},
     )
 

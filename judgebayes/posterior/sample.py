@@ -7,7 +7,7 @@ import jax
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.nuts import NUTS, Sampling
-from judgebayes.inference.sampled import container
+from judgebayes.inference.sampled import container, draws_alone
 from judgebayes.posterior.story import ModelSpec
 
 __all__ = ["sample"]
@@ -24,8 +24,8 @@ def sample(
 ) -> Any:
     """Return the posterior as ArviZ's container, with the spec's statistics of data and replications.
 
-    An interrupted run keeps the draws that it has (`NUTS.draw`); the attributes `draws_asked` and
-    `draws_kept` contain the number of draws per chain.
+    The attributes `draws_asked` and `draws_kept` contain the number of draws per chain. An interrupted
+    run keeps the draws that it has (`NUTS.draw`), without predictions and priors: they take seconds.
 
     Parameters
     ----------
@@ -48,4 +48,7 @@ def sample(
     keys = jax.random.split(jax.random.key(seed), 5)
     chains = nuts.draw(spec.problem, keys[0], on_progress)
     counts = {"draws_asked": nuts.draws, "draws_kept": chains.diverging.shape[1]}
-    return container(spec, chains, keys[1:], attributes={**counts, **(attributes or {})})
+    attributes = {**counts, **(attributes or {})}
+    if counts["draws_kept"] < nuts.draws:
+        return draws_alone(spec, chains, attributes)
+    return container(spec, chains, keys[1:], attributes=attributes)

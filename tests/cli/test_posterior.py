@@ -480,7 +480,7 @@ def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="module")
 def interrupted(files: Files) -> Result:
-    """The result of a run with a prior that is interrupted after 25 draws."""
+    """The result of a run that is interrupted after 25 draws."""
 
     @contextmanager
     def stepped(total: int) -> Iterator[Callable[[int, str], None]]:
@@ -495,16 +495,25 @@ def interrupted(files: Files) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling, "stepped", stepped)
         patch.setattr(nuts, "PAUSE", 0.0)
-        return files.sample("one-coin", "--prior", "accuracy=900,100", name="interrupted")
+        return files.sample("one-coin", name="interrupted")
 
 
 def test_an_interrupt_keeps_the_draws_that_there_are(files: Files, interrupted: Result) -> None:
     assert interrupted.exit_code == 130, interrupted.output
-    assert "Interrupted: 25 of 40 draws of each chain are saved." in interrupted.output
+    assert "Interrupted: 25 of 40 draws of each chain are in" in interrupted.output
     data = files.load("interrupted")
+    assert data["posterior"]["accuracy"].dims == ("chain", "draw", "judge")
     assert data["posterior"].sizes["draw"] == 25
     assert (data.attrs["draws_asked"], data.attrs["draws_kept"]) == (40, 25)
-    assert "judgebayes posterior" in interrupted.output
+    assert "the whole run into the same file" in interrupted.output
+    assert "--overwrite" in interrupted.output
+
+
+def test_an_interrupted_posterior_is_not_compared(files: Files, interrupted: Result) -> None:
+    assert interrupted.exit_code == 130
+    paths = (files.folder / f"{name}.nc" for name in ("one-coin", "interrupted"))
+    error = run("posterior-compare", *paths).exception
+    assert "has no predictions" in str(error)
 
 
 def test_a_write_that_fails_leaves_no_half_file(files: Files, tmp_path: Path) -> None:
@@ -569,10 +578,11 @@ def test_the_help_has_the_priors_of_the_models() -> None:
 
 @pytest.mark.usefixtures("interrupted")
 def test_a_prior_is_used_recorded_and_repeated(files: Files) -> None:
-    sure = files.load("interrupted")
+    assert files.sample("one-coin", "--prior", "accuracy=900,100", name="sure").exit_code == 0
+    sure = files.load("sure")
     assert json.loads(sure.attrs["prior"]) == {"accuracy": [900.0, 100.0]}
     assert "--prior accuracy=900,100" in sure.attrs["command"]
-    assert "one-coin, accuracy, accuracy=900,100: 2 chains" in files.said["interrupted"]
+    assert "one-coin, accuracy, accuracy=900,100: 2 chains" in files.said["sure"]
     np.testing.assert_allclose(drawn(sure, "accuracy").mean(0), 0.9, atol=0.02)
     assert sure["prior"]["accuracy"].to_numpy().mean() == pytest.approx(0.9, abs=0.005)
     usual = files.load("davidson").attrs
