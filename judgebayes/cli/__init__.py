@@ -340,19 +340,24 @@ def main() -> None:
     if _print_help(sys.argv[1:]):
         return
     stopper.start()
+    code: object = 0
     try:
         app()
     except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+        code = INTERRUPTED
+    except SystemExit as end:
+        code = end.code
     except JudgeBayesError as error:
         from judgebayes.cli.console import Console
 
         console = Console(stderr=True)
         message = f"[bold red]Error:[/] {_escaped(str(error))}"
         console.print(message, soft_wrap=not console.is_terminal)
-        raise SystemExit(code_of(error)) from None
+        code = code_of(error)
     finally:
         stopper.finish()
+    stopper.leave(code)
+    raise SystemExit(code)
 
 
 def _set_environment() -> None:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from judgebayes.compiled.stopping import kept, saving_now
 from judgebayes.compiled.store import clear_active
@@ -62,6 +62,14 @@ class Stopper:
         for number in CODES:
             signal.signal(number, signal.SIG_IGN)
 
+    def leave(self, code: object) -> None:
+        """End the process at once if there was a signal; Python would destroy all its objects first."""
+        if self.number is not None:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    stream.flush()
+            _exit(code if isinstance(code, int) else int(code is not None))
+
     def words(self, number: signal.Signals) -> str:
         """Return the sentences that are printed at the end."""
         return sentence(f"{WORDS[number]} {kept()}")
@@ -104,10 +112,15 @@ class Stopper:
                 self.report(CODES[self.number], words)
         else:
             time.sleep(REPORTING)
-        clear_active()
-        for child in multiprocessing.active_children():
-            child.kill()
-        os._exit(CODES[self.number])
+        _exit(CODES[self.number])
+
+
+def _exit(code: int) -> NoReturn:
+    """End the process without waiting for anything."""
+    clear_active()
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(code)
 
 
 def _print(words: str) -> None:

@@ -562,6 +562,27 @@ def test_a_signal_ends_a_command_inside_one_long_call(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["r.json", "started", "whole.csv"]
 
 
+@BY_SIGNAL
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_a_signal_ends_a_command_although_python_takes_long_to_end(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    """Python destroys all objects first, among them compiled programs, and no other thread runs then."""
+    lasts = (
+        "import pathlib, signal, types\n"
+        "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Program:\n"
+        "    def __del__(self, sleep=time.sleep): sleep(50)\n"
+        "e.program = Program()\n"
+        f"e.write_example = lambda *_: (pathlib.Path({str(tmp_path / 'started')!r}).touch(), "
+        "time.sleep(60))"
+    )
+    began = time.monotonic()
+    assert "No file was written" in stopped(script(lasts), number, code, tmp_path)
+    assert time.monotonic() - began < 40
+
+
 def test_bad_usage_is_2_and_the_version_0() -> None:
     result = invoke("calibrate", "--no-such-option")
     assert result.exit_code == 2
