@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from judgebayes.compiled.store import clear_half_written
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import Experiment, Run
 
@@ -58,7 +59,7 @@ class Runner:
     """Runs experiments one at a time in a child process, replaced when it grows too large or dies.
 
     Use it as a context manager: the child ends with the block, also after an interrupt, and with
-    its parent, however the parent ends.
+    its parent, however the parent ends. No other process may write into the folder of results.
     """
 
     def __init__(self, run: Run, out: Path, logs: Path) -> None:
@@ -76,6 +77,8 @@ class Runner:
         trace: TracebackType | None,
     ) -> None:
         self._end(kill=kind is not None)
+        if kind is not None:
+            clear_half_written(self.out)
 
     def __call__(self, experiment: Experiment, say: Callable[[str], None]) -> Cost | Failure:
         """Run one experiment, which writes its result; return its cost, or why it failed.

@@ -22,7 +22,7 @@ from documents import check_document
 
 from judgebayes.cli.reproducing import reproduce_papers
 from judgebayes.cli.requests import ReproduceRequest
-from judgebayes.compiled.store import locked
+from judgebayes.compiled.store import HALF, locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming, runner
 from judgebayes.experiments.core import Experiment, Output, Run, rows
@@ -279,3 +279,12 @@ def test_kept_arrays_are_made_once(tmp_path: Path) -> None:
     Run(checkpoint=tmp_path).keep(("a", 2), np.ones(2), make)
     Run(checkpoint=tmp_path, seed=1).keep(("a", 1), np.ones(2), make)
     assert len(calls) == 5
+
+
+def test_what_a_killed_child_has_half_written_is_removed(tmp_path: Path) -> None:
+    half = tmp_path / PAPER / f".picture.pdf.1{HALF}"
+    half.parent.mkdir()
+    half.touch()
+    with pytest.raises(KeyboardInterrupt), runner.Runner(Run(), tmp_path, tmp_path / "logs"):
+        raise KeyboardInterrupt
+    assert list(half.parent.iterdir()) == []
