@@ -36,9 +36,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from judgebayes.experiments.core import Run, default_data
 from judgebayes.votes import Votes, from_counts
+
+# A busy machine is no fault of a test: no check of how long Hypothesis or an example takes.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 ROOMY, MORE = 3e9, 5e8
 """Bytes that a test process may use, and that it may add to memory that it could not free."""
