@@ -196,10 +196,13 @@ def _interrupted(request: PosteriorRequest, drawn: Any, command: Sequence[str]) 
     numbers = {
         "posterior_file": request.out,
         "model": request.model,
+        "variant": drawn.attrs["variant"],
         "seed": request.seed,
         "chains": request.chains,
         "draws": kept,
         "reliable": False,
+        "sentences": [note],
+        "tables": {},
     }
     return CommandResult(numbers, findings, INTERRUPTED)
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Float
 
 from judgebayes.aggregators.decided_by import DecidedBy
 from judgebayes.compiled.float64 import in_float64
@@ -154,7 +152,26 @@ def answer(
     labelled = int((labels >= 0).sum())
     choices = _choices(request, read, table.votes, labelled=labelled > 0)
     fit = partial(fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
-    compared, first_fit = _compared(request, given, splits, choices, losses.matrix, fit, progress)
+    compared, first_fit = None, None
+    if labelled >= LEAST_FOR_SPLITS and not fitted_once(choices[0], read):
+        unseen = 1.0 if request.target == "more" else float((labels < 0).mean())
+        score = partial(
+            compare,
+            compared_methods(choices, table.coding.classes, table.votes),
+            table.votes,
+            own,
+            table.groups,
+            losses.matrix,
+            splits=splits,
+            seed=request.seed,
+            label_noise=request.label_noise,
+            unseen=unseen,
+            progress=progress,
+        )
+        # A list of votes may need all the memory.
+        compared, first_fit = _side_by_side(
+            score, partial(fit, choices[0]) if isinstance(read, Reading) else None
+        )
     choice = choices[0]
     if compared is not None and len(choices) > 1 and labelled >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choice.name)
@@ -224,42 +241,13 @@ def answer(
     )
 
 
-def _compared(
-    request: CalibrateRequest,
-    given: Data,
-    splits: int,
-    choices: list[Choice],
-    loss: Float[np.ndarray, "decision class"],
-    fit: Callable[[Choice], Answered],
-    progress: Progress | None,
-) -> tuple[Compared | None, Future[Answered] | None]:
-    """Return the comparison on held-out labels, and the fit of the first method to all labels.
-
-    There is no comparison with too few labels, or with a list of votes whose unlabelled items the
-    method learns from.
-    """
-    read, labels = given.read, given.labels
-    if (labels >= 0).sum() < LEAST_FOR_SPLITS or fitted_once(choices[0], read):
-        return None, None
-    table, own = table_of(read, labels)
-    first_fit: Future[Answered] | None = None
-    # The first is most often chosen, so it is fitted during the comparison.
+def _side_by_side(
+    score: Callable[[], Compared], fit: Callable[[], Answered] | None
+) -> tuple[Compared, Future[Answered] | None]:
+    """Compare the methods, and meanwhile fit the first to all labels: it is most often chosen."""
     with ThreadPoolExecutor(1) as background:
-        if isinstance(read, Reading):  # a list of votes may need all the memory
-            first_fit = background.submit(fit, choices[0])
-        compared = compare(
-            compared_methods(choices, table.coding.classes, table.votes),
-            table.votes,
-            own,
-            table.groups,
-            loss,
-            splits=splits,
-            seed=request.seed,
-            label_noise=request.label_noise,
-            unseen=1.0 if request.target == "more" else float((labels < 0).mean()),
-            progress=progress,
-        )
-    return compared, first_fit
+        first_fit = None if fit is None else background.submit(fit)
+        return score(), first_fit
 
 
 def _choices(

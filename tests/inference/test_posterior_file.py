@@ -13,7 +13,7 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
-from judgebayes.inference.posterior_file import check_size
+from judgebayes.inference.posterior_file import HEAP, check_heaps, check_size
 from judgebayes.inference.problem import Chains
 
 CHAINS, DRAWS, ITEMS = 2, 50, 6
@@ -152,3 +152,20 @@ def test_flipped_bytes_end_in_a_sentence_or_in_finite_scores(
     path.write_bytes(whole)
     with contextlib.suppress(JudgeBayesError):
         assert np.isfinite(scored(path).elpd).all()
+
+
+@pytest.mark.parametrize("version", ["earliest", "latest"])
+def test_whole_heaps_are_accepted(tmp_path: Path, version: str) -> None:
+    """Strings of many lengths, some of them written anew, and an array that is removed."""
+    path, heaps = tmp_path / "strings.h5", 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        with h5py.File(path, "w", libver=version) as file:
+            for name in "ab":
+                strings = file.create_dataset(name, (60,), dtype=h5py.string_dtype())
+                for place, length in enumerate(rng.exponential(300, size=180).astype(int)):
+                    strings[place % 60] = "x" * length
+            del file["b"]
+        heaps += path.read_bytes().count(HEAP)
+        check_heaps(path)
+    assert heaps > 8
