@@ -6,6 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
@@ -136,7 +138,15 @@ def without_array_kinds(
 
     if given is None:  # a module
         return None
+    if given == "(*args, **kwargs)" and what == "class":  # a protocol, which nobody calls
+        return "", None
     return short(given), returned and short(returned)
+
+
+def with_short_array(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
+    """Write JAX's array in the types of attributes and parameters as everywhere else: `Array`."""
+    for words in [node for node in content.parent.findall(nodes.Text) if "jaxlib._jax" in node]:
+        words.parent.replace(words, nodes.Text(words.replace("jaxlib._jax.Array", "Array")))
 
 
 def with_signatures_of_their_own(app: Sphinx) -> None:
@@ -155,3 +165,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", after_napoleon, priority=600)
     app.connect("autodoc-process-signature", without_array_kinds)
     app.connect("autodoc-skip-member", without_tuple_aliases)
+    app.connect("object-description-transform", with_short_array)

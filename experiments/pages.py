@@ -23,6 +23,7 @@ from judgebayes.experiments.coverage import maps
 from judgebayes.experiments.coverage import report as coverage
 from judgebayes.experiments.figures import Sentence, Stated, declared, evaluate, with_figures
 from judgebayes.experiments.matrix import PAPERS
+from judgebayes.experiments.prose import read_prose, write_prose
 from judgebayes.experiments.sbc import report as sbc
 from judgebayes.experiments.sbc.subjects import SUBJECTS
 from judgebayes.experiments.summary import ClaimSummary
@@ -63,12 +64,13 @@ def pages() -> list[Path]:
 
 
 def written() -> list[Path]:
-    """Return the files whose prose states results: pages, guides, and docstrings of experiments."""
+    """Return the files whose prose states results: pages, guides, notebooks, docstrings."""
     docs = ROOT / "docs"
     guides = [ROOT / "README.md", *sorted(docs.glob("guides/*.md")), *sorted(docs.glob("*.md"))]
+    notebooks = sorted(ROOT.glob("notebooks/*.ipynb"))
     papers = [paper.replace("-", "_") for paper in PAPERS]
     modules = [path for path in HOME.glob("*/*.py") if path.parent.name in papers]
-    return [*sorted(HOME.rglob("README.md")), *guides, *sorted(modules)]
+    return [*sorted(HOME.rglob("README.md")), *guides, *notebooks, *sorted(modules)]
 
 
 def saved(path: Path | None = None) -> list[ClaimSummary]:
@@ -204,10 +206,9 @@ def update(results: list[Path]) -> None:
     with atomically(FIGURES) as path:
         pd.DataFrame(sorted(values.items()), columns=["query", "value"]).to_csv(path, index=False)
     for page in sorted({*pages(), *(ROOT / sentence.page for sentence in sentences)}):
-        text = with_blocks(page.read_text(encoding="utf-8"), claims)
+        text = with_blocks(read_prose(page), claims)
         here = [sentence for sentence in sentences if ROOT / sentence.page == page]
-        with atomically(page) as path:
-            path.write_text(with_figures(text, here, values), encoding="utf-8")
+        write_prose(page, with_figures(text, here, values))
 
 
 if __name__ == "__main__":

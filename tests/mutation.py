@@ -3,7 +3,7 @@
     python tests/mutation.py measures.scores measures.decide calibrators.conformal measures.significance
 
 changes one operator, constant or call of a module at a time, runs the module's own tests on it
-(`tests/<room>/test_<module>.py`, and the examples in its docstrings) and lists the changes that
+(`tests/<package>/test_<module>.py`, and the examples in its docstrings) and lists the changes that
 make no test fail. The results, and why the survivors are acceptable, are in `mutation.md`.
 
 No file is changed: a change exists only in the memory of one child process. Results are stored in
@@ -57,8 +57,11 @@ NAMES |= {new: old for old, new in NAMES.items()}
 
 def files(module: str) -> tuple[Path, Path]:
     """Return a module's file, and that of its tests."""
-    room, _, name = module.rpartition(".")
-    return ROOT / "judgebayes" / room / f"{name}.py", ROOT / "tests" / room / f"test_{name}.py"
+    package, _, name = module.rpartition(".")
+    return (
+        ROOT / "judgebayes" / package / f"{name}.py",
+        ROOT / "tests" / package / f"test_{name}.py",
+    )
 
 
 class Mutant(NamedTuple):
@@ -190,8 +193,8 @@ def _replace(module: str, source: str) -> None:
     new = types.ModuleType(f"{name}_changed")
     new.__file__ = held.__file__
     sys.modules[name] = sys.modules[new.__name__] = new
-    room, _, leaf = name.rpartition(".")
-    setattr(sys.modules[room], leaf, new)
+    package, _, leaf = name.rpartition(".")
+    setattr(sys.modules[package], leaf, new)
     exec(held.__spec__.loader.source_to_code(source.encode(), held.__file__), vars(new))
 
 

@@ -225,9 +225,9 @@ def task_of_name(name: str, home: str) -> Task:
 
 
 def modules() -> list[ModuleType]:
-    """Return the public modules: rooms or their parts, and the modules of the package's own names."""
-    rooms = [child for child in children(judgebayes) if child.__name__ not in NOT_LIBRARY]
-    each = [m for room in rooms for m in ([room] if offers(room) else children(room))]
+    """Return the public modules: packages or their parts, and the modules of the package's own names."""
+    packages = [child for child in children(judgebayes) if child.__name__ not in NOT_LIBRARY]
+    each = [m for p in packages for m in ([p] if offers(p) else children(p))]
     of_names = sorted({*homes().values()} - {"judgebayes"})
     each += [module for module in map(importlib.import_module, of_names) if module not in each]
     return [module for module in each if offers(module)]

@@ -29,7 +29,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 @cache
-def declared(room: str, kind: str) -> dict[str, dict[str, object]]:
+def declared(package: str, kind: str) -> dict[str, dict[str, object]]:
     """Return the declarations `@kind(name, ...)` of classes in a package's source, by name.
 
     Raises
@@ -38,7 +38,7 @@ def declared(room: str, kind: str) -> dict[str, dict[str, object]]:
         If a declaration is not a plain call with literal values.
     """
     declarations: dict[str, dict[str, object]] = {}
-    for path in sorted((PACKAGE / room).glob("*.py")):
+    for path in sorted((PACKAGE / package).glob("*.py")):
         source = path.read_text(encoding="utf-8")
         for call in re.findall(rf"^@({kind}\(.*?\))$", source, re.DOTALL | re.MULTILINE):
             try:

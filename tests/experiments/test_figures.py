@@ -1,6 +1,7 @@
 """Figures in prose are those of the saved results."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from judgebayes.experiments.figures import (
     unbacked,
     with_figures,
 )
+from judgebayes.experiments.prose import read_prose, write_prose
 
 ROWS = pd.DataFrame(
     [
@@ -114,12 +116,28 @@ def test_a_sentence_has_a_query_for_each_place(tmp_path: Path) -> None:
         declared(path)
 
 
+def test_a_notebook_is_written_anew_in_its_markdown_cells_alone(tmp_path: Path) -> None:
+    original = next(path for path in pages.written() if path.suffix == ".ipynb")
+    copy = tmp_path / original.name
+    copy.write_bytes(original.read_bytes())
+    text = read_prose(copy)
+    write_prose(copy, text)
+    assert copy.read_bytes() == original.read_bytes()
+    write_prose(copy, text.replace("SC", "12 votes"))
+    assert read_prose(copy) == text.replace("SC", "12 votes") != text
+    before, after = (json.loads(path.read_text("utf-8"))["cells"] for path in (original, copy))
+    code = [[cell for cell in cells if cell["cell_type"] == "code"] for cells in (before, after)]
+    assert code[0] == code[1] != []
+    with pytest.raises(JudgeBayesError, match=r"1 texts for \d+ Markdown cells"):
+        write_prose(copy, "all in one")
+
+
 def test_every_figure_of_a_page_is_that_of_the_saved_results() -> None:
     sentences, stated = pages.declarations()
     values = pages.saved_figures()
     assert set(values) == {query for sentence in sentences for query in sentence.queries}
     for name in sorted({one.page for one in (*sentences, *stated)}):
-        page = (pages.ROOT / name).read_text(encoding="utf-8")
+        page = read_prose(pages.ROOT / name)
         here = [sentence for sentence in sentences if sentence.page == name]
         assert with_figures(page, here, values) == page, name
         texts = [one.text for one in (*sentences, *stated) if one.page == name]
@@ -144,7 +162,7 @@ def test_every_page_of_results_declares_its_figures() -> None:
         name
         for path in pages.written()
         if (name := str(path.relative_to(pages.ROOT))) not in names
-        and unbacked(_prose(path.read_text(encoding="utf-8"), name), [], name)
+        and unbacked(_prose(read_prose(path), name), [], name)
     ]
     assert not missing
 
