@@ -20,6 +20,7 @@ from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.arviz_import import arviz
+from judgebayes.inference.posterior_chunks import check_chunks
 from judgebayes.inference.posterior_file import check_draws, check_heaps, check_size
 from judgebayes.inference.problem import Chains
 
@@ -141,7 +142,7 @@ def load(path: Path) -> Any:
     ------
     JudgeBayesError
         If the file does not exist, is not a netCDF file with a posterior, would need far more memory
-        than it has bytes, or has variables without a number for each chain and draw.
+        than it has bytes, has damaged chunks, or has variables without a number for each chain and draw.
     """
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
@@ -149,6 +150,7 @@ def load(path: Path) -> Any:
     try:
         check_heaps(path)
         check_size(path)
+        check_chunks(path)
         if _from_1_0(az):
             with az.from_netcdf(str(path), engine=ENGINE) as tree:
                 data = tree.load()

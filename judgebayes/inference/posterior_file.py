@@ -86,7 +86,8 @@ def check_size(path: Path) -> None:
         nonlocal size
         node = file[name] if isinstance(link, h5py.HardLink) else None
         if isinstance(node, h5py.Dataset):
-            size += int(np.prod(node.shape or (), dtype=object)) * node.dtype.itemsize
+            shapes = (node.shape or (), node.chunks or ())  # a chunk may be larger than its array
+            size += max(int(np.prod(x, dtype=object)) for x in shapes) * node.dtype.itemsize
             return name if node.external or node.is_virtual else None
         return name if node is None else None
 

@@ -82,6 +82,13 @@ def other_bytes(file: h5py.File) -> None:
     file.create_dataset("posterior/a", (CHAINS, DRAWS), "u1", external=[(str(whole), 0, 100)])
 
 
+def short_chunk(file: h5py.File) -> None:
+    """Leave out the draws of a chunk: the library would read what lies behind it in memory."""
+    del file["posterior/a"]
+    draws = file.create_dataset("posterior/a", (CHAINS, DRAWS), "f8", chunks=(CHAINS, DRAWS))
+    draws.id.write_direct_chunk((0, 0), bytes(8))
+
+
 CHANGES: dict[str, Callable[[h5py.File], None]] = {
     "no posterior": lambda file: file.__delitem__("posterior"),
     "no draws": lambda file: file.__delitem__("posterior/a"),
@@ -103,6 +110,7 @@ CHANGES: dict[str, Callable[[h5py.File], None]] = {
         file, "posterior/a", h5py.ExternalLink("whole.nc", "posterior/a")
     ),
     "the bytes of another file": other_bytes,
+    "a short chunk": short_chunk,
     "a link": lambda file: file.__setitem__("posterior/b", h5py.SoftLink("/posterior/a")),
 }
 
