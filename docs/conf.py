@@ -37,6 +37,7 @@ extensions = [
     "myst_nb",
     "offline",
     "plate_directive",
+    "records",
     "reference",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
@@ -130,6 +131,7 @@ def without_array_kinds(
 
     def short(words: str) -> str:
         words = words.replace("jaxlib._jax.Array", "Array").replace("numpy.ndarray", "ndarray")
+        words = re.sub(r"~(?:\w+\.)*", "", words)
         words = re.sub(
             r"(\w+)\[Array, '([^']*)'\] \| \1\[ndarray, '\2'\]", r"\1[AnyArray, '\2']", words
         )
@@ -150,8 +152,13 @@ def with_short_array(app: Sphinx, domain: str, kind: str, content: addnodes.desc
 
 
 def with_signatures_of_their_own(app: Sphinx) -> None:
-    """Let functions made from records be documented by their signature, not by the source behind it."""
+    """Let functions made from records be documented by their signature, not by the source behind it.
+
+    A package whose names are looked up on first use gets them now, because only then autodoc sees them.
+    """
     for module in reference.modules():
+        for name in module.__all__:
+            setattr(module, name, getattr(module, name))
         for thing in vars(module).values():
             if callable(thing) and "__signature__" in getattr(thing, "__dict__", {}):
                 vars(thing).pop("__wrapped__", None)
