@@ -20,8 +20,7 @@ from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.arviz_import import arviz
-from judgebayes.inference.posterior_chunks import check_chunks
-from judgebayes.inference.posterior_file import check_draws, check_heaps, check_size
+from judgebayes.inference.posterior_file import check_draws, check_file
 from judgebayes.inference.problem import Chains
 
 __all__ = [
@@ -141,23 +140,25 @@ def load(path: Path) -> Any:
     Raises
     ------
     JudgeBayesError
-        If the file does not exist, is not a netCDF file with a posterior, would need far more memory
-        than it has bytes, has damaged chunks, or has variables without a number for each chain and draw.
+        If the file does not exist, is not a netCDF file with a posterior, is refused by `check_file`, or
+        has variables without a number for each chain and draw.
     """
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     az = arviz()
+    place = str(path.absolute())  # h5netcdf takes a name that begins with "http" for an address
     try:
-        check_heaps(path)
-        check_size(path)
-        check_chunks(path)
+        check_file(path)
         if _from_1_0(az):
-            with az.from_netcdf(str(path), engine=ENGINE) as tree:
+            with az.from_netcdf(place, engine=ENGINE) as tree:
                 data = tree.load()
         else:
             with az.rc_context({"data.load": "eager"}):
-                data = az.from_netcdf(str(path), engine=ENGINE)
+                data = az.from_netcdf(place, engine=ENGINE)
         draws = _dataset(data["posterior"])
+        _check_axes(draws, path)
+        with contextlib.suppress(KeyError):
+            _check_axes(_dataset(data["log_likelihood"]), path)
     except JudgeBayesError:
         raise
     except Exception as error:  # the libraries raise many kinds of errors for damaged files
@@ -167,6 +168,16 @@ def load(path: Path) -> Any:
         ) from error
     check_draws(draws, path)
     return data
+
+
+def _check_axes(group: Any, path: Path) -> None:
+    """Check that every array has the lengths of its axes: xarray asks only when it uses the array."""
+    for name, array in group.variables.items():
+        if array.shape != tuple(group.sizes[axis] for axis in array.dims):
+            raise JudgeBayesError(
+                f"The shape of {name!r} in {str(path)!r} is not that of its axes. Sample the posterior "
+                "again."
+            )
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,53 @@
 
 import mmap
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference import posterior_probe
 
-__all__ = ["check_draws", "check_heaps", "check_size"]
+__all__ = ["check_draws", "check_file", "check_heaps"]
 
-SMALL_BYTES = 128 * 2**20
-"""A posterior of at most this size in memory is read, however small its file is."""
-MOST_RATIO = 100
-"""The largest ratio of the size in memory to that of the file: draws cannot be packed well."""
 NUMBERS = "fiub"
+SECONDS, BYTES_PER_SECOND = 10, 10e6
+"""How long the library may read a file: so many seconds, and more for a large file."""
 HEAP = b"GCOL\x01\0\0\0"
 """How a global heap begins; its size in bytes follows, and then its objects."""
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that the HDF5 library cannot read safely: it is read in another process first.
+
+    Raises
+    ------
+    JudgeBayesError
+        If that process refuses the file (`judgebayes.inference.posterior_probe`), ends otherwise than
+        it should, or does not end.
+    """
+    check_heaps(path)
+    command = [sys.executable, "-P", posterior_probe.__file__, str(path.absolute())]
+    seconds = SECONDS + path.stat().st_size / BYTES_PER_SECOND
+    try:
+        run = subprocess.run(
+            command, capture_output=True, timeout=seconds, check=False, encoding="utf-8"
+        )
+    except subprocess.TimeoutExpired:
+        raise JudgeBayesError(
+            f"{str(path)!r} was not read in {seconds:.0f} s: it is damaged, or too complicated for a "
+            "posterior. Copy it again, or use another file that `judgebayes posterior` wrote."
+        ) from None
+    if run.returncode == posterior_probe.REFUSED:
+        raise JudgeBayesError(run.stdout.strip())
+    if run.returncode:
+        raise JudgeBayesError(
+            f"{str(path)!r} is damaged, and the HDF5 library cannot read it: copy it again, or use "
+            "another file that `judgebayes posterior` wrote."
+        )
 
 
 def check_heaps(path: Path) -> None:
@@ -45,7 +75,8 @@ def check_heaps(path: Path) -> None:
                         f"{str(path)!r} is damaged at byte {start:,}: copy it again, or use another "
                         "file that `judgebayes posterior` wrote."
                     )
-                start = data.find(HEAP, start + 1)
+                (size,) = struct.unpack_from("<Q", data, start + len(HEAP))
+                start = data.find(HEAP, start + size)
 
 
 def _whole(data: mmap.mmap, start: int) -> bool:
@@ -64,46 +95,6 @@ def _whole(data: mmap.mmap, start: int) -> bool:
             return False
         at += step
     return at <= end
-
-
-def check_size(path: Path) -> None:
-    """Refuse a file that is not self-contained, or whose arrays need far more memory than it has bytes.
-
-    Nothing but the file's structure is read. An array that has several names counts once for each of
-    them, because it is read as often.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the file refers to other files, has links instead of arrays, or is too large in memory.
-    OSError
-        If it is not an HDF5 file.
-    """
-    size = 0
-
-    def add(name: str, link: Any) -> str | None:
-        """Add an array's size, or end the visit with the name of one that is not in the file."""
-        nonlocal size
-        node = file[name] if isinstance(link, h5py.HardLink) else None
-        if isinstance(node, h5py.Dataset):
-            shapes = (node.shape or (), node.chunks or ())  # a chunk may be larger than its array
-            size += max(int(np.prod(x, dtype=object)) for x in shapes) * node.dtype.itemsize
-            return name if node.external or node.is_virtual else None
-        return name if node is None else None
-
-    with h5py.File(path, "r") as file:
-        elsewhere = file.visititems_links(add)
-    if elsewhere is not None:
-        raise JudgeBayesError(
-            f"{elsewhere!r} in {str(path)!r} is stored elsewhere; a posterior has all of its numbers in "
-            "its own file. Use a file that `judgebayes posterior` wrote."
-        )
-    most = max(SMALL_BYTES, MOST_RATIO * path.stat().st_size)
-    if size > most:
-        raise JudgeBayesError(
-            f"{str(path)!r} would need {size / 2**20:,.0f} MiB of memory, and its size allows "
-            f"{most / 2**20:,.0f} MiB: this is no posterior that `judgebayes posterior` wrote."
-        )
 
 
 def check_draws(posterior: Any, path: Path) -> None:

@@ -142,7 +142,7 @@ def compare(files: Mapping[str, Any], target: str | None = None) -> list[Compare
     Raises
     ------
     JudgeBayesError
-        If the posteriors are of different data, or share no target.
+        If the posteriors are of different data, or share no target or no item.
     """
     for (one, first), (other, second) in combinations(files.items(), 2):
         _check_same_data(one, first, other, second)
@@ -164,7 +164,7 @@ def compare(files: Mapping[str, Any], target: str | None = None) -> list[Compare
 
 def _check_same_data(one: str, first: Any, other: str, second: Any) -> None:
     for name, data in ((one, first), (other, second)):
-        if "data_checksum" not in data.attrs:
+        if not all(isinstance(data.attrs.get(key), str) for key in ("data", "data_checksum")):
             raise JudgeBayesError(
                 f"{name} does not record its data; use a file that "
                 "`judgebayes posterior` wrote, or to_arviz() of a fit of votes and labels."
@@ -182,6 +182,11 @@ def _compare(files: Mapping[str, Any], target: str) -> Compared:
     common = set.intersection(*(set(loo.items) for loo in loo_of.values()))
     largest = max(len(loo.items) for loo in loo_of.values())
     items = [item for item in next(iter(loo_of.values())).items if item in common]
+    if not items:
+        raise JudgeBayesError(
+            f"{' and '.join(files)} predict no item in common, so their scores cannot be compared. "
+            "Sample the models on the same votes and labels."
+        )
     restricted = {name: _restrict(loo, items) for name, loo in loo_of.items()}
     order: Sequence[str] = sorted(restricted, key=lambda name: -float(restricted[name].elpd.sum()))
     return Compared(

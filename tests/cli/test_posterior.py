@@ -555,7 +555,7 @@ def test_a_file_without_a_posterior_is_one_sentence(files: Files, tmp_path: Path
     (tmp_path / "a.nc").write_text("no")
     good = files.folder / "davidson.nc"
     wrong = str(run("posterior-compare", good, tmp_path / "a.nc").exception)
-    assert "is not a posterior that ArviZ can read" in wrong
+    assert "is no netCDF file of version 4" in wrong
     assert "There is no file" in str(run("posterior-compare", good, tmp_path / "b.nc").exception)
     assert "named twice" in str(run("posterior-compare", good, good).exception)
     assert "two or more files" in str(run("posterior-compare", good).exception)

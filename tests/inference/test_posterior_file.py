@@ -13,7 +13,8 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
-from judgebayes.inference.posterior_file import HEAP, check_heaps, check_size
+from judgebayes.inference.posterior_file import HEAP, check_heaps
+from judgebayes.inference.posterior_probe import Refused, check
 from judgebayes.inference.problem import Chains
 
 CHAINS, DRAWS, ITEMS = 2, 50, 6
@@ -146,8 +147,8 @@ def test_an_array_counts_once_for_each_of_its_names(saved: Path, tmp_path: Path)
     path.write_bytes(saved.read_bytes())
     with h5py.File(path, "r+") as file:
         many_names(file)
-    with pytest.raises(JudgeBayesError, match="MiB of memory, and its size allows"):
-        check_size(path)
+    with pytest.raises(Refused, match="MiB of memory, which is the most for a file of its size"):
+        check(path)
 
 
 @pytest.mark.parametrize("place", [4, 100, 1000, 3000, 5000, 9000])
@@ -177,3 +178,26 @@ def test_whole_heaps_are_accepted(tmp_path: Path, version: str) -> None:
         heaps += path.read_bytes().count(HEAP)
         check_heaps(path)
     assert heaps > 8
+
+
+def test_an_array_with_other_lengths_than_its_axes_is_refused(saved: Path, tmp_path: Path) -> None:
+    """netCDF knows axes by numbers, which a program that replaces an axis may leave as they are."""
+    path = tmp_path / "p.nc"
+    path.write_bytes(saved.read_bytes())
+    with h5py.File(path, "r+") as file:
+        group = file["log_likelihood"]
+        del group["label"], group["item"]
+        group.create_dataset("item", data=np.arange(1)).make_scale("item")
+        label = group.create_dataset("label", data=-np.ones((CHAINS, DRAWS, 1)))
+        for i, name in enumerate(("chain", "draw", "item")):
+            label.dims[i].attach_scale(group[name])
+    with pytest.raises(JudgeBayesError, match="is not that of its axes"):
+        scored(path)
+
+
+def test_a_relative_path_that_looks_like_an_address_is_read(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(saved, "httpd.nc")
+    assert np.isfinite(scored(Path("httpd.nc")).elpd).all()
