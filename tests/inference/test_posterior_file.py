@@ -192,9 +192,10 @@ def test_an_axis_that_was_replaced_is_refused_or_read(saved: Path, tmp_path: Pat
         for i, name in enumerate(("chain", "draw", "item")):
             label.dims[i].attach_scale(group[name])
     try:
-        assert scored(path).items == ("0",)
+        read = str(scored(path).items)
     except JudgeBayesError as refusal:
-        assert "is not that of its axes" in str(refusal)
+        read = str(refusal)
+    assert read == "('0',)" or "is not that of its axes" in read
 
 
 def test_a_relative_path_that_looks_like_an_address_is_read(
