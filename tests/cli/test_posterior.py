@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import h5py
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -444,6 +445,32 @@ def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> N
     error = str(run("posterior-compare", *paths).exception)
     assert "are posteriors of different data, so their scores cannot be compared" in error
     assert "Sample both models on the same votes and labels" in error
+
+
+@pytest.mark.parametrize("attribute", ["data", "data_checksum"])
+@pytest.mark.parametrize("value", [None, [1, 2, 3]])
+def test_posteriors_that_do_not_record_their_data_are_refused(
+    files: Files, tmp_path: Path, attribute: str, value: list[int] | None
+) -> None:
+    other = tmp_path / "other.nc"
+    other.write_bytes((files.folder / "davidson.nc").read_bytes())
+    with h5py.File(other, "r+") as file:
+        del file.attrs[attribute]
+        if value is not None:
+            file.attrs[attribute] = value
+    error = str(run("posterior-compare", files.folder / "davidson.nc", other).exception)
+    assert "does not record its data" in error
+
+
+def test_posteriors_of_other_items_are_refused(files: Files, tmp_path: Path) -> None:
+    other = tmp_path / "other.nc"
+    other.write_bytes((files.folder / "davidson.nc").read_bytes())
+    with h5py.File(other, "r+") as file:
+        (axis,) = set(file["log_likelihood"]) - {"chain", "draw", "label", "votes"}
+        names = file["log_likelihood"][axis]
+        names[...] = [f"other {i}" for i in range(len(names))]
+    error = str(run("posterior-compare", files.folder / "davidson.nc", other).exception)
+    assert "predict no item in common" in error
 
 
 def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -> None:
