@@ -2,12 +2,12 @@
 
 Claim: none in the paper, which uses one data set with weak judges.
 Command: judgebayes reproduce beyond-consensus/audit-worlds
-Runtime: about 5 minutes of one core for ten replays of all cells, and 10 for the first ten; a stopped
-run continues.
+Runtime: about 5 minutes of one core for ten replays of all cells, and 10 for the first ten, so that the
+100 of the page take an hour; a stopped run continues.
 Expected: with weak judges `Panel` is as good as the logit shift, the best rival, and better with two or
 more saturated judges; with strong judges it is as good as the regression at its optimum without common
-shifts, and better with them. Its intervals cover too much where strong judges share no shift, and too
-little where weak judges do or where judges know nothing.
+shifts, and better with them. Its intervals cover too much where strong judges share no shift and where
+judges know nothing, and too little where weak judges share a shift.
 
 A cell is a kind of judges (weak or strong), a number of saturated judges, a dense panel or one with
 missing votes, independent judges or copies, a kind of shift between generators
