@@ -102,9 +102,9 @@ def _arrays(file: h5py.File, path: Path) -> tuple[list[tuple[str, h5py.Dataset]]
 
 def _nodes(file: h5py.File, path: Path) -> Iterator[tuple[str, h5py.Group | h5py.Dataset]]:
     """Yield the groups and arrays of a file with every name that they have."""
-    found: list[tuple[str, Any]] = []
-    file.visititems_links(lambda name, link: found.append((name, link)))
-    for name, link in found:
+    links: list[tuple[str, Any]] = []
+    file.visititems_links(lambda name, link: links.append((name, link)))
+    for name, link in links:
         hard = isinstance(link, h5py.HardLink)
         opened = h5py.h5o.open(file.id, name.encode()) if hard else None
         if isinstance(opened, h5py.h5t.TypeID) or (
@@ -194,12 +194,12 @@ def _stored(array: h5py.Dataset, raw: Any, bytes_of_file: int) -> np.ndarray | N
         if start is None or not 0 <= start <= start + length <= bytes_of_file:
             return None
         raw.seek(start)
-        found = raw.read(length)
-        return found if len(found) == length else None
+        content = raw.read(length)
+        return content if len(content) == length else None
 
     if array.chunks is None:
-        found = read(array.id.get_offset(), array.size * array.dtype.itemsize)
-        return None if found is None else np.frombuffer(found, array.dtype)
+        content = read(array.id.get_offset(), array.size * array.dtype.itemsize)
+        return None if content is None else np.frombuffer(content, array.dtype)
     grid = [-(-length // step) for length, step in zip(array.shape, array.chunks, strict=True)]
     count = int(np.prod(grid, dtype=object))
     if count > MOST_CHUNKS or array.id.get_num_chunks() != count:
@@ -213,8 +213,8 @@ def _stored(array: h5py.Dataset, raw: Any, bytes_of_file: int) -> np.ndarray | N
     whole = np.empty(array.shape, array.dtype)
     for chunk in chunks:
         applied = [kind for i, kind in enumerate(filters) if not chunk.filter_mask >> i & 1]
-        found = read(chunk.byte_offset, chunk.size)
-        part = None if found is None else unpacked(found, applied, array.chunks, array.dtype)
+        content = read(chunk.byte_offset, chunk.size)
+        part = None if content is None else unpacked(content, applied, array.chunks, array.dtype)
         if part is None:
             return None
         places = tuple(
