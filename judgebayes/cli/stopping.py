@@ -63,8 +63,11 @@ class Stopper:
             signal.signal(number, signal.SIG_IGN)
 
     def leave(self, code: object) -> None:
-        """End the process at once if there was a signal; Python would destroy all its objects first."""
-        if self.number is not None:
+        """End the process at once after a signal; Python would destroy all its objects first.
+
+        The code tells of a signal too: the main thread may be here before the thread that watches.
+        """
+        if self.number is not None or code in CODES.values():
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(OSError, ValueError):
                     stream.flush()
