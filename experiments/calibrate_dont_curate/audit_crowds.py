@@ -4,7 +4,7 @@ Claim: (none of the paper) where no item has a label, Dawid-Skene with pooled ju
 well as the majority or better in every kind of crowd, and its probabilities are better than those of
 Dawid-Skene with a fixed prior and of crowd-kit.
 Command: judgebayes reproduce calibrate-dont-curate/audit-crowds --data DIR
-Runtime: about 25 minutes on two busy cores; 12 replays in each of ten simulated crowds, and nine real
+Runtime: about 3 minutes on two cores; 12 replays in each of ten simulated crowds, and nine real
 sets with labels. crowd-kit is compared if it is installed (`pip install --group oracles`).
 Expected: pooled judges gain most where most items have one class; of the simulated crowds, three votes
 an item is the hardest. Of the real sets, the majority decides better on two, where workers make common
