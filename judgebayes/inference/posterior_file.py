@@ -31,8 +31,10 @@ def check_file(path: Path) -> None:
         it should, or does not end.
     """
     check_heaps(path)
-    command = [sys.executable, "-P", posterior_probe.__file__, str(path.absolute())]
     seconds = SECONDS + path.stat().st_size / BYTES_PER_SECOND
+    # It also ends by itself, a second later, in case that this process is killed.
+    words = [posterior_probe.__file__, str(path.absolute()), str(seconds + 1)]
+    command = [sys.executable, "-P", *words]
     try:
         run = subprocess.run(
             command, capture_output=True, timeout=seconds, check=False, encoding="utf-8"

@@ -1,15 +1,16 @@
-"""Read a whole netCDF file in a process of its own: `python posterior_probe.py FILE`.
+"""Read a whole netCDF file in a process of its own: `python posterior_probe.py FILE SECONDS`.
 
 The HDF5 library has faults with files that are damaged or made to harm: it crashes, does not end, fills
 the memory, or takes numbers from elsewhere in memory (SECURITY.md). Such a file does so here first, with
-limited memory, and not in the user's process. What the library reads is compared with the bytes of the
-file, so that a file which passes has the numbers that it is read with.
+limited memory and time, and not in the user's process. What the library reads is compared with the bytes
+of the file, so that a file which passes has the numbers that it is read with.
 
 The process ends with status 0 for a whole file, and with `REFUSED` and a sentence for another. It does
 not import judgebayes, to start in a third of a second.
 """
 
 import contextlib
+import signal
 import sys
 import zlib
 from collections.abc import Iterator
@@ -250,6 +251,15 @@ def unpacked(
     return np.frombuffer(stored, dtype).reshape(shape) if len(stored) == size else None
 
 
+def limit_time(seconds: float) -> None:
+    """End this process after these seconds, also within C code and if its parent is gone.
+
+    The system ends it by SIGALRM; Windows has no such signal.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
 def limit_memory(further: int) -> None:
     """Limit the memory that this process may add, where the system can."""
     with contextlib.suppress(ImportError, OSError, ValueError, AttributeError):
@@ -263,9 +273,11 @@ def limit_memory(further: int) -> None:
 
 
 if __name__ == "__main__":
+    file_name, longest = sys.argv[1:]
+    limit_time(float(longest))
     limit_memory(SPARE_BYTES)
     try:
-        check(Path(sys.argv[1]), limited=True)
+        check(Path(file_name), limited=True)
     except Refused as refusal:
         sys.stdout.buffer.write(str(refusal).encode(errors="replace"))
         sys.exit(REFUSED)

@@ -583,6 +583,16 @@ def test_a_signal_ends_a_command_although_python_takes_long_to_end(
     assert time.monotonic() - began < 40
 
 
+@pytest.mark.parametrize("code", [130, 143])
+def test_the_code_of_a_signal_ends_a_command_before_the_signal_is_read(code: int) -> None:
+    """The main thread may be ahead of the thread that reads signals."""
+    words = f"from judgebayes.cli.stopping import Stopper\nStopper().leave({code})\nprint('later')"
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, check=False, text=True
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+
+
 def test_bad_usage_is_2_and_the_version_0() -> None:
     result = invoke("calibrate", "--no-such-option")
     assert result.exit_code == 2

@@ -1,6 +1,9 @@
 """Files that the HDF5 library would read wrongly, or not survive: each ends in a sentence."""
 
+import signal
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import posterior_file
+from judgebayes.inference import posterior_file, posterior_probe
 from judgebayes.inference.posterior_file import check_file
 from judgebayes.inference.posterior_probe import SMALL_BYTES, Refused, check
 
@@ -230,13 +233,8 @@ def test_texts_that_fill_the_memory_end_another_process(tmp_path: Path) -> None:
         check_file(path)
 
 
-def test_a_file_that_is_read_without_end_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A heap whose free space has no length, and that is not noticed before."""
-    monkeypatch.setattr(posterior_file, "SECONDS", 2)
-    monkeypatch.setattr(posterior_file, "check_heaps", lambda path: None)
-    path = tmp_path / "p.nc"
+def endless(path: Path) -> Path:
+    """Write a file with a heap whose free space has no length: the library reads it without end."""
     with h5py.File(path, "w") as file:
         file.create_dataset("names", data=["a", "b"], dtype=h5py.string_dtype())
     data = bytearray(path.read_bytes())
@@ -245,5 +243,20 @@ def test_a_file_that_is_read_without_end_is_refused(
         at += 16 + -(-int.from_bytes(data[at + 8 : at + 16], "little") // 8) * 8
     data[at + 8 : at + 16] = bytes(8)
     path.write_bytes(data)
+    return path
+
+
+def test_a_file_that_is_read_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the heap had not been noticed before."""
+    monkeypatch.setattr(posterior_file, "SECONDS", 2)
+    monkeypatch.setattr(posterior_file, "check_heaps", lambda path: None)
     with pytest.raises(JudgeBayesError, match="was not read in 2 s"):
-        check_file(path)
+        check_file(endless(tmp_path / "p.nc"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_the_other_process_ends_by_itself_where_its_parent_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", posterior_probe.__file__, endless(tmp_path / "p.nc"), "1"]
+    assert subprocess.run(command, check=False, timeout=30).returncode == -signal.SIGALRM
