@@ -4,6 +4,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from judgebayes.workflow import options
+from judgebayes.workflow.records import record_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -41,11 +42,11 @@ def with_fields(
     lines.append("")
     for own in fields(thing):  # type: ignore[arg-type]
         hint = hints[own.name]
-        bare, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        if is_dataclass(bare):
-            text = f":py:obj:`{bare.__name__} <{bare.__module__}.{bare.__name__}>`"
+        if nested := record_of(hint):
+            text = f":py:obj:`{nested[0].__name__} <{options.__name__}.{nested[0].__name__}>`"
         else:
-            text = escaped(marks[0] if isinstance(marks[0], str) else marks[0].help)
+            mark = get_args(hint)[1]
+            text = escaped(mark if isinstance(mark, str) else mark.help)
         default = "" if own.default is MISSING else f" Default: ``{own.default!r}``."
         lines.append(f":param {own.name}: {text}{default}")
 
