@@ -48,8 +48,8 @@ def check_file(path: Path) -> None:
         raise JudgeBayesError(run.stdout.strip())
     if run.returncode:
         raise JudgeBayesError(
-            f"{str(path)!r} is damaged, and the HDF5 library cannot read it: copy it again, or use "
-            "another file that `judgebayes posterior` wrote."
+            f"{str(path)!r} is damaged or needs too much memory, and the HDF5 library cannot read it: "
+            "copy it again, or use another file that `judgebayes posterior` wrote."
         )
 
 
