@@ -42,10 +42,13 @@ ODD_SHAPE = 0.1
 
 
 class Deviations(NamedTuple):
-    """The distribution of deviations: a mixture of normals around 0, in units of sigma."""
+    """The distribution of deviations: a mixture of normals around 0, in units of sigma.
 
-    scale: Float[np.ndarray, " component"]
-    weight: Float[np.ndarray, " component"]
+    Tuples, because it is a static part of the distribution in compiled code.
+    """
+
+    scale: tuple[float, ...]
+    weight: tuple[float, ...]
     each: bool
     """Whether each number of a cell has its own deviation."""
     points: int
@@ -54,7 +57,7 @@ class Deviations(NamedTuple):
 
 def normal_deviations() -> Deviations:
     """Return normal deviations, one for all numbers of a cell."""
-    return Deviations(np.ones(1), np.ones(1), each=False, points=POINTS)
+    return Deviations((1.0,), (1.0,), each=False, points=POINTS)
 
 
 def student_deviations(freedom: float, components: int = 7) -> Deviations:
@@ -66,9 +69,8 @@ def student_deviations(freedom: float, components: int = 7) -> Deviations:
     log_precision = np.linspace(-4.6, 1.8, components)
     log_weight = freedom / 2 * (log_precision - np.exp(log_precision))
     weight = np.exp(log_weight - log_weight.max())
-    return Deviations(
-        np.exp(-log_precision / 2), weight / weight.sum(), each=True, points=MORE_POINTS
-    )
+    scale = tuple(np.exp(-log_precision / 2).tolist())
+    return Deviations(scale, tuple((weight / weight.sum()).tolist()), each=True, points=MORE_POINTS)
 
 
 def vote_logits(
@@ -113,6 +115,8 @@ class CellVotes(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.independent(constraints.nonnegative, 1)
+    pytree_data_fields = ("total", "logits", "sigma", "log_odds")
+    pytree_aux_fields = ("deviations", "whole")
 
     def __init__(
         self,
@@ -178,7 +182,7 @@ class CellVotes(Distribution):  # type: ignore[misc]
         shape = (*sample_shape, *self.logits.shape)
         own = shape if each else (*shape[:-1], 1)
         of_scale, of_normal, of_odd, of_rate, of_count = jax.random.split(key, 5)
-        which = jax.random.categorical(of_scale, jnp.log(weight), shape=own)
+        which = jax.random.categorical(of_scale, jnp.log(jnp.asarray(weight)), shape=own)
         normal = jax.random.normal(of_normal, own)
         rate = jax.nn.sigmoid(self.logits + self.sigma * jnp.asarray(scale)[which] * normal)
         if self.log_odds is not None:

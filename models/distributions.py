@@ -68,6 +68,7 @@ class PanelVotes(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.independent(_Counts(MISSING), 2)
+    pytree_data_fields = ("log_class", "cast")
     log_prob_by_class: Callable[[Int[Array, "item judge sample"]], Float[Array, "item class"]]
     """log p(votes | y = k) of every item and class: a method of each subclass."""
     draw_given: Callable[[PRNGKeyArray, Int[Array, " item"]], Int[Array, "item judge sample"]]
@@ -104,6 +105,8 @@ class PanelVotes(Distribution):  # type: ignore[misc]
 class ConfusionVotes(PanelVotes):
     """Each judge has a confusion matrix: p(v | y = k) = theta_jkv."""
 
+    pytree_data_fields = ("log_confusion",)
+
     def __init__(
         self,
         log_class: Float[Array, "item class"],
@@ -138,6 +141,8 @@ class CoinVotes(PanelVotes):
 
     `log_right` and `log_wrong` are log P(right) and log P(not right), by judge, or by item and judge.
     """
+
+    pytree_data_fields = ("log_right", "log_wrong")
 
     def __init__(
         self,
@@ -195,6 +200,9 @@ class LeaningVotes(PanelVotes):
     points
         The number of nodes of the quadrature.
     """
+
+    pytree_data_fields = ("base", "shift", "tau", "generator")
+    pytree_aux_fields = ("points",)
 
     def __init__(
         self,
@@ -268,6 +276,8 @@ class CorrectVotes(Distribution):  # type: ignore[misc]
     """
 
     support = _Counts(0)
+    pytree_data_fields = ("shares", "means", "dispersions", "member", "given")
+    pytree_aux_fields = ("most",)
 
     def __init__(
         self,
@@ -342,6 +352,8 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.nonnegative_integer
+    pytree_data_fields = ("total", "valid", "drawn")
+    pytree_aux_fields = ("most",)
 
     def __init__(
         self,
@@ -386,6 +398,7 @@ class QuasiBinomial(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.nonnegative
+    pytree_data_fields = ("total", "probs")
 
     def __init__(self, total: Float[Array, "*any"], probs: Float[Array, "*any"]) -> None:
         self.total, self.probs = jnp.broadcast_arrays(total, probs)

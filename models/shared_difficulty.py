@@ -153,6 +153,8 @@ class DifficultyVotes(PanelVotes):
         log p(v | y, h), as `log_vote_table` returns it.
     """
 
+    pytree_data_fields = ("table",)
+
     def __init__(
         self,
         log_class: Float[Array, "item class"],

@@ -28,7 +28,7 @@ def integral(count: np.ndarray, n: np.ndarray, b: np.ndarray, deviations: cv.Dev
         at = b + np.asarray(e)[..., None]
         return -(count * np.logaddexp(0, -at) + (n - count) * np.logaddexp(0, at)).sum(-1)
 
-    scale, weight = deviations.scale * SIGMA, deviations.weight
+    scale, weight = np.asarray(deviations.scale) * SIGMA, deviations.weight
 
     def log_density(e: np.ndarray) -> np.ndarray:
         each = stats.norm.logpdf(np.asarray(e)[..., None], 0, scale) + np.log(weight)
