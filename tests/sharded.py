@@ -9,17 +9,18 @@ import sys
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from panels import judged
 
-from judgebayes.aggregators import DawidSkene, OneCoin
+from judgebayes.aggregators import BaseRate, DawidSkene, OneCoin
 from judgebayes.aggregators.dawid_skene import fit_sparse
 from judgebayes.calibrators import Identity
-from judgebayes.evaluate.splits import random_splits
+from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
 from judgebayes.item_response.sparse import sparse_mode
 from judgebayes.models.irt import Prior
-from judgebayes.votes import from_dense
+from judgebayes.votes import Votes, from_dense
 
 
 def swept(devices: list[Any] | None) -> list[float]:
@@ -47,6 +48,32 @@ def swept(devices: list[Any] | None) -> list[float]:
             )
             values += np.exp(whole.log_probs).ravel().tolist()
     return values
+
+
+def counted() -> list[list[int]]:
+    """For numbers of devices, splits and sizes of batches: results, and the results expected.
+
+    On as many items, only two splits are fitted together on a device.
+    """
+    n_items = 100_000
+    index = np.arange(n_items)[:, None, None] % 2
+    votes = Votes(jnp.asarray(index, jnp.int8), None, None, None, 2)
+    counts = []
+    for n_devices, n_splits, batch_size in ((2, 20, 3), (3, 28, 3), (5, 13, None), (8, 80, 3)):
+        first = np.arange(n_splits)[:, None]
+        splits = Splits(first + np.arange(2), first + np.arange(50, 52))
+        result = evaluate_splits(
+            BaseRate(),
+            votes,
+            np.arange(n_items) % 2,
+            splits,
+            fit_on="calibration",
+            devices=jax.devices()[:n_devices],
+            batch_size=batch_size,
+        )
+        same = np.array_equal(np.asarray(result.items)[:, :2], splits.evaluation)
+        counts.append([len(result.status), n_splits, int(same)])
+    return counts
 
 
 def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
@@ -79,6 +106,8 @@ def main() -> None:
         "fit": [fitted(jax.devices()[:1], 0, 1)] if count == 1 else [],
         "2pl": [rated(d) for d in (jax.devices()[:1], jax.devices())] if count == 1 else [],
     }
+    if count == 1 and len(jax.devices()) == 8:
+        answer["counts"] = counted()
     answer["fit"].append(fitted(None, rank, count))
     sys.stdout.write(json.dumps(answer) + "\n")
 

@@ -33,6 +33,8 @@ def answer(program: subprocess.Popen[str]) -> dict:
 def test_eight_devices_give_the_result_of_one() -> None:
     answers = answer(start(8))
     assert answers["devices"] == 8
+    for results, splits, same_items in answers["counts"]:
+        assert (results, same_items) == (splits, 1)
     for name in ("sweep", "fit"):
         single, together = answers[name]
         np.testing.assert_allclose(together, single, rtol=1e-9, atol=1e-12)

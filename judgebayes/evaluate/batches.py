@@ -162,7 +162,8 @@ class SplitData:
         vmap_size = _vmap_size(method, per_device, len(self.labels), size_of_fit)
         per_device = -(-per_device // vmap_size) * vmap_size
         size = per_device * n_devices
-        return [self._batch(first * size, size, vmap_size, fit_on) for first in range(n_batches)]
+        firsts = range(0, n_splits, size)  # fewer than `n_batches` where a batch was rounded up
+        return [self._batch(first, size, vmap_size, fit_on) for first in firsts]
 
     def _batch(self, first: int, size: int, vmap_size: int, fit_on: FitOn) -> SplitBatch:
         # The last device's part and the last batch are padded by repeating splits.

@@ -1,0 +1,86 @@
+"""A sweep returns every split once, in order, whatever the batches."""
+
+from functools import cache
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from judgebayes.aggregators import BaseRate, MajorityVote, OneCoin
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.evaluate.batches import split_data
+from judgebayes.evaluate.splits import Splits
+from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.inference import NUTS
+from judgebayes.votes import Votes
+
+SIZES = (40, 60_000, 100_000, 300_000)
+"""Numbers of items: on the larger ones, only some splits of a batch are fitted together."""
+N_SPLITS = st.integers(1, 30)
+BATCH_SIZE = st.none() | st.integers(1, 14)
+FOUND = (100_000, 10, 3)
+"""Ten splits on 100,000 items in batches of three had twelve results."""
+
+
+class Coins:
+    """A method that is not JAX code."""
+
+    def fit(self, votes: Votes, labels: object, *, weight: object = None, key: object = None):  # noqa: ARG002
+        return lambda some: np.full((some.n_items, 2), np.log(0.5))
+
+
+@cache
+def panel(n_items: int) -> tuple[Votes, np.ndarray]:
+    numbers = np.arange(n_items)
+    index = jnp.asarray(numbers % 2, jnp.int8)[:, None, None]
+    return Votes(index, None, None, None, 2), numbers % 2
+
+
+def splits_of(n_splits: int, n_items: int) -> Splits:
+    """Small splits, each with items of its own number."""
+    first = np.arange(n_splits)[:, None]
+    return Splits(first + np.arange(2), n_items - 1 - first - np.arange(2))
+
+
+def check(method: object, n_items: int, n_splits: int, batch_size: int | None) -> None:
+    splits = splits_of(n_splits, n_items)
+    result = evaluate_splits(
+        method, *panel(n_items), splits, fit_on="calibration", batch_size=batch_size
+    )
+    assert len(result.status) == n_splits
+    np.testing.assert_array_equal(np.asarray(result.items)[:, :2], splits.evaluation)
+
+
+@given(st.sampled_from(SIZES[:3]), N_SPLITS, BATCH_SIZE)
+@example(*FOUND)
+@settings(max_examples=8, deadline=None)
+def test_a_sweep_by_a_loop(n_items: int, n_splits: int, batch_size: int | None) -> None:
+    check(Coins(), n_items, n_splits, batch_size)
+
+
+@pytest.mark.parametrize("method", [MajorityVote(), BaseRate()])
+def test_a_compiled_sweep(method: object) -> None:
+    check(method, *FOUND)
+
+
+@given(
+    st.sampled_from(SIZES),
+    N_SPLITS,
+    BATCH_SIZE,
+    st.sampled_from([OneCoin(), OneCoin(NUTS()), BaseRate()]),
+    st.sampled_from(["calibration", "all"]),
+)
+@example(*FOUND, BaseRate(), "all")
+@settings(max_examples=100, deadline=None)
+@in_float64
+def test_the_batches_of_any_method(
+    n_items: int, n_splits: int, batch_size: int | None, method: object, fit_on: str
+) -> None:
+    splits = splits_of(n_splits, n_items)
+    data = split_data(*panel(n_items), splits, None, seed=0)
+    batches = data.batches(method, fit_on, batch_size)
+    assert all(batch.n_splits > 0 for batch in batches)
+    parts = [np.asarray(batch.splits[1])[: batch.n_splits, :2] for batch in batches]
+    np.testing.assert_array_equal(np.concatenate(parts), splits.evaluation)
