@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import io
 import os
 import pickle
 import sys
@@ -13,16 +14,59 @@ import numpy as np
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["digest_of", "source_digest"]
+__all__ = ["digest_of", "is_own", "source_digest"]
 
 NUMERICAL = ("jax", "jaxlib", "numpyro", "optax", "numpy", "scipy")
+OWN = {"judgebayes", *NUMERICAL, *sys.stdlib_module_names}
+"""The packages whose code is known by `source_digest`."""
+
+
+class _Pickler(pickle.Pickler):
+    """Notes the modules of all classes and functions that it pickles by name."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=4)
+        self.modules: set[str] = set()
+
+    def reducer_override(self, value: Any) -> Any:
+        self.modules.add(getattr(value, "__module__", None) or type(value).__module__)
+        return NotImplemented
+
+
+def _pickled(*values: Any) -> tuple[bytes, list[str]]:
+    """Return values as bytes, and the modules of their classes and functions that are not `OWN`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a value cannot be pickled by name, such as a lambda.
+    """
+    content = io.BytesIO()
+    pickler = _Pickler(content)
+    try:
+        pickler.dump(values)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise JudgeBayesError(
+            f"This computation cannot be stored in a folder ({error}); define the functions and "
+            "classes of a method at the top level of a module."
+        ) from error
+    foreign = {name for name in pickler.modules if name.partition(".")[0] not in OWN}
+    return content.getvalue(), sorted(foreign)
+
+
+def is_own(module: str, *values: Any) -> bool:
+    """Tell whether `source_digest` knows a module, and all classes and functions in some values."""
+    try:
+        return module.partition(".")[0] in OWN and not _pickled(*values)[1]
+    except JudgeBayesError:
+        return False
 
 
 def digest_of(tree: Any, *settings: Any) -> str:
     """Return a digest that names the result of a computation on a tree of arrays with some settings.
 
-    Classes and functions enter by name, together with the source of this package. If you change a
-    method of your own without renaming it, use a new folder.
+    Classes and functions enter by name, together with the source of this package. Those of other
+    modules enter with the file of their module: if you change what that file imports, use a new folder.
 
     Raises
     ------
@@ -34,14 +78,11 @@ def digest_of(tree: Any, *settings: Any) -> str:
 
     leaves, form = jax.tree.flatten(tree)
     digest = hashlib.sha256(f"{source_digest()} {jax.default_backend()}".encode())
-    try:
-        structure = jax.tree.unflatten(form, [0] * len(leaves))
-        digest.update(pickle.dumps((structure, settings), protocol=4))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise JudgeBayesError(
-            f"This computation cannot be stored in a folder ({error}); define the functions and "
-            "classes of a method at the top level of a module."
-        ) from error
+    content, foreign = _pickled(jax.tree.unflatten(form, [0] * len(leaves)), settings)
+    digest.update(content)
+    for name in foreign:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        digest.update(Path(file).read_bytes() if file else b"")
     for leaf in leaves:
         keys = isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         array = np.asarray(jax.random.key_data(leaf) if keys else leaf)

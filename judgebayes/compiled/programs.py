@@ -3,7 +3,9 @@
 JAX's persistent cache stores compiled code, but a program must be traced and lowered before it is
 looked up there: a second or two of Python for a method over splits, in every run of a command. This
 module stores the lowered program (`jax.export`). Its key is the source of this package, the versions of
-the numerical libraries, and the structure and shapes of the arguments, but not their values. The
+the numerical libraries, JAX's settings, and the structure and shapes of the arguments, but not their
+values. A program with a function or class from elsewhere is not stored, because nothing tells whether it
+or anything that it uses has changed. The
 structure of the result is stored as JSON in the same file, after a digest of its content: a damaged
 file is made again. Files are data: nothing is executed except the program itself. The size of the folder
 is limited: programs of other versions of the source are removed first, then those used longest ago.
@@ -21,7 +23,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
@@ -30,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export
 
-from judgebayes.compiled.digest import digest_of, source_digest
+from judgebayes.compiled.digest import digest_of, is_own, source_digest
 from judgebayes.compiled.store import atomically, clear_half_written, prune, read_or_none
 from judgebayes.errors import JudgeBayesError
 
@@ -41,34 +43,16 @@ FOLDER = "JUDGEBAYES_PROGRAMS"
 MOST_FILES = 1000
 MOST_BYTES = 512 * 2**20
 SUFFIX = ".program"
-PLAIN = (tuple, list, dict, type(None))
 ABANDONED_AFTER = 24 * 3600
 """Seconds after which a half-written file is treated as abandoned."""
 
 R = TypeVar("R")
 
 
-def _foreign_modules(tree: Any) -> set[str]:
-    """Return the modules of a tree's classes outside this package and outside Python's containers."""
-    node = tree.node_data()
-    modules = set() if node is None or node[0] in PLAIN else {node[0].__module__}
-    modules = {name for name in modules if name.partition(".")[0] != "judgebayes"}
-    return modules.union(*map(_foreign_modules, tree.children()))
-
-
-def _sources(modules: Iterable[str]) -> list[str] | None:
-    """Return digests of the files of some modules; None where one has no file."""
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules)]
-    if not all(files):
-        return None
-    return [hashlib.sha256(Path(str(file)).read_bytes()).hexdigest() for file in files]
-
-
 def cached_export(function: Callable[..., R], *args: Any, **static: Any) -> R:
     """Return `function(*args, **static)`, traced at most once across processes.
 
-    If classes of other packages occur, the content of their files is part of the key; if a class was
-    defined in an interactive session, the program is not stored.
+    Where a function or class from outside this package occurs, the program is not stored.
 
     Parameters
     ----------
@@ -83,8 +67,7 @@ def cached_export(function: Callable[..., R], *args: Any, **static: Any) -> R:
     if not folder:
         return function(*args, **static)
     leaves, tree = jax.tree.flatten(args)
-    sources = _sources(_foreign_modules(tree))
-    if sources is None:
+    if not is_own(function.__module__, _blank(tree), static):
         return function(*args, **static)
     is_key = [
         isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in leaves
@@ -96,8 +79,7 @@ def cached_export(function: Callable[..., R], *args: Any, **static: Any) -> R:
     ]
     shapes = [(x.shape, str(x.dtype)) for x in plain]
     name = f"{function.__module__}.{function.__qualname__}"
-    precision = str(jax.dtypes.canonicalize_dtype(float))  # 64 bits or 32
-    digest = digest_of(None, precision, name, _blank(tree), shapes, static, *sources)
+    digest = digest_of(None, _jax_settings(), name, _blank(tree), shapes, static)
     path = Path(folder) / f"{name}{_source_tag()}{digest}{SUFFIX}"
     program = LOADED.get(path)
     if program is not None:
@@ -125,6 +107,12 @@ def cached_export(function: Callable[..., R], *args: Any, **static: Any) -> R:
         result: R = program.result(plain)
         LOADED[path] = program
     return result
+
+
+def _jax_settings() -> str:
+    """Return JAX's settings in this thread, but for those of its own cache."""
+    names = [name for name in sorted(jax.config.values) if "cache" not in name]
+    return repr([(name, getattr(jax.config, name, jax.config.values[name])) for name in names])
 
 
 class Leaf:

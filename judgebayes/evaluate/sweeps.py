@@ -84,7 +84,8 @@ def evaluate_splits(
     checkpoint
         A folder in which the results of every batch are saved when it is complete. The same call, also
         in a later process, reads them: after an interruption it resumes, and the results have the same
-        bits. Your own methods are identified by name (`judgebayes.compiled.digest`).
+        bits. Your own methods are identified by name and by their file, not by what that file imports
+        (`judgebayes.compiled.digest`).
 
     Raises
     ------

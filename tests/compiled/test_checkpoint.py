@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import importlib
 import io
 import os
 import random
@@ -128,6 +129,22 @@ def test_the_name_of_a_part_depends_on_all_inputs(
             metrics={"mine": lambda answers: answers.decisions.mean()},
             checkpoint=tmp_path,
         )
+
+
+def test_an_edited_method_of_a_user_is_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def name(constant: int) -> str:
+        text = f"class Mine:\n    def fit(self):\n        return {constant}\n"
+        (tmp_path / "method_of_a_user.py").write_text(text)
+        sys.modules.pop("method_of_a_user", None)
+        importlib.invalidate_caches()
+        return digest_of(None, importlib.import_module("method_of_a_user").Mine())
+
+    assert len({name(1), name(22)}) == 2
+    assert name(1) == name(1)
 
 
 def test_answers_are_stored_too(

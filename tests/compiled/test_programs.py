@@ -1,7 +1,10 @@
 """Programs stored for later processes, and numbers of compilations."""
 
+import contextlib
+import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -30,7 +33,7 @@ from judgebayes.evaluate.batches import _keys
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits
-from judgebayes.inference import DRPS
+from judgebayes.inference import DRPS, MAP
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.scores import accuracy, ece
 from judgebayes.votes import Votes
@@ -171,6 +174,8 @@ def shifted_line(line: Line, x: jax.Array, key: jax.Array, power: int) -> tuple[
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(programs.FOLDER, str(tmp_path))
+    # Programs with functions and classes of this file are stored, as are those of the package.
+    monkeypatch.setattr(digest, "OWN", {*digest.OWN, __name__.partition(".")[0]})
     forget(monkeypatch)
     return tmp_path
 
@@ -263,6 +268,56 @@ def test_other_source_or_versions_make_another_program(
     call(Line(2.0, 0.5))
     assert len(list(folder.iterdir())) == 2
     assert TRACED == ["a"]
+
+
+def test_other_settings_of_jax_make_another_program(folder: Path) -> None:
+    highest = partial(jax.default_matmul_precision, "highest")
+    for settings in (contextlib.nullcontext, highest, contextlib.nullcontext, highest):
+        with settings():
+            call(Line(2.0, 0.5))
+    assert len(list(folder.iterdir())) == 2
+
+
+SCORE = """
+import jax.numpy as jnp
+from helper import FACTOR
+
+def score(log_probs, label):
+    return -{factor} * FACTOR * log_probs[label]
+"""
+
+
+def test_an_edited_score_or_its_helper_changes_the_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of a later process differ; the stored program knew only those of pytree classes."""
+    monkeypatch.setenv(programs.FOLDER, str(tmp_path / "programs"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    votes, labels = panel(40, 0)
+    splits = random_splits(40, splits=2, calibration=30)
+
+    def answers(factor: float, of_helper: float) -> np.ndarray:
+        for name, text in {
+            "score_of_a_user": SCORE.format(factor=factor),
+            "helper": f"FACTOR = {of_helper}",
+        }.items():
+            (tmp_path / f"{name}.py").write_text(text)
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        forget(monkeypatch)
+        score = importlib.import_module("score_of_a_user").score
+        method = Davidson(MAP(score=score, starts=1))
+        return np.asarray(
+            evaluate_splits(method, votes, labels, splits, fit_on="calibration").log_probs
+        )
+
+    first = answers(1.0, 1.0)
+    np.testing.assert_allclose(answers(1.0, 1.0), first)
+    for other in ((0.2, 1.0), (1.0, 0.2)):
+        changed = answers(*other)
+        assert np.abs(changed - first).max() > 0.01
+    assert not (tmp_path / "programs").exists()
 
 
 def test_a_damaged_file_or_an_unwritable_folder_is_no_error(
