@@ -68,7 +68,7 @@ class PanelVotes(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.independent(_Counts(MISSING), 2)
-    pytree_data_fields = ("log_class", "cast")
+    pytree_data_fields: tuple[str, ...] = ("log_class", "cast")
     log_prob_by_class: Callable[[Int[Array, "item judge sample"]], Float[Array, "item class"]]
     """log p(votes | y = k) of every item and class: a method of each subclass."""
     draw_given: Callable[[PRNGKeyArray, Int[Array, " item"]], Int[Array, "item judge sample"]]

@@ -31,8 +31,9 @@ FIRST = 1
 """Steps of the first call, which includes the compilation."""
 PAUSE = 0.3
 """Seconds between two progress reports of `draw`."""
-NEAR = 0.1
-"""Half-width of the chains' random starts around a given start, on the unconstrained scale."""
+RADIUS = 2.0
+"""Half-width of the chains' random starts around a given start, on the unconstrained scale; NumPyro's
+around 0 have the same."""
 LEAST_KEPT = 20
 """Fewest draws of each chain for R-hat, and for an interrupted run to return its draws."""
 START_SPREAD = 1.5
@@ -76,32 +77,21 @@ class NUTS:
 
     def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
         """Return the draws of all chains; `status` is UNMIXED where the chains do not agree."""
-        model, fold = self._target(problem)
-        metric, starts = self._near(problem, key) if problem.spreads else ({}, None)
-        mcmc = infer.MCMC(
-            infer.NUTS(
-                model,
-                target_accept_prob=self.target_accept,
-                init_strategy=_init_strategy(problem.start),
-                **metric,
-            ),
-            num_warmup=self.warmup,
-            num_samples=self.draws,
-            num_chains=self.chains,
-            chain_method=_in_turn if problem.spreads else "vectorized",
-            progress_bar=False,
-        )
-        fields = ("diverging", "energy", "num_steps", "accept_prob")
-        mcmc.run(key, extra_fields=fields, init_params=starts)
-        extra = mcmc.get_extra_fields(group_by_chain=True)
-        samples = jax.vmap(jax.vmap(fold))(mcmc.get_samples(group_by_chain=True))
-        chains = _chains(
-            {name: samples[name] for name in problem.latent},
-            extra["diverging"],
-            extra["energy"],
-            extra["num_steps"],
-            extra["accept_prob"],
-        )
+
+        @jax.jit
+        @numpyro_lock
+        def run(key: PRNGKeyArray) -> Chains:
+            state, step, record = self._chains(problem, key)
+            state = jax.lax.fori_loop(0, self.warmup, lambda _, at: step(at), state)
+
+            def draw(at: Any, _: None) -> tuple[Any, Any]:
+                new = step(at)
+                return new, record(new)
+
+            records = jax.lax.scan(draw, state, length=self.draws)[1]
+            return _by_chain(records)
+
+        chains = run(key)
         quantities = list(chains.draws.values())
         if problem.convergence_targets is not None:
             quantities = [jax.vmap(jax.vmap(problem.convergence_targets))(chains.draws)]
@@ -142,54 +132,26 @@ class NUTS:
         KeyboardInterrupt
             If the run is interrupted with fewer draws.
         """
-        start, walk = jax.random.split(key)
-
-        # Built inside each program, because its traced values must not leave the program.
-        def build(state_key: PRNGKeyArray) -> tuple[Any, infer.NUTS, Callable[[Any], Sites]]:
-            model, fold = self._target(problem)
-            keys = jax.random.split(state_key, self.chains)
-            initial = initialize_model(keys, model, init_strategy=_init_strategy(problem.start))
-            positions = initial.param_info.z
-            if problem.start is not None:
-                leaves, form = jax.tree.flatten(positions)
-                jittered = [
-                    z + jax.random.uniform(k, z.shape, z.dtype, -NEAR, NEAR)
-                    for z, k in zip(leaves, jax.random.split(walk, len(leaves)), strict=True)
-                ]
-                positions = jax.tree.unflatten(form, jittered)
-            metric: dict[str, Any] = {}
-            if problem.spreads:
-                metric, positions = self._near(problem, walk)
-            kernel = infer.NUTS(
-                potential_fn=initial.potential_fn,
-                target_accept_prob=self.target_accept,
-                **metric,
-            )
-            state = kernel.init(keys, self.warmup, positions, (), {})
-            return state, kernel, jax.vmap(lambda z: fold(initial.postprocess_fn(z)))
 
         @jax.jit
         @numpyro_lock
-        def begin() -> Any:
-            return build(start)[0]
+        def begin(key: PRNGKeyArray) -> Any:
+            return self._chains(problem, key)[0]
 
         @jax.jit
         @numpyro_lock
-        def advance(state: Any, steps: Int[Array, ""]) -> tuple[Any, Any]:
-            _, kernel, sites = build(start)
+        def advance(key: PRNGKeyArray, state: Any, steps: Int[Array, ""]) -> tuple[Any, Any]:
+            # Built anew, because its traced values must not leave the program.
+            _, step, record = self._chains(problem, key)
 
-            def record(at: Any) -> tuple[Any, ...]:
-                drawn = {name: x for name, x in sites(at.z).items() if name in at.z}
-                return drawn, at.diverging, at.energy, at.num_steps, at.accept_prob
-
-            def step(place: Int[Array, ""], at: tuple[Any, Any]) -> tuple[Any, Any]:
-                new = kernel.sample(at[0], (), {})
+            def draw(place: Int[Array, ""], at: tuple[Any, Any]) -> tuple[Any, Any]:
+                new = step(at[0])
                 return new, jax.tree.map(lambda b, x: b.at[place].set(x), at[1], record(new))
 
             blank = jax.tree.map(lambda x: jnp.zeros((STRIDE, *x.shape), x.dtype), record(state))
-            return jax.lax.fori_loop(0, steps, step, (state, blank))
+            return jax.lax.fori_loop(0, steps, draw, (state, blank))
 
-        done, stride, state = 0, FIRST, begin()
+        done, stride, state = 0, FIRST, begin(key)
         parts: list[Any] = []
         monitor = _Monitor(problem)
         try:
@@ -197,7 +159,7 @@ class NUTS:
                 phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
                 steps = min(stride, phase_end - done)
                 began = time.monotonic()
-                state, records = advance(state, jnp.asarray(steps))
+                state, records = advance(key, state, jnp.asarray(steps))
                 jax.block_until_ready(state.i)
                 if done >= self.warmup:
                     parts.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
@@ -213,8 +175,60 @@ class NUTS:
             saving(
                 "Interrupted: the draws so far are being saved; press Ctrl-C again to end without them."
             )
-        together = jax.tree.map(lambda *x: np.swapaxes(np.concatenate(x), 0, 1), *parts)
-        return _chains(*jax.tree.map(jnp.asarray, together))
+        return _by_chain(jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *parts))
+
+    def _chains(
+        self, problem: Problem, key: PRNGKeyArray
+    ) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
+        """Return the chains' first state, a step of all of them, and what is recorded of a state."""
+        model, fold = self._target(problem)
+        of_program, of_start, of_chain = jax.random.split(key, 3)
+        initial = initialize_model(
+            jax.random.split(of_program, self.chains),
+            model,
+            init_strategy=_init_strategy(problem.start),
+        )
+        metric, positions = self._apart(problem, initial.param_info.z, of_start)
+        kernel = infer.NUTS(
+            potential_fn=initial.potential_fn, target_accept_prob=self.target_accept, **metric
+        )
+
+        def begin(key: PRNGKeyArray, position: Any) -> Any:
+            return kernel.init(key, self.warmup, position, (), {})
+
+        def record(state: Any) -> tuple[Any, ...]:
+            sites = fold(initial.postprocess_fn(state.z))
+            drawn = {name: sites[name] for name in problem.latent}
+            return drawn, state.diverging, state.energy, state.num_steps, state.accept_prob
+
+        # Together, a step of all chains takes as long as the longest of their trajectories. This costs
+        # more than it saves where they differ and a gradient takes long, as in programs with spreads.
+        def step(state: Any) -> Any:
+            one = partial(kernel.sample, model_args=(), model_kwargs={})
+            return jax.lax.map(one, state) if problem.spreads else jax.vmap(one)(state)
+
+        state = jax.vmap(begin)(jax.random.split(of_chain, self.chains), positions)
+        return state, step, jax.vmap(record)
+
+    def _apart(
+        self, problem: Problem, positions: Any, key: PRNGKeyArray
+    ) -> tuple[dict[str, Any], Any]:
+        """Return the metric, if it is known, and starts that differ between chains.
+
+        NumPyro draws starts at random, unless the problem has one: the same for all chains, so that none
+        could show that the others miss a mode.
+        """
+        if problem.spreads:
+            return self._near(problem, key)
+        if problem.start is None:
+            return {}, positions
+        leaves, form = jax.tree.flatten(positions)
+        keys = jax.random.split(key, len(leaves))
+        moved = [
+            z + jax.random.uniform(k, z.shape, z.dtype, -RADIUS, RADIUS)
+            for z, k in zip(leaves, keys, strict=True)
+        ]
+        return {}, jax.tree.unflatten(form, moved)
 
     def _target(self, problem: Problem) -> tuple[Callable[[], None], Callable[[Sites], Sites]]:
         """Return the model to sample, and the map from its sites to those of the problem."""
@@ -303,20 +317,13 @@ class _Monitor:
         return float(gelman_rubin(normal).max()), float(effective_sample_size(normal).min())
 
 
-def _chains(
-    draws: Sites, diverging: Array, energy: Array, num_steps: Array, acceptance: Array
-) -> Chains:
+def _by_chain(records: Any) -> Chains:
+    """Return records by draw and chain as chains."""
+    draws, diverging, energy, num_steps, acceptance = jax.tree.map(
+        lambda x: jnp.swapaxes(x, 0, 1), records
+    )
     depth = jnp.ceil(jnp.log2(num_steps + 1.0))
     return Chains(draws, diverging, energy, depth, acceptance)
-
-
-def _in_turn(one: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the chains' program, which runs one after another.
-
-    Together, a step of all chains takes as long as the longest of their trajectories. This costs more
-    than it saves where trajectories differ and a gradient takes long, as in programs with spreads.
-    """
-    return partial(jax.lax.map, one)
 
 
 def _init_strategy(start: Sites | None) -> Callable[..., Any]:

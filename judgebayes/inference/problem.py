@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -14,7 +13,7 @@ from numpyro.distributions import constraints
 from numpyro.infer.initialization import init_to_mean
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.numpyro_lock import HANDLERS
+from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
@@ -167,14 +166,11 @@ class Problem:
         sites = {name: site["value"] for name, site in trace.items() if _is_latent(site)}
         numpyro.factor(name, log_factor(sites))
 
+    # Not cached: under `jit` the values are tracers, which must not outlive the program.
     @property
+    @numpyro_lock
     def latent(self) -> dict[str, dict[str, Any]]:
         """Return the latent sites of the model, each at the mean of its prior given the others."""
-        with HANDLERS:  # taken before the lock inside `cached_property` (until Python 3.12)
-            return self._latent
-
-    @cached_property
-    def _latent(self) -> dict[str, dict[str, Any]]:
         at_mean = numpyro.handlers.substitute(self.prior, substitute_fn=init_to_mean)
         trace: dict[str, dict[str, Any]] = numpyro.handlers.trace(
             numpyro.handlers.seed(at_mean, 0)
@@ -183,11 +179,6 @@ class Problem:
 
     def box(self) -> "Box":
         """Return the support of every parameter, and the moments of its prior."""
-        with HANDLERS:
-            return self._box
-
-    @cached_property
-    def _box(self) -> "Box":
         box = Box({}, {}, {}, {})
         for name, site in self.latent.items():
             low, high = _interval(site["fn"].support)

@@ -115,7 +115,7 @@ class Files:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     made = Files(tmp_path_factory.mktemp("posteriors"))
     sampled = made.sample(
-        "one-coin", "--draws", 2000, "--warmup", 200, "--seed", 3, "--plot", made.folder / "plots"
+        "one-coin", "--draws", 6000, "--warmup", 200, "--seed", 4, "--plot", made.folder / "plots"
     )
     assert sampled.exit_code == 0, sampled.output
     with pytest.MonkeyPatch.context() as patch:
@@ -176,7 +176,7 @@ def test_every_file_has_its_groups_names_and_attributes(files: Files, model: str
         assert tuple(draws.coords["generator"].to_numpy()) == ("g one", "g two")
     attributes = data.attrs
     assert attributes["model"] == model
-    assert attributes["seed"] == (3 if model == "one-coin" else 0)
+    assert attributes["seed"] == (4 if model == "one-coin" else 0)
     assert attributes["data"] == "24 items, 3 judge(s), 70 votes, 18 labels"
     assert json.loads(attributes["settings"])["chains"] == 2
     assert json.loads(attributes["versions"])["numpyro"]
@@ -324,7 +324,7 @@ def test_generator_validator_likelihoods_sum_label_and_leaning_out(files: Files)
 
 def test_the_one_coin_posterior_and_its_leave_one_out_are_the_closed_forms(files: Files) -> None:
     data, (votes, labels) = files.load("one-coin"), arrays()
-    assert data["posterior"].sizes["draw"] == 2000  # those of the warm-up are not kept
+    assert data["posterior"].sizes["draw"] == 6000  # those of the warm-up are not kept
     known = labels >= 0
     right = (votes[known] == labels[known][:, None]) & (votes[known] >= 0)
     wrong = ~right & (votes[known] >= 0)
@@ -343,7 +343,7 @@ def test_the_one_coin_posterior_and_its_leave_one_out_are_the_closed_forms(files
     np.testing.assert_allclose(own.elpd, exact, atol=0.05)
     assert abs(own.elpd.sum() - exact.sum()) < 0.15
     # It differs from the log score of the fit to all items, which is higher.
-    fitted = logsumexp(likelihood(data, "votes"), axis=0) - np.log(2 * 2000)
+    fitted = logsumexp(likelihood(data, "votes"), axis=0) - np.log(2 * 6000)
     assert own.elpd.sum() < fitted.sum() - 0.5
     assert not own.unreliable
 
@@ -363,7 +363,7 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
     said = files.said["one-coin"]
     for part in (
         "18 of 24 items are labelled",
-        "2 chains of 200 warm-up steps and 2000 draws, seed 3",
+        "2 chains of 200 warm-up steps and 6000 draws, seed 4",
         "accuracy[ann]",
         "accuracy: how often a judge's vote equals the label.",
         "two votes on an item agree",
@@ -381,7 +381,7 @@ def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
         lines = files.said[model].splitlines()
         good = [line for line in lines if line.startswith("+ ")]
         if model == "one-coin":
-            assert good[0].startswith("+ 2 chains of 2000 draws agree")
+            assert good[0].startswith("+ 2 chains of 6000 draws agree")
             assert "Do not use it" not in files.said[model]
             assert lines[-1].strip().startswith("judgebayes posterior-compare")
             continue
