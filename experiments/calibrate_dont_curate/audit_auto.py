@@ -262,7 +262,7 @@ def _rows(
     count = len(choices)
 
     def mean(values: Float[np.ndarray, "split item"], own: float = 0.95) -> Interval:
-        return two_way_interval(values, items, len(cell.labels), level=own)
+        return two_way_interval(values, items, len(cell.labels), fitted=size, level=own)
 
     def row(method: str, metric: str, interval: Interval) -> dict[str, Any]:
         judges = f"{cell.votes.n_judges} judges"

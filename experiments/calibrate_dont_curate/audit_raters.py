@@ -123,7 +123,7 @@ def _compared(
             name,
             method,
             metric,
-            two_way_interval(each, items, len(labels)),
+            two_way_interval(each, items, len(labels), fitted=size),
             len(used),
             judge=f"{votes.n_judges} judges",
             n=size,

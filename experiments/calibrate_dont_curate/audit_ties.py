@@ -62,12 +62,12 @@ def main(run: Run) -> Output:
             }
             items = splits.evaluation
             for how, each in nll.items():
-                interval = two_way_interval(each, items, len(labels))
+                interval = two_way_interval(each, items, len(labels), fitted=LABELS)
                 records.append(
                     interval_row(name, f"{method}, ties {how}", "nll", interval, count, n=LABELS)
                 )
             for how in nll.keys() - {OUT}:
-                gap = two_way_interval(nll[how] - nll[OUT], items, len(labels))
+                gap = two_way_interval(nll[how] - nll[OUT], items, len(labels), fitted=LABELS)
                 title = f"{method}, ties {how} minus {OUT}"
                 records.append(interval_row(name, title, "nll difference", gap, count, n=LABELS))
     table = rows(PAPER, "audit-ties", sorted(records, key=lambda r: (r["dataset"], r["method"])))

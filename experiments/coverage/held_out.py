@@ -3,6 +3,10 @@
 A data set is 60 labelled items, or 30 programs of ten, drawn without replacement from a population
 many times as large. Its truth is the quantity that the program estimates: the mean over fits to as
 many labels as its calibration parts have, and over all items of the population.
+
+Two judges who differ on three items of ten, where any answer is right on half of the items, are a
+population of their own: there all methods are equally good, and only the interval of their difference is
+of interest.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Aggregator, BaseRate, MajorityVote, OneCoin
+from judgebayes.aggregators import Aggregator, BaseRate, MajorityVote, OneCoin, Stacking
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -41,6 +45,8 @@ OWN = "one-coin"
 FITS = 5
 """Number of splits of each data set over whose fits the truth is averaged."""
 HALF = 2
+EVEN_LABELS, DIFFER, RIGHT = (40, 100, 200, 400), 0.3, 0.95
+"""Labels of the two judges' data sets, how often they differ, and how often they are right elsewhere."""
 NOTHING: Ends = [(np.nan, np.nan)] * len(LEVELS)
 
 
@@ -66,6 +72,27 @@ def held_out(setting: Setting) -> Iterator[Trials]:
     """Yield trials of every held-out interval, for the one-coin model against two simple answers."""
     for place, pool in enumerate(_pools(setting)):
         yield from _of_pool(setting, pool, place)
+    for n in EVEN_LABELS:
+        yield _of_even_labels(setting, n)
+
+
+def _of_even_labels(setting: Setting, n: int) -> Trials:
+    """Return trials of the extra loss of a majority over stacking, which is 0 on new items."""
+    rng, loss = setting.rng(9, n), LOSSES.matrix
+    methods: Mapping[str, Aggregator] = {"stacking": Stacking(), "sc": MajorityVote()}
+    intervals: list[tuple[Ends, float]] = []
+    for replay in range(setting.replays):
+        differ = rng.random(n) < DIFFER
+        index = rng.integers(0, 2, (n, 2))
+        index[:, 1] = np.where(differ, 1 - index[:, 0], index[:, 0])
+        right = rng.random(n) < np.where(differ, 0.5, RIGHT)
+        labels = np.where(right, index[:, 0], 1 - index[:, 0])
+        votes = populations.votes_of(index, 2)
+        compared = compare(methods, votes, labels, None, loss, splits=SPLITS, seed=replay)
+        leads = [compared.leads("stacking", loss, level=level)["sc"] for level in LEVELS]
+        intervals.append(([(lead.low, lead.high) for lead in leads], 0.0))
+    name = f"simulated: two judges, labels even where they differ, {n}"
+    return trials("extra loss of sc", name, intervals)
 
 
 def _pools(setting: Setting) -> Iterator[_Pool]:

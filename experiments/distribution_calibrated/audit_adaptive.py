@@ -250,13 +250,18 @@ def _agreed(counts: Int[np.ndarray, "item class"]) -> np.ndarray:
 def _saved(stopping: Replay, fixed: Answers, n: int) -> Interval:
     """Return the share of n votes per item that is saved, with an interval for new items and splits."""
     share = 1 - stopping.votes / n
-    return two_way_interval(share, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
+    return _interval(share, fixed)
 
 
 def _worse(stopping: Replay, fixed: Answers) -> Interval:
     """Return the MAE minus that of a fixed n, on the same splits."""
-    lost = stopping.errors - fixed.errors
-    return two_way_interval(lost, fixed.items, fixed.cell.votes.n_items, fixed.cell.groups)
+    return _interval(stopping.errors - fixed.errors, fixed)
+
+
+def _interval(values: Float[np.ndarray, "split item"], fixed: Answers) -> Interval:
+    cell = fixed.cell
+    fitted = len(cell.labels) - (fixed.items >= 0).sum(1).mean()  # all that is not tested
+    return two_way_interval(values, fixed.items, cell.votes.n_items, cell.groups, fitted=fitted)
 
 
 def _points(table: pd.DataFrame) -> dict[str, Float[np.ndarray, "point 2"]]:

@@ -67,7 +67,6 @@ def abstention(
     own = compared.evaluations[name]
     items, labels = np.asarray(own.items), np.asarray(own.labels)
     sent = sent_of(own, losses)
-    fitted = float((compared.parts.calibration >= 0).sum(1).mean())
 
     def spread(values: Float[np.ndarray, "split item"]) -> Spread:
         return held_out_spread(
@@ -75,7 +74,7 @@ def abstention(
             items,
             compared.n_items,
             compared.groups,
-            fitted=fitted,
+            fitted=compared.fitted,
             unseen=compared.unseen,
         )
 

@@ -76,6 +76,11 @@ class Compared:
         return int((self.parts.calibration[0] >= 0).sum())
 
     @property
+    def fitted(self) -> float:
+        """The number of labels of a fit, the mean over splits."""
+        return float((self.parts.calibration >= 0).sum(1).mean())
+
+    @property
     def title(self) -> str:
         """A title for the comparison."""
         return (
@@ -101,7 +106,13 @@ class Compared:
             return Interval(np.inf, np.inf, np.inf)
         items = np.asarray(self.evaluations[name].items)
         interval = two_way_interval(
-            values, items, self.n_items, self.groups, level=level, unseen=self.unseen
+            values,
+            items,
+            self.n_items,
+            self.groups,
+            fitted=self.fitted,
+            level=level,
+            unseen=self.unseen,
         )
         mean = float(np.nanmean(values, axis=1).mean())  # weighted like `means`
         low, high = mean - interval.mean + interval.low, mean - interval.mean + interval.high
@@ -193,7 +204,7 @@ class Compared:
         if np.isinf(difference).any():  # one of the two was certain and wrong
             return bool(self.means[name]["nll"] < self.means[than]["nll"])
         interval = two_way_interval(
-            difference, items, self.n_items, self.groups, unseen=self.unseen
+            difference, items, self.n_items, self.groups, fitted=self.fitted, unseen=self.unseen
         )
         seen = np.unique(items[items >= 0])
         n = len(seen if self.groups is None else np.unique(self.groups[seen]))

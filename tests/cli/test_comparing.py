@@ -103,7 +103,7 @@ def test_an_accuracy_is_the_hull_of_both_intervals_within_its_bounds() -> None:
     for wrong in (2, 30):  # the normal interval reaches beyond 1, and does not
         own.decisions[:, :wrong] = 0
         hits = (own.decisions == 1).astype(float)
-        normal = two_way_interval(hits, own.items, ITEMS)
+        normal = two_way_interval(hits, own.items, ITEMS, fitted=one.fitted)
         low, high = beta(1 + ITEMS - wrong, 1 + wrong).ppf([0.025, 0.975])
         accuracy = one.right("own")
         assert accuracy.mean == pytest.approx(1 - wrong / ITEMS)

@@ -77,7 +77,9 @@ def test_a_level_sets_the_width_of_every_normal_interval() -> None:
     for interval_at in (
         lambda level: sig.clustered_interval(x, level=level),
         lambda level: sig.normal_interval(x, level=level),
-        lambda level: sig.two_way_interval(np.stack([x, x + 1, x]), items, 50, level=level),
+        lambda level: sig.two_way_interval(
+            np.stack([x, x + 1, x]), items, 50, fitted=50, level=level
+        ),
     ):
         wide, narrow = (interval_at(level).high - interval_at(level).mean for level in (0.95, 0.9))
         assert wide / narrow == pytest.approx(1.959964 / 1.644854)
@@ -110,14 +112,14 @@ def test_two_way_interval_adds_items_and_splits() -> None:
     rng = np.random.default_rng(7)
     items = np.tile(np.arange(30), (8, 1))
     values = rng.normal(size=30)[None] + rng.normal(size=(8, 1))
-    interval = sig.two_way_interval(values, items, 30)
+    interval = sig.two_way_interval(values, items, 30, fitted=0)
     by_item = sig.clustered_interval(values.mean(0))
     by_split = sig.normal_interval(values.mean(1))
     squares = ((by_item.high - by_item.low) ** 2 + (by_split.high - by_split.low) ** 2) ** 0.5
     assert interval.high - interval.low == pytest.approx(squares)
     assert interval.mean == pytest.approx(values.mean())
     # All items in question are these: only the splits vary.
-    known = sig.two_way_interval(values, items, 30, unseen=0.0)
+    known = sig.two_way_interval(values, items, 30, fitted=30, unseen=0.0)
     assert known.high - known.low == pytest.approx(by_split.high - by_split.low)
 
 
@@ -237,8 +239,8 @@ def test_defaults_are_those_used_for_the_numbers_of_the_papers() -> None:
         (sig.bootstrap_interval(x), sig.bootstrap_interval(x, level=0.95, resamples=2000, seed=0)),
         (sig.clustered_interval(x), sig.clustered_interval(x, level=0.95)),
         (
-            sig.two_way_interval(wide, items, 12),
-            sig.two_way_interval(wide, items, 12, level=0.95),
+            sig.two_way_interval(wide, items, 12, fitted=4),
+            sig.two_way_interval(wide, items, 12, fitted=4, level=0.95, unseen=1.0),
         ),
         (sig.max_t_test(wide.T), sig.max_t_test(wide.T, level=0.05, two_sided=True, **many)),
         (sig.equivalence_test(x, 0.5), sig.equivalence_test(x, 0.5, level=0.05)),
@@ -253,7 +255,7 @@ def test_one_split_has_a_mean_and_no_interval() -> None:
     assert interval.mean == 0.3
     assert np.isnan([interval.low, interval.high]).all()
     x = np.arange(6.0)
-    two_way = sig.two_way_interval(x[None], np.arange(6)[None], 6)
+    two_way = sig.two_way_interval(x[None], np.arange(6)[None], 6, fitted=6)
     assert two_way == pytest.approx(sig.clustered_interval(x))
 
 
@@ -314,14 +316,17 @@ def test_grouped_intervals_and_equivalence_are_loops_over_uneven_groups() -> Non
 def test_grouped_two_way_interval_is_the_two_errors_of_loops() -> None:
     rng = np.random.default_rng(23)
     values, items = rng.normal(size=(2, 4)), np.array([[0, 1, 2, -1], [4, 2, 0, 5]])
+    values[1] += 3  # splits vary more than items alone allow
     groups = np.array([1, 1, 3, 0, 3, 0])
     means = np.array(
         [values[items == i].mean() if (items == i).any() else np.nan for i in range(6)]
     )
     mean, by_item, _ = naive_clustered(means, groups)
-    by_split = np.std([values[0, :3].mean(), values[1].mean()], ddof=1) / np.sqrt(2)
-    half = stats.norm.isf(0.05) * np.hypot(by_item, by_split)
-    interval = sig.two_way_interval(values, items, 6, groups, level=0.9)
+    of_splits = np.var([values[0, :3].mean(), values[1].mean()], ddof=1)
+    of_fits = 2 / (2 + 3.5) * max(0.0, of_splits - 2 / 3.5 * by_item**2)
+    assert of_fits > 0
+    half = stats.norm.isf(0.05) * np.sqrt(by_item**2 + of_fits + of_splits / 2)
+    interval = sig.two_way_interval(values, items, 6, groups, fitted=2, level=0.9)
     assert interval == pytest.approx((mean, mean - half, mean + half), rel=1e-12)
 
 
