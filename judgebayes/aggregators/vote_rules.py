@@ -20,12 +20,13 @@ from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = ["ConfidenceVote", "MajorityVote", "RoundedMedian", "SoftVote", "TieRule", "Verdict"]
 
-TieRule = Literal["middle", "outer", "first"]
+TieRule = Literal["middle", "outer", "first", "drawn"]
 """The decision when several classes have the most support.
 
 `middle`: the centre of the tied classes, with halves rounded towards the middle of the scale: votes of
 2 : 2 between tie and A are a tie. `outer`: halves are rounded away from it (P1's rounded median). In
 both cases, votes of 2 : 2 between A and B are a tie. `first`: the tied class that was voted first.
+`drawn`: one of the tied classes at random, with a fixed seed, where the classes have no order.
 """
 
 TIED = 1e-12
@@ -166,6 +167,9 @@ def most_supported(
     """
     most = support.max(1, keepdims=True)
     tied = (support >= most - TIED * jnp.abs(most)) | jnp.isinf(most)
+    if tie == "drawn":
+        chance = jax.random.uniform(jax.random.key(0), tied.shape)
+        return certain(jnp.argmax(jnp.where(tied, chance, -1.0), 1), votes.n_classes)
     if tie == "first":
         return certain(_first_voted(tied, votes), votes.n_classes)
     lowest = jnp.argmax(tied, 1)

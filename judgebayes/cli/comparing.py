@@ -8,7 +8,7 @@ from rich.table import Table
 from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say, show
 from judgebayes.measures.significance import Interval
-from judgebayes.workflow.comparing import HEAD, Compared, comparison_rows, comparison_words
+from judgebayes.workflow.comparing import Compared, comparison_rows, comparison_words
 from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.losses import Losses
 
@@ -25,7 +25,7 @@ def print_comparison(
 ) -> None:
     """Print a row per method with its metrics and extra loss, and explain the columns."""
     table = Table(box=None, pad_edge=False)
-    for name in HEAD:
+    for name in compared.head:
         table.add_column(name, justify="left" if name == "method" else "right")
     for row in comparison_rows(compared, leads, hide_nll=hide_nll):
         table.add_row(*row)

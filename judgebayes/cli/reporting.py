@@ -39,7 +39,6 @@ from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.calibration_words import read_words
 from judgebayes.workflow.comparing import (
-    HEAD,
     comparison_rows,
     comparison_words,
     grow,
@@ -269,7 +268,7 @@ def _method(request: ReportRequest, result: Calibration) -> Section:
     compared, table, words = result.compared, None, []
     if compared is not None:
         rows = comparison_rows(compared, result.leads, hide_nll=result.hide_nll)
-        table = Table(compared.title, HEAD, rows)
+        table = Table(compared.title, compared.head, rows)
         words = comparison_words(compared, result.leads, result.losses, hide_nll=result.hide_nll)
     reasons = result.chosen or [f"Method: {result.choice.name}, as requested."]
     return method_section(reasons, table, words, _settings(request, result))

@@ -191,9 +191,10 @@ def two_way_interval(
               \max\Bigl(0,\; \mathrm{Var}_s - \frac{m}{d} V\Bigr) \Bigr] + \mathrm{Var}_s / S
 
     V is the variance due to the choice of items, cluster-robust over the items' means as in
-    `clustered_interval`; :math:`\mathrm{Var}_s` the variance between splits, of which m labels are fitted
-    and d are tested; u the share of the items in question that are not among these: 1 for an interval
-    about more items like these, 1 - n / N for one about N items (the finite-population correction).
+    `clustered_interval`; :math:`\mathrm{Var}_s` the variance between splits, in which m labels are
+    fitted and d are tested; u the share of the items in question that are not among these: 1 for an
+    interval about more items like these, 1 - n / N for one about N items (the finite-population
+    correction).
 
     Splits take labels without replacement: what the test part has too much of, the fit has too little
     of. Where half of the labels of a pattern of votes are of either class, a fit to 80 % of them decides

@@ -18,6 +18,7 @@ __all__ = [
     "distinct",
     "infer_classes",
     "listing",
+    "may_compare",
     "other_words",
     "usual_classes",
     "written",
@@ -63,16 +64,17 @@ _VERDICTS = (
 
 @dataclass(frozen=True)
 class Classes:
-    """The ordered values a vote or label can take.
+    """The values a vote or label can take, from the lowest to the highest.
 
     `pairwise` is True if the two ends of the scale are two responses that could be swapped: the scale
     is then symmetric, and a model of it should be. `undecided` are values of votes that are for no
-    class, and that no label has.
+    class, and that no label has. Without `ordered`, the classes are nominal: their places mean nothing.
     """
 
     values: tuple[Hashable, ...]
     pairwise: bool
     undecided: tuple[Hashable, ...] = ()
+    ordered: bool = True
 
     def __len__(self) -> int:
         """Return the number of classes."""
@@ -320,6 +322,15 @@ def _ends(values: Iterable[Hashable]) -> tuple[Hashable, Hashable] | None:
     folded = {v.casefold() if isinstance(v, str) else v for v in values}
     pairs = ((0, 1), *_VERDICTS)
     return next((pair for pair in pairs if folded and folded <= set(pair)), None)
+
+
+def may_compare(classes: Classes) -> bool:
+    """Tell whether classes that are not read as comparing two responses might do so.
+
+    They have two ends and at most one class between them, and are no words of a verdict on one output.
+    """
+    few = len(classes) <= 3 and not classes.pairwise
+    return few and (_ends(classes.values) is None or classes.values == BINARY)
 
 
 def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:

@@ -205,7 +205,8 @@ class Coding:
         cast = int((np.asarray(votes.index) >= 0).sum())
         lines = [
             f"{cast} votes of {len(self.judges)} judge(s) on {len(self.items)} items, "
-            f"classes {', '.join(self.classes.names)} (low to high)."
+            f"classes {', '.join(self.classes.names)} "
+            f"({'low to high' if self.classes.ordered else 'in no order'})."
         ]
         lines += self._undecided_words(cast)
         missing = self.missing[self.missing > 0]

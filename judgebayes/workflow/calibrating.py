@@ -20,13 +20,20 @@ from judgebayes.workflow.abstaining import abstention
 from judgebayes.workflow.answers import decisions_of
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.calibration_words import (
+    better_words,
     chosen_words,
     decider_words,
     too_large_words,
     unmeasured_words,
     warnings_of,
 )
-from judgebayes.workflow.comparing import Compared, better_rule, compare, within_noise
+from judgebayes.workflow.comparing import (
+    Compared,
+    better_method,
+    better_rule,
+    compare,
+    within_noise,
+)
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS, splits_of
 from judgebayes.workflow.conformal_answers import conformal_sets, outside_words, strata_of
 from judgebayes.workflow.conformal_strata import AGREEMENT
@@ -166,6 +173,7 @@ def answer(
             seed=request.seed,
             label_noise=request.label_noise,
             unseen=unseen,
+            ordered=table.coding.classes.ordered,
             progress=progress,
         )
         # A list of votes may need all the memory.
@@ -186,12 +194,15 @@ def answer(
     warnings = warnings_of(request, read, labels, fitted)
     leads = {} if compared is None else compared.leads(choice.name, losses.matrix)
     warnings += unmeasured_words(choice, given) if compared is None else within_noise(leads)
-    rule_answers = None
+    rule_answers, decider = None, None
     settled = auto and losses.person is None and labelled >= FEW_LABELS
     if settled and (decider := better_rule(leads)) is not None:
         _, rule, rule_answers = fit(Choice(decider, "none", label_noise=request.label_noise))
         fitted = DecidedBy(fitted, rule, decider, jnp.asarray(losses.matrix))
         chosen.append(decider_words(decider, choice.name, leads[decider]))
+    better = better_method(leads)
+    if better is not None and better != decider and labelled >= FEW_LABELS:
+        chosen.append(better_words(better, choice.name, leads[better]))
     decisions = decisions_of(log_probs, losses, rule_answers)
     more = None
     if request.forecast is not None and compared is not None:

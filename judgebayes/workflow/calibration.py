@@ -141,6 +141,7 @@ class Calibration(Result):
         return calibration_steps(
             problems=count_findings(self.unsound)["problems"],
             labelled=int((self.labels >= 0).sum()),
+            items=self.given.read.votes.n_items,
             method=self.choice.name,
             by_user=self.request.method != "auto",
             leads=self.leads,

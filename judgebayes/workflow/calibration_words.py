@@ -10,17 +10,19 @@ from judgebayes.inference import Status
 from judgebayes.measures.significance import Interval
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
-from judgebayes.votes.classes import listing
+from judgebayes.votes.classes import listing, may_compare
 from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.fitting import fitted_once
+from judgebayes.workflow.meanings import no_order
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.reading import Listing, Reading
 
 __all__ = [
+    "better_words",
     "chosen_words",
     "decider_words",
     "read_words",
@@ -38,12 +40,12 @@ def read_words(data: Data) -> list[str]:
             f"The votes of {len(coding.judges)} judges are used as a panel; use --only-judge NAME "
             "for one of them."
         )
-    if not coding.classes.pairwise:
+    if may_compare(coding.classes):
         lines.append(
             "The classes are not symmetric, so the model has an offset. If they compare two responses "
             "that could be swapped, use --pairwise."
         )
-    return lines
+    return [*lines, *no_order(coding.classes)]
 
 
 def chosen_words(
@@ -96,7 +98,7 @@ def too_large_words(names: Sequence[str], votes: AnyVotes) -> str:
     """Return a sentence about the methods that `auto` leaves out, because they need too much."""
     return (
         f"Not compared: {listing(names, 20)}, which would need too much memory or time with "
-        f"{votes.n_judges:,} judges and {votes.n_classes} classes. Use --method to try one."
+        f"{votes.n_judges:,} judges and {votes.n_classes} classes."
     )
 
 
@@ -104,8 +106,17 @@ def decider_words(decider: str, method: str, lead: Interval) -> str:
     """Return a sentence about the rule that decides instead of the method with the probabilities."""
     return (
         f"Decisions are those of {decider}, which decides clearly better than {method} on held-out "
-        f"labels: a mean loss lower by {-lead.mean:.3f} [{-lead.high:.3f}, {-lead.low:.3f}]."
+        f"labels: {_lower_by(lead)}."
     )
+
+
+def better_words(better: str, method: str, lead: Interval) -> str:
+    """Return a sentence about a method that decides better than the chosen one."""
+    return f"On held-out labels {better} decides clearly better than {method}: {_lower_by(lead)}."
+
+
+def _lower_by(lead: Interval) -> str:
+    return f"a mean loss lower by {-lead.mean:.3f} [{-lead.high:.3f}, {-lead.low:.3f}]"
 
 
 def unmeasured_words(choice: Choice, given: Data) -> list[str]:

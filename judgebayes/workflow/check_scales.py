@@ -20,14 +20,11 @@ from judgebayes.votes.classes import (
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.check_draft import Draft, Tables, try_open, word
-from judgebayes.workflow.meanings import in_order
+from judgebayes.workflow.meanings import MOST_RATINGS, in_order, no_order
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened
 
 __all__ = ["find_order", "find_scale"]
-
-MOST_RATINGS = 12
-"""More different words or numbers are not read as classes."""
 
 
 def find_scale(draft: Draft, tables: Tables) -> Draft:
@@ -36,9 +33,11 @@ def find_scale(draft: Draft, tables: Tables) -> Draft:
     if opened is None or draft.classes is not None or draft.reading.bins is not None:
         return draft
     try:
-        classes_of(opened, None, None)
+        classes = classes_of(opened, None, None)
     except JudgeBayesError as error:
         return _classes(draft, opened, str(error))
+    for sentence in no_order(classes):
+        draft = draft.with_finding("note", "scale", sentence)
     return draft
 
 

@@ -30,9 +30,9 @@ from judgebayes.workflow.methods import fit_on_of, rules_among, traits_of
 from judgebayes.workflow.results import ends
 
 __all__ = [
-    "HEAD",
     "Compared",
     "Growth",
+    "better_method",
     "better_rule",
     "compare",
     "comparison_rows",
@@ -44,8 +44,7 @@ __all__ = [
 ]
 
 FITTED_SHARE = 0.8
-METRICS = ("mae", "accuracy", "nll", "ece")
-HEAD = ("method", "MAE", "accuracy", "NLL", "ECE", "extra loss [95 %]")
+METRICS = {"mae": "MAE", "accuracy": "accuracy", "nll": "NLL", "ece": "ECE"}
 SIMPLE = {
     "best-constant": "best-constant: the same answer for all items, the best one on the fitted labels.",
     "sc": "sc: a plain majority vote (self-consistency).",
@@ -69,6 +68,18 @@ class Compared:
     label_noise: float = 0.0
     unseen: float = 1.0
     """The share of the intervals' items without a label: 1 for more items like these."""
+    ordered: bool = True
+    """Whether the classes have an order, without which there is no MAE."""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that the classes have."""
+        return [name for name in METRICS if self.ordered or name != "mae"]
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The titles of the columns of `comparison_rows`."""
+        return ("method", *(METRICS[name] for name in self.metrics), "extra loss [95 %]")
 
     @property
     def held_in(self) -> int:
@@ -252,11 +263,12 @@ def compare(
     seed: int,
     label_noise: float = 0.0,
     unseen: float = 1.0,
+    ordered: bool = True,
     progress: Progress | None = None,
 ) -> Compared:
     """Fit methods on four fifths of the labels and evaluate them on the rest, over many splits.
 
-    With label noise, NLL is that of the observed labels. `unseen` is as in `Compared`.
+    With label noise, NLL is that of the observed labels. `unseen` and `ordered` are as in `Compared`.
     """
     parts = random_splits(
         len(labels),
@@ -279,12 +291,21 @@ def compare(
     )
     means = {
         name: {m: float(v.mean()) for m, v in of_split.items()}
-        for name, of_split in measure_methods(results, METRICS).items()
+        for name, of_split in measure_methods(results, tuple(METRICS)).items()
     }
     if label_noise > 0:
         for name, e in results.items():
             means[name]["nll"] = float(np.nanmean(_nll(e, label_noise), axis=1).mean())
-    return Compared(parts, means, results, len(labels), groups, label_noise, unseen)
+    return Compared(parts, means, results, len(labels), groups, label_noise, unseen, ordered)
+
+
+def better_method(leads: Mapping[str, Interval]) -> str | None:
+    """Return the method with the least loss among those that decide clearly better than the chosen one.
+
+    `leads` is what `Compared.leads` returns for the chosen method.
+    """
+    better = [name for name, lead in leads.items() if lead.high < 0]
+    return min(better, key=lambda name: leads[name].mean, default=None)
 
 
 def better_rule(leads: Mapping[str, Interval]) -> str | None:
@@ -292,12 +313,9 @@ def better_rule(leads: Mapping[str, Interval]) -> str | None:
 
     `leads` is what `Compared.leads` returns for the method.
     """
-    better = [
-        name
-        for name, lead in leads.items()
-        if traits_of(name).compared == "baseline" and lead.high < 0
-    ]
-    return min(better, key=lambda name: leads[name].mean, default=None)
+    return better_method(
+        {n: lead for n, lead in leads.items() if traits_of(n).compared == "baseline"}
+    )
 
 
 class Growth(NamedTuple):
@@ -387,12 +405,13 @@ def _with_label_noise(
 def comparison_rows(
     compared: Compared, leads: Mapping[str, Interval], *, hide_nll: bool
 ) -> list[list[str]]:
-    """Return a row per method, the chosen one first, with the columns of `HEAD`."""
+    """Return a row per method, the chosen one first, with the columns of `Compared.head`."""
     rows = []
     for name in [*(n for n in compared.means if n not in leads), *leads]:
         means, lead = compared.means[name], leads.get(name)
         figures = (
-            "refused" if hide_nll and m in ("nll", "ece") else _figure(means[m]) for m in METRICS
+            "refused" if hide_nll and m in ("nll", "ece") else _figure(means[m])
+            for m in compared.metrics
         )
         extra = "" if lead is None else f"{lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}]"
         rows.append([name, *figures, extra])
@@ -406,7 +425,7 @@ def comparison_table(
     rows = []
     for name in [*(n for n in compared.means if n not in leads), *leads]:
         hidden = ("nll", "ece") if hide_nll else ()
-        means = {m: np.nan if m in hidden else compared.means[name][m] for m in METRICS}
+        means = {m: np.nan if m in hidden else compared.means[name][m] for m in compared.metrics}
         lead = leads.get(name, Interval(np.nan, np.nan, np.nan))
         extra = zip(("extra_loss", "low", "high"), lead, strict=True)
         rows.append({"method": name, **means, **dict(extra)})

@@ -63,6 +63,7 @@ class Diagnosis(Result):
         return diagnosis_steps(
             problems=count_findings(self.findings)["problems"],
             labelled=int((self.data.labels >= 0).sum()),
+            items=self.data.read.votes.n_items,
         )
 
     @property

@@ -11,6 +11,7 @@ from judgebayes.io.options import split_names
 from judgebayes.majority import Decision, Splits, decision_probs, splits_of
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
+from judgebayes.votes.classes import listing
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.options import EnsembleRequest
 
@@ -97,6 +98,11 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
             )
     if request.decision == "median" and classes.pairwise and len(possible) == 2:
         raise JudgeBayesError("--decision median needs ordered classes; labels have two classes.")
+    if request.decision == "median" and not classes.ordered:
+        raise JudgeBayesError(
+            f"--decision median needs ordered classes; the order of {listing(classes.values)} is not "
+            "known: name them from the lowest to the highest with --classes."
+        )
     splits = splits_of(votes, data.labels, possible)
     even = request.ties is not None or decision == "median"
     return EnsemblePanel(

@@ -12,7 +12,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.tables import read_table
 from judgebayes.measures.decide import TIE_TOLERANCE, absolute_loss, zero_one_loss
-from judgebayes.votes.classes import Classes
+from judgebayes.votes.classes import Classes, listing
 
 __all__ = ["LOSSES", "PERSON", "Losses", "check_losses", "losses_of"]
 
@@ -67,7 +67,7 @@ class Losses:
         return float(self.person[0])
 
 
-def check_losses(loss: str, losses: object, abstain_cost: float | None) -> None:
+def check_losses(loss: str | None, losses: object, abstain_cost: float | None) -> None:
     """Check the options for losses, before files are read.
 
     Raises
@@ -75,9 +75,9 @@ def check_losses(loss: str, losses: object, abstain_cost: float | None) -> None:
     JudgeBayesError
         If the name of the loss is unknown or is set together with a table, or the cost is invalid.
     """
-    if loss not in LOSSES:
+    if loss is not None and loss not in LOSSES:
         raise JudgeBayesError(f"--loss {loss!r} is unknown; choose one of: {', '.join(LOSSES)}.")
-    if losses is not None and loss != "absolute":
+    if losses is not None and loss is not None:
         raise JudgeBayesError(
             f"--losses already defines the loss of every decision; omit --loss {loss}."
         )
@@ -87,13 +87,16 @@ def check_losses(loss: str, losses: object, abstain_cost: float | None) -> None:
         )
 
 
-def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Classes) -> Losses:
+def losses_of(
+    loss: str | None, losses: Any, abstain_cost: float | None, classes: Classes
+) -> Losses:
     """Return the loss of every decision for these classes.
 
     Parameters
     ----------
     loss
-        `absolute` or `zero-one`, if there is no table.
+        `absolute` or `zero-one`, if there is no table. By default the first for ordered classes, and the
+        second for others.
     losses
         None; or a matrix with a row per decision and a column per class, from the lowest class to the
         highest; or a table, or the path of one, whose first column names the decisions and whose other
@@ -105,10 +108,18 @@ def losses_of(loss: str, losses: Any, abstain_cost: float | None, classes: Class
     Raises
     ------
     JudgeBayesError
-        If the classes of the table are not these, or a loss is not a number from 0.
+        If the classes of the table are not these, a loss is not a number from 0, or class steps are
+        asked for where classes have no order.
     """
     check_losses(loss, losses, abstain_cost)
+    if loss == "absolute" and not classes.ordered:
+        raise JudgeBayesError(
+            f"--loss absolute counts class steps, but the classes {listing(classes.values)} have no "
+            "known order: name them from the lowest to the highest with --classes, or use --loss "
+            "zero-one."
+        )
     if losses is None:
+        loss = loss or ("absolute" if classes.ordered else "zero-one")
         matrix, person = LOSSES[loss](len(classes)), None
         meaning, mean = _MEANINGS[loss]
     else:

@@ -1,9 +1,14 @@
 """The order of classes that are words, by their meaning."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-__all__ = ["in_order"]
+from judgebayes.votes.classes import Classes, distinct
+
+__all__ = ["MOST_RATINGS", "in_order", "no_order", "of_words"]
+
+MOST_RATINGS = 12
+"""More different values than this are probably not classes."""
 
 SCALES: tuple[tuple[str, ...], ...] = (
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
@@ -63,3 +68,29 @@ def in_order(values: Sequence[Hashable]) -> tuple[list[Hashable], bool]:
         if set(plain.values()) <= set(scale):
             return sorted(values, key=lambda value: scale.index(plain[value])), True
     return sorted(values, key=lambda value: (isinstance(value, str), str(value))), False
+
+
+def of_words(values: Iterable[object]) -> Classes | None:
+    """Return the classes of values that are words: nominal, unless they are those of one scale.
+
+    None if there is only one, or too many to be classes, or a number among them. The first spelling
+    of words that differ in case counts.
+    """
+    plain = distinct(values)
+    if not all(isinstance(value, str) for value in plain):
+        return None
+    words = {str(value).casefold(): value for value in reversed(plain)}
+    if not 2 <= len(words) <= MOST_RATINGS:
+        return None
+    ordered, known = in_order(list(words.values()))
+    return Classes(tuple(ordered), pairwise=False, ordered=known)
+
+
+def no_order(classes: Classes) -> list[str]:
+    """Return a sentence on classes without an order, if it would matter."""
+    if classes.ordered or len(classes) < 3:
+        return []
+    return [
+        "The classes are read as having no order: each wrong decision costs the same. If they have one, "
+        "name them from the lowest to the highest with --classes."
+    ]

@@ -118,13 +118,14 @@ def rules_among(names: Iterable[str]) -> list[str]:
     return [name for name in names if traits_of(name).rule]
 
 
-def baselines(n_classes: int) -> list[str]:
-    """Return the baselines for this number of classes: simple rules that a method should beat."""
+def baselines(classes: Classes) -> list[str]:
+    """Return the baselines for these classes: simple rules that a method should beat."""
     own = {name: traits_of(name) for name in _in_order()}
+    fixed = (None, len(classes)) if classes.ordered else (None,)  # three classes: one between two
     return [
         name
         for name, traits in own.items()
-        if traits.compared == "baseline" and traits.n_classes in (None, n_classes)
+        if traits.compared == "baseline" and traits.n_classes in fixed
     ]
 
 
@@ -187,7 +188,7 @@ def compared_methods(
     for choice in choices:
         inference = "map" if choice.inference == "nuts" else choice.inference
         methods[choice.name] = build(replace(choice, inference=inference), classes, votes)
-    for name in baselines(votes.n_classes):
+    for name in baselines(classes):
         plain = Choice(name, "none", label_noise=choices[0].label_noise)
         methods.setdefault(name, build(plain, classes, votes))
     return methods
@@ -253,6 +254,8 @@ def _with_settings(cls: Any, choice: Choice, classes: Classes) -> Any:
         "label_noise": choice.label_noise,
         "class_prior": "uniform" if classes.pairwise else "labels",
     }
+    if not classes.ordered:
+        settings["tie"] = "drawn"
     if choice.inference in cls.traits.inferences:
         settings["inference"] = INFERENCES[choice.inference]
     names = {each.name for each in fields(cls)} if is_dataclass(cls) else set()

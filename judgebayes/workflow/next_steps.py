@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from judgebayes.measures.significance import Interval
 from judgebayes.votes.classes import listing
+from judgebayes.workflow.comparing import better_method
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.more_labels import LEAST_LABELS, WORTH, MoreLabels
 from judgebayes.workflow.precision_tables import SETTLED
@@ -34,6 +35,7 @@ def calibration_steps(
     *,
     problems: int,
     labelled: int,
+    items: int,
     method: str,
     by_user: bool,
     leads: Mapping[str, Interval],
@@ -45,22 +47,21 @@ def calibration_steps(
     is recommended only if its whole interval is below zero, and only if the user named the method:
     otherwise its decisions have been taken already.
     """
-    steps = _mend(problems) + _first_labels(labelled)
-    better = {name: lead for name, lead in leads.items() if lead.high < 0}
-    if by_user and better:
-        best = min(better, key=lambda name: better[name].mean)
-        lead = better[best]
+    steps = _mend(problems) + _first_labels(labelled, items)
+    best = better_method(leads)
+    if by_user and best is not None:
+        lead = leads[best]
         steps.append(
             f"Leave out --method, or use --method {best}: its decisions lose {-lead.mean:.3f} "
             f"[{-lead.high:.3f}, {-lead.low:.3f}] less than those of {method} on held-out labels."
         )
     if more is not None:
         added = more.forecast.labels - more.now
-        if more.forecast.gain.low >= WORTH:
+        if more.forecast.gain.low >= WORTH and labelled < items:
             steps.append(f"Label {added} more random items: the probabilities become better.")
         elif more.forecast.gain.high < WORTH:
             steps.append("Label no more items for better probabilities: these are enough.")
-    elif labelled >= LEAST_LABELS:
+    elif LEAST_LABELS <= labelled < items:
         steps.append(
             f"Run judgebayes calibrate with --forecast {labelled} to see what {labelled} more labels "
             "would gain."
@@ -68,9 +69,9 @@ def calibration_steps(
     return steps
 
 
-def diagnosis_steps(*, problems: int, labelled: int) -> list[str]:
+def diagnosis_steps(*, problems: int, labelled: int, items: int) -> list[str]:
     """Return what to do after diagnostics."""
-    steps = _mend(problems) + _first_labels(labelled)
+    steps = _mend(problems) + _first_labels(labelled, items)
     return steps or ["Run judgebayes calibrate on these files: nothing found here prevents it."]
 
 
@@ -178,9 +179,14 @@ def _mend(problems: int) -> list[str]:
     return [f"Mend the {what} that judgebayes diagnose names first."]
 
 
-def _first_labels(labelled: int) -> list[str]:
+def _first_labels(labelled: int, items: int) -> list[str]:
     if labelled >= FEW_LABELS:
         return []
+    if labelled == items:
+        return [
+            f"Add {FEW_LABELS - labelled} or more labelled items: with fewer than {FEW_LABELS} labels a "
+            "choice between methods is not clear."
+        ]
     if labelled == 0:
         return [f"Label {FEW_LABELS} or more random items."]
     return [

@@ -131,7 +131,11 @@ DropUnknownLabels = Annotated[
     bool, ("Leave out labels of items without votes, instead of raising an error.")
 ]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
-Loss = Annotated[str, "Loss of a decision: absolute (class steps) or zero-one."]
+Loss = Annotated[
+    str | None,
+    "Loss of a decision: absolute (class steps) or zero-one; by default absolute, and zero-one where "
+    "classes have no order.",
+]
 OwnLosses = Annotated[
     Any,
     Option(
@@ -352,7 +356,7 @@ class CalibrateRequest(LabelledVotes):
     pairwise: Pairwise = None
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     label_noise: Annotated[float, "The share of wrong labels, if it is known."] = 0.0
-    loss: Loss = "absolute"
+    loss: Loss = None
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None
     target: Target = "more"
@@ -406,7 +410,7 @@ class ApplyRequest:
     reading: Annotated[
         ReadingOptions, Fixed({"undecided": None, "bins": None, "match_ids": "exactly"})
     ]
-    loss: Loss = "absolute"
+    loss: Loss = None
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None
     plugin: Plugin = None

@@ -19,6 +19,7 @@ from judgebayes.votes.classes import (
 )
 from judgebayes.votes.scale import SUSPICIOUS_VOTES
 from judgebayes.workflow.bins_of_files import are_scores
+from judgebayes.workflow.meanings import of_words
 from judgebayes.workflow.sources import Opened
 
 __all__ = ["classes_of", "decided_values", "vote_values"]
@@ -113,9 +114,12 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
         if not plain:
             return votes
         _refuse_mixed(votes, {*plain}, int(gold.table[gold.label].count()))
-        decided = _decided(vote_values(opened), none)
+        every = [*_decided(vote_values(opened), none), *given]
+        together = of_words(every) if votes == of_words(votes.values) else None
+        if together is not None and together.ordered == votes.ordered:
+            return together
         try:
-            votes = infer_classes([*decided, *given], f"{what} and the labels")
+            votes = infer_classes(every, f"{what} and the labels")
         except JudgeBayesError as error:
             odd = next(v for v in given if votes.index(v) is None)
             hit = gold.table[gold.label] == odd
@@ -161,6 +165,9 @@ def _inferred(opened: Opened, what: str, none: tuple[Hashable, ...] = ()) -> Cla
                 "group them into classes with --bins 5 (equal shares of the votes) or --bins learnt "
                 "(cut points learnt from labels), or name all classes with --classes."
             ) from None
+        words = of_words(values) if usual is None else None
+        if words is not None and 2 * len(words) <= plain.count():
+            return words
         if usual is None:
             raise
         odd = plain[plain.isin(list(usual.odd))]

@@ -24,7 +24,7 @@ CLASSES = Classes((-1, 0, 1), pairwise=True)
 
 
 def asking(price: float | None) -> Losses:
-    return losses_of("absolute", None, price, CLASSES)
+    return losses_of(None, None, price, CLASSES)
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_losses_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
     else:
         given = tmp_path / "losses.csv"
         shuffled.to_csv(given)
-    losses = losses_of("absolute", given, None, CLASSES)
+    losses = losses_of(None, given, None, CLASSES)
     np.testing.assert_array_equal(losses.matrix, expected[:3])
     np.testing.assert_array_equal(losses.person, expected[3])
     assert losses.cost is None
@@ -216,7 +216,7 @@ def test_invalid_losses_are_refused_in_a_sentence(
     given: object, cost: float | None, message: str
 ) -> None:
     with pytest.raises(jb.JudgeBayesError, match=re.escape(message)):
-        losses_of("absolute", given, cost, CLASSES)
+        losses_of(None, given, cost, CLASSES)
 
 
 def test_a_table_of_losses_and_the_name_of_a_loss_exclude_one_another() -> None:

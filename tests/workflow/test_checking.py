@@ -46,7 +46,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "judge": "Richter",
         "vote": "Urteil",
         "label": "Goldlabel",
-        "classes": "schlecht,gut",
     },
     "zero_padded": {"vote": "correct"},
     "paths_as_ids": {"item": "case", "match_ids": "loosely", "drop_unknown_labels": True},
@@ -198,13 +197,15 @@ def test_repeats_are_numbered_by_a_column_or_by_the_order_of_the_file() -> None:
     assert jb.check(table.drop(columns="try no")).options["repeats"] is True
 
 
-def test_words_get_the_order_of_their_meaning_or_a_warning() -> None:
+def test_words_get_the_order_of_their_meaning_or_none() -> None:
     words = pd.DataFrame({"item": range(6), "vote": ["poor", "good", "fair"] * 2})
-    assert jb.check(words).options["classes"] == "poor,fair,good"
+    assert jb.read(words).read.coding.classes.names == ("poor", "fair", "good")
+    assert not any("no order" in each.sentence for each in jb.check(words).findings)
     colours = words.assign(vote=["red", "blue", "green"] * 2)
+    assert not jb.read(colours).read.coding.classes.ordered
     checked = jb.check(colours)
-    assert checked.options["classes"] == "blue,green,red"
-    assert any("put them in order" in each.sentence for each in checked.problems)
+    assert "classes" not in checked.options
+    assert any("having no order" in each.sentence for each in checked.findings)
 
 
 def test_a_check_is_frozen(tmp_path: Path) -> None:

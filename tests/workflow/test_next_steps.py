@@ -31,6 +31,7 @@ def after(**changed: object) -> list[str]:
     usual: dict[str, object] = {
         "problems": 0,
         "labelled": 100,
+        "items": 1000,
         "method": "stacking",
         "by_user": True,
         "leads": {},
@@ -68,7 +69,10 @@ def test_the_first_labels_and_problems_come_first() -> None:
     assert second.startswith("Label 18 or more further")
     (forecast,) = after()
     assert "--forecast 100" in forecast
-    assert diagnosis_steps(problems=1, labelled=50) == [
+    assert after(items=100) == []
+    (add,) = after(labelled=12, items=12)
+    assert add.startswith("Add 18 or more labelled items")
+    assert diagnosis_steps(problems=1, labelled=50, items=80) == [
         "Mend the problem that judgebayes diagnose names first."
     ]
 

@@ -1,0 +1,36 @@
+"""What a calibration says of the methods that it compares on held-out labels."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from typer.testing import CliRunner
+
+from judgebayes.cli import app
+
+
+def calibrated(*args: object, out: Path) -> dict[str, Any]:
+    command = ["calibrate", *map(str, args), "--json", str(out)]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return json.loads(out.read_text())["result"]
+
+
+def test_a_method_that_decides_clearly_better_is_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 80)
+    votes = np.where(rng.random(80) < 0.9, labels, 1 - labels)
+    table = pd.DataFrame({"item": range(80), "judge": "gpt", "vote": votes, "label": labels})
+    table.to_csv(tmp_path / "votes.csv", index=False)
+    few = ("--splits", 10)
+    result = calibrated(
+        tmp_path / "votes.csv", "--method", "best-constant", *few, out=tmp_path / "r.json"
+    )
+    (said,) = [s for s in result["sentences"] if "decides clearly better" in s]
+    assert said.startswith(
+        "On held-out labels sc decides clearly better than best-constant: a mean"
+    )
+    other = calibrated(tmp_path / "votes.csv", "--method", "sc", *few, out=tmp_path / "r.json")
+    assert "decides clearly better" not in " ".join(other["sentences"])
