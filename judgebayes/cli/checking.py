@@ -1,9 +1,12 @@
 """`judgebayes check`: all problems of a user's files at once, and one command that runs."""
 
+from dataclasses import replace
+
 from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.console import Console
+from judgebayes.cli.machine import BAD_INPUT
 from judgebayes.cli.saying import MARKS, say, say_plainly, show
 from judgebayes.io import check_writable, write_table
 from judgebayes.workflow.checking import check_request
@@ -46,4 +49,5 @@ def check_files(request: CheckRequest) -> CommandResult:
         say_plainly(console, f"  {result.command}")
     if request.out is not None:
         say_plainly(console, f"The items of the labels are in {request.out}.")
-    return result.for_machines()
+    code = BAD_INPUT if result.command is None else 0
+    return replace(result.for_machines(), exit_code=code)

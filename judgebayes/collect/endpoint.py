@@ -7,9 +7,9 @@ import os
 import random
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from judgebayes.collect.redact import Redactor
@@ -37,6 +37,8 @@ __all__ = [
     "parse_judges",
     "require_client",
 ]
+
+T = TypeVar("T")
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """HTTP statuses after which the server may answer the same request later."""
@@ -251,8 +253,10 @@ class Endpoint:
         """Read the key."""
         self._secret = self.judge.key()
 
-    async def ask(self, prompt: str, booking: Booking) -> Answer:
-        """Return the answer to a prompt.
+    async def ask(self, prompt: str, booking: Booking, read: Callable[[Answer], T]) -> T:
+        """Return what `read` makes of the answer to a prompt.
+
+        It is called in a thread, so that no text that a server sends keeps other requests waiting.
 
         Raises
         ------
@@ -267,7 +271,7 @@ class Endpoint:
             if not booking.book():
                 raise OverBudgetError("the budget does not allow another request")
             try:
-                return await self._attempt(prompt)
+                return await self._attempt(prompt, read)
             except _FailedError as failed:
                 booking.failed(charged=failed.charged)
                 if failed.final:
@@ -298,13 +302,13 @@ class Endpoint:
             return
         raise AbandonedError("the run has ended")
 
-    async def _attempt(self, prompt: str) -> Answer:
+    async def _attempt(self, prompt: str, read: Callable[[Answer], T]) -> T:
         """Send a request and read its reply; every failure is one of this attempt only."""
         import httpx2
 
         try:
             async with asyncio.timeout(self.retry_policy.timeout):
-                return await self._exchange(prompt)
+                return await self._exchange(prompt, read)
         except _FailedError:
             raise
         except TimeoutError:
@@ -326,9 +330,10 @@ class Endpoint:
             reason = f"a reply that cannot be read ({type(error).__name__})"
             raise _FailedError(reason, charged=True) from None
 
-    async def _exchange(self, prompt: str) -> Answer:
+    async def _exchange(self, prompt: str, read: Callable[[Answer], T]) -> T:
         import httpx2
 
+        redactor = Redactor(self._secret)
         headers = {"Accept-Encoding": ACCEPT_ENCODING}
         if self._secret is not None:
             headers["Authorization"] = f"Bearer {self._secret}"
@@ -345,9 +350,10 @@ class Endpoint:
         ) as reply:
             status = reply.status_code
             if status == 200:
-                return answer_of(await body_of(reply), Redactor(self._secret))
+                content = await body_of(reply)
+                return await asyncio.to_thread(lambda: read(answer_of(content, redactor)))
             try:
-                message = excerpt(await body_of(reply), Redactor(self._secret))
+                message = await asyncio.to_thread(excerpt, await body_of(reply), redactor)
             except (UnreadableError, httpx2.HTTPError):  # the status says enough
                 message = ""
             raise _FailedError(

@@ -13,7 +13,8 @@ from judgebayes.collect.prompts import TASKS, Task, placeholders
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import read_table
 from judgebayes.io.columns import ROLES as VOTE_ROLES
-from judgebayes.votes.classes import canonical
+from judgebayes.io.tables import Layout
+from judgebayes.votes.classes import written
 
 __all__ = ["Item", "ItemTable", "read_items"]
 
@@ -91,7 +92,7 @@ def read_items(
         If the table cannot be read, a column is missing, two rows have the same item, a response is
         empty, or the task is unknown.
     """
-    table = read_table(path)
+    table = read_table(path, Layout(as_text=True))
     if task is not None and task not in TASKS:
         raise JudgeBayesError(f"There is no task {task!r}; choose one of: {', '.join(TASKS)}.")
     columns = _columns(table.columns, named, path)
@@ -182,19 +183,19 @@ def _check_template(
 def _names(table: pd.DataFrame, column: str | None, path: Path) -> list[str]:
     if column is None:
         return [str(row + 1) for row in range(len(table))]
-    names = [canonical(value) for value in table[column]]
-    row_of: dict[object, int] = {}
+    names = [written(value) for value in table[column]]
+    row_of: dict[str, int] = {}
     for row, name in zip(table.index, names, strict=True):
         if name is None:
             raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {column!r}.")
         if name in row_of:
             raise JudgeBayesError(
                 f"Rows {row_of[name]} and {row} of {str(path)!r} have the same item "
-                f"{str(name)!r}; every item must have one row. Use --item NAME if another column "
+                f"{name!r}; every item must have one row. Use --item NAME if another column "
                 "names the items."
             )
         row_of[name] = row
-    return [str(name) for name in names]
+    return list(row_of)
 
 
 def _refuse_empty(table: pd.DataFrame, column: str, role: str, path: Path) -> None:
@@ -209,8 +210,8 @@ def _refuse_empty(table: pd.DataFrame, column: str, role: str, path: Path) -> No
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None or bool(pd.isna(value)) else str(value)
 
 

@@ -10,6 +10,9 @@ __all__ = ["Redactor"]
 PART = 6
 """This many characters of a key in a row are a part of it."""
 MARK = "[key]"
+STARS = "*.…•"
+WORD = re.compile(r"[\w\-]")
+TOKEN = re.compile(r"\[key\]|[\w\-]+|[*.…•]+|(?:(?!\[key\])[^\w\-*.…•])+")
 
 
 @dataclass(frozen=True)
@@ -33,21 +36,62 @@ class Redactor:
             while start >= 0:
                 hidden[start : start + len(part)] = b"\1" * len(part)
                 start = text.find(part, start + 1)
-        spans = list(re.finditer(rb"\x01+", bytes(hidden)))
-        for span in reversed(spans):
-            text = text[: span.start()] + MARK + text[span.end() :]
-        if len(self.key) < PART:
-            return text
-        # "Incorrect API key provided: sk-ab***yz", and the same where a part was replaced already.
-        head, tail = re.escape(self.key[:4]), re.escape(self.key[-4:])
-        stars = r"[*.…•]+"
-        for pattern in (
-            rf"(?:{head}|{re.escape(MARK)})[\w\-]*{stars}(?:{re.escape(MARK)}|[\w\-])+",
-            rf"{head}[\w\-]*{stars}",
-            rf"{stars}[\w\-]*{tail}",
-        ):
-            text = re.sub(pattern, MARK, text)
+        pieces, end = [], 0
+        for span in re.finditer(rb"\x01+", bytes(hidden)):
+            pieces += [text[end : span.start()], MARK]
+            end = span.end()
+        text = "".join([*pieces, text[end:]])
+        return text if len(self.key) < PART else _without_stars(text, self.key[:4], self.key[-4:])
+
+
+def _without_stars(text: str, head: str, tail: str) -> str:
+    """Replace a key with its middle left out, "sk-ab***yz", also where a part was replaced before.
+
+    The text is read once, as words, stars and others, so that no text takes more time than its length.
+    """
+    if not any(part in text for part in (head, tail, MARK)):
         return text
+    tokens = TOKEN.findall(text)
+    out: list[str] = []
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        place += 1
+        if token[0] not in STARS:
+            out.append(token)
+            continue
+        after: list[str] = []
+        while place < len(tokens) and _is_word(tokens[place]):
+            after.append(tokens[place])
+            place += 1
+        following = "".join(after)
+        before = _beginning(out, head, cut=bool(after))
+        end = following.rfind(tail)
+        if before is not None:
+            out += [before, MARK]
+        elif end >= 0:
+            out += [MARK, following[end + len(tail) :]]
+        else:
+            out += [token, *after]
+    return "".join(out)
+
+
+def _beginning(out: list[str], head: str, *, cut: bool) -> str | None:
+    """Remove the last word of a list from the key's beginning on; return what stands before it, if any.
+
+    With `cut`, what was replaced before may be the beginning of a key, which goes on after the stars.
+    """
+    last = out[-2:] if out and _is_word(out[-1]) else []
+    if last and head in last[-1]:
+        return out.pop().partition(head)[0]
+    if cut and MARK in last:
+        del out[len(out) - len(last) + last.index(MARK) :]
+        return ""
+    return None
+
+
+def _is_word(token: str) -> bool:
+    return token == MARK or bool(WORD.match(token))
 
 
 def _parts(key: str) -> set[str]:

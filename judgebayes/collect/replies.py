@@ -36,6 +36,8 @@ MAX_NAME = 200
 """Characters that are kept of a model's name and of the reason for an answer's end."""
 MAX_TOKENS = 10**9
 """A larger number of tokens is not believed."""
+MARGIN = 10_000
+"""Characters beyond a limit that are searched for the key, which must be whole to be found."""
 MAX_EXCERPT = 200
 READ_FOR_EXCERPT = 20_000
 WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
@@ -113,7 +115,9 @@ def answer_of(content: bytes, redactor: Redactor) -> Answer:
     if isinstance(message_text, list):
         parts = [part.get("text") for part in message_text if isinstance(part, dict)]
         message_text = "".join(part for part in parts if isinstance(part, str))
-    text = redactor.clean(message_text) if isinstance(message_text, str) else ""
+    if not isinstance(message_text, str):
+        message_text = ""
+    text = redactor.clean(message_text[: MAX_TEXT + MARGIN])
     usage = usage if isinstance(usage, dict) else {}
     return Answer(
         text[:MAX_TEXT],
@@ -121,7 +125,7 @@ def answer_of(content: bytes, redactor: Redactor) -> Answer:
         _count(usage, "prompt_tokens"),
         _count(usage, "completion_tokens"),
         _name(model, redactor),
-        len(text) > MAX_TEXT,
+        len(message_text) > MAX_TEXT,
     )
 
 
@@ -145,7 +149,7 @@ def _unescaped(text: str) -> str:
 
 
 def _name(value: object, redactor: Redactor) -> str | None:
-    return redactor.clean(value)[:MAX_NAME] if isinstance(value, str) else None
+    return redactor.clean(value[: MAX_NAME + MARGIN])[:MAX_NAME] if isinstance(value, str) else None
 
 
 def _count(usage: Mapping[str, object], name: str) -> int | None:

@@ -314,7 +314,9 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
     prompt = fill_template(plan.template, item.fields, question.order)
     try:
         attempts = Attempts(run.spending, question.judge, question.item)
-        answer = await run.endpoints[queue.judge].ask(prompt, attempts)
+        line = await run.endpoints[queue.judge].ask(
+            prompt, attempts, lambda answer: _line(plan, item, question, answer)
+        )
     except AbandonedError:
         return
     except OverBudgetError:
@@ -327,12 +329,11 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
         queue.given_up = failure.fatal or queue.failures >= MAX_FAILURES
         return
     queue.failures = 0
-    line = _line(plan, item, question, answer)
     run.ledger.append(line)
     run.answers[question] = line
     outcome.asked += 1
-    run.spending.answered(answer.tokens)
-    if answer.tokens is None and plan.budget.tokens is not None:
+    run.spending.answered(line.tokens)
+    if line.tokens is None and plan.budget.tokens is not None:
         outcome.uncounted = queue.judge
         run.end()
     queue.open[item.name].remove(question)

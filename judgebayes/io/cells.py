@@ -1,8 +1,10 @@
 """Cells of votes and labels: decimal commas, and values that mean no vote."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 import pandas as pd
 
@@ -24,6 +26,11 @@ def plain_cells(
     `what` the cells are, `vote` or `label`, is named in the notes.
     """
     table, messages = with_points(table, columns)
+    table, several = _single(table, columns)
+    messages += [
+        f"{n} {what}(s) of {c!r} are lists of several or none: read as missing."
+        for c, n in several.items()
+    ]
     table, emptied = without(table, columns, missing)
     if emptied:
         shown = ", ".join(f"{value!r} {n}" for value, n in emptied.most_common(8))
@@ -57,6 +64,38 @@ def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFra
         f"Column {listing(examples, 20)}: decimal commas, {first!r} is read as "
         f"{canonical(first.replace(',', '.'))}."
     ]
+
+
+def _single(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return the table with a list of one as this one, and other lists empty; and their numbers."""
+    several: Counter[str] = Counter()
+    for name in columns:
+        if pd.api.types.is_numeric_dtype(table[name].dtype):
+            continue
+        lists: dict[object, list[Any]] = {
+            v: words for v in table[name].dropna().unique() if (words := _list_in(v)) is not None
+        }
+        if not lists:
+            continue
+        same = {v: v for v in table[name].dropna().unique()}
+        single = {v: words[0] for v, words in lists.items() if len(words) == 1}
+        column = table[name].astype(object)
+        more = column.isin(set(lists) - set(single))
+        several[name] += int(more.sum())
+        table = table.assign(**{name: column.map({**same, **single}).mask(more, None)})
+    return table, +several
+
+
+def _list_in(value: object) -> list[Any] | None:
+    """Return the list of words or numbers that a cell has as JSON, None if it has another value."""
+    text = value.strip() if isinstance(value, str) else ""
+    if not (text.startswith("[") and text.endswith("]")):
+        return None
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if any(isinstance(each, list | dict) for each in words) else words
 
 
 def casefolded(value: object) -> Hashable | None:

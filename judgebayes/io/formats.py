@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import Options
-from judgebayes.io.records import read_json
+from judgebayes.io.records import read_json, read_lines
 
 if TYPE_CHECKING:
     from judgebayes.io.imported import Imported
@@ -95,8 +95,8 @@ FORMATS: dict[str, Format] = {
 def format_of(path: Path) -> str | None:
     """Return the format of a log of another tool or of a folder of files; None for a table.
 
-    Logs of Inspect, results of promptfoo and annotations of AlpacaEval are recognised by their content,
-    and so are folders of logs or of tables.
+    Logs of Inspect, results of promptfoo, annotations of AlpacaEval, judgments of MT-bench and records
+    of OpenAI evals are recognised by their content, and so are folders of logs or of tables.
     """
     if path.is_dir():
         matches = [path.rglob(pattern) for pattern in ("*.eval", "*.json")]
@@ -104,6 +104,8 @@ def format_of(path: Path) -> str | None:
         return "tidy" if logs is None else format_of(logs)
     if path.suffix.lower() == ".eval":
         return "inspect"
+    if path.suffix.lower() in (".jsonl", ".ndjson") and path.is_file():
+        return _format_of_lines(path)
     if path.suffix.lower() != ".json" or not path.is_file():
         return None
     content = read_json(path)
@@ -114,6 +116,18 @@ def format_of(path: Path) -> str | None:
     if isinstance(content, list) and content and isinstance(content[0], dict):
         return "alpaca-eval" if "preference" in content[0] else None
     return None
+
+
+def _format_of_lines(path: Path) -> str | None:
+    """Return the format of a JSONL file by its first record, None for a table."""
+    try:
+        first = next((record for _, record in read_lines(path)), {})
+    except JudgeBayesError:
+        return None  # who reads the table says what is wrong, and knows its encoding
+    if isinstance(first.get("spec"), dict) and "eval_name" in first["spec"]:
+        return "openai-evals"
+    judged = isinstance(first.get("judge"), list) and "question_id" in first
+    return "mt-bench" if judged and ("score" in first or "g1_winner" in first) else None
 
 
 def import_votes(name: str, path: Path | str, options: Options = Options()) -> "Imported":  # noqa: B008

@@ -1,6 +1,7 @@
 """The records of a JSONL file as a table, by column: millions of lines cost arrays and not objects."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,39 @@ import pandas as pd
 
 from judgebayes.io.records import read_batches
 
-__all__ = ["Columns", "columns_of_lines"]
+__all__ = ["Columns", "columns_of_lines", "json_text"]
 
 ABSENT = object()
 """The value of a field that a record does not have."""
 INT64 = range(-(2**63), 2**63)
 
 
+class Written(str):
+    """The text of a number that is not whole, as a file has it: 2.10 is not 2.1."""
+
+    __slots__ = ()
+
+
+def json_text(value: object) -> str:
+    """Return a list or an object as JSON, with its numbers as they were written."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json_text(k)}: {json_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple | np.ndarray):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    if isinstance(value, np.generic):
+        value = value.item()
+    return (
+        str(value)
+        if isinstance(value, Written)
+        else json.dumps(value, ensure_ascii=False, default=str)
+    )
+
+
 class Columns:
     """Columns that grow by batches of records.
 
-    A part of a column is an array if its values are all whole numbers, all floats or all texts, else a
-    list; so the table is the same as from all records at once.
+    A part of a column is an array if its values are all whole numbers or all texts, else a list; so the
+    table is the same as from all records at once. A list or an object in a cell is its JSON.
     """
 
     def __init__(self) -> None:
@@ -71,7 +93,7 @@ def columns_of_lines(path: Path, encoding: str | None) -> Iterator[Columns]:
     Who stops in between takes no memory for the columns of the last batch.
     """
     columns = Columns()
-    for numbers, records in read_batches(path, encoding):
+    for numbers, records in read_batches(path, encoding, floats=Written):
         columns.announce(records)
         yield columns
         columns.add(numbers, records)
@@ -81,15 +103,17 @@ def _packed(values: list[Any]) -> pd.Series | list[Any]:
     kinds = set(map(type, values))
     if kinds == {int} and min(values) in INT64 and max(values) in INT64:
         return pd.Series(np.array(values, np.int64))
-    if kinds == {float}:
-        return pd.Series(np.array(values))
-    return pd.Series(values) if kinds == {str} else values
+    if kinds == {str}:
+        return pd.Series(values)
+    nested = kinds & {list, dict}
+    return [json_text(v) if type(v) in nested else v for v in values] if nested else values
 
 
 def _joined(parts: list[pd.Series | list[Any]]) -> pd.Series:
-    """Return a column as pandas makes it from records."""
+    """Return a column of all parts."""
     arrays = [part for part in parts if isinstance(part, pd.Series)]
     if len(arrays) == len(parts) and len({array.dtype for array in arrays}) == 1:
         return pd.concat(arrays, ignore_index=True)
-    records = [{} if value is ABSENT else {"": value} for part in parts for value in part]
-    return pd.DataFrame.from_records(records)[""]
+    # As objects, because a missing value would make floats of all whole numbers.
+    values = [np.nan if value is ABSENT else value for part in parts for value in part]
+    return pd.Series(values, dtype=object)

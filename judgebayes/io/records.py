@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +172,11 @@ def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, d
 
 
 def read_batches(
-    path: Path, encoding: str | None = None
+    path: Path, encoding: str | None = None, floats: Callable[[str], Any] = float
 ) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
     """Yield what `read_lines` does, for many lines at a time: their numbers and their objects.
+
+    `floats` makes a value of the text of a number that is not whole.
 
     Raises
     ------
@@ -199,9 +201,9 @@ def read_batches(
                 size += _memory_of(joined)
                 if size > MAX_VALUE_BYTES:
                     raise _too_large(what)
-                records = _parse_together(texts, joined)
+                records = _parse_together(texts, joined, floats)
                 if records is None:
-                    records = [_parse_line(text, number, what) for number, text in batch]
+                    records = [_parse_line(text, number, what, floats) for number, text in batch]
                 yield numbers, records
     except (UnicodeError, OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(f"{what} cannot be read as JSONL: {_reason(error)}.") from error
@@ -221,7 +223,9 @@ def _batches(lines: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]
         yield batch
 
 
-def _parse_together(texts: list[str], joined: str) -> list[dict[str, Any]] | None:
+def _parse_together(
+    texts: list[str], joined: str, floats: Callable[[str], Any]
+) -> list[dict[str, Any]] | None:
     """Return the objects of several lines at once, None if one by one may give something else.
 
     No text goes on in the next line, because JSON has no line ends in texts; no list does, because there
@@ -236,7 +240,7 @@ def _parse_together(texts: list[str], joined: str) -> list[dict[str, Any]] | Non
     if joined.count("{") > len(texts):  # the last line would refuse it, after reading it in vain
         return None
     try:
-        records: list[dict[str, Any]] = json.loads(f"[{joined}]")
+        records: list[dict[str, Any]] = json.loads(f"[{joined}]", parse_float=floats)
     except (ValueError, RecursionError):
         return None
     if len(records) != len(texts):
@@ -247,8 +251,8 @@ def _parse_together(texts: list[str], joined: str) -> list[dict[str, Any]] | Non
     return records if joined.count('"') == 2 * (names + values) else None
 
 
-def _parse_line(text: str, number: int, what: str) -> dict[str, Any]:
-    record = _parse(text, f"Line {number} of {what}", "one object per line")
+def _parse_line(text: str, number: int, what: str, floats: Callable[[str], Any]) -> dict[str, Any]:
+    record = _parse(text, f"Line {number} of {what}", "one object per line", floats)
     if not isinstance(record, dict):
         raise JudgeBayesError(
             f"Line {number} of {what} is not an object but {type(record).__name__}; a JSONL file has "
@@ -316,11 +320,13 @@ def field_of(record: object, name: str, where: str) -> Any:
     return record[name]
 
 
-def _parse(text: str, what: str, expected: str) -> Any:
+def _parse(text: str, what: str, expected: str, floats: Callable[[str], Any] = float) -> Any:
     if _memory_of(text) > MAX_VALUE_BYTES:
         raise _too_large(what)
     try:
-        value = json.loads(text, parse_int=_integer, object_pairs_hook=unique_fields)
+        value = json.loads(
+            text, parse_int=_integer, parse_float=floats, object_pairs_hook=unique_fields
+        )
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
             raise JudgeBayesError(f"{what} is nested too deeply to be read.")
         return _replace_surrogates(value) if SURROGATE_ESCAPE in text.lower() else value

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype, is_object_dtype
+from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cell_lengths import check_cells
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.json_lines import Columns, columns_of_lines
+from judgebayes.io.json_lines import Columns, columns_of_lines, json_text
 from judgebayes.io.lengths import BLOCK, MAX_TEXT, check_cells_before, short_lines
 from judgebayes.io.lines import Spans, count_lines, multiline_cells, reconcile_lines
 from judgebayes.io.parquet import check_parquet
@@ -46,6 +46,8 @@ MAX_COLUMNS = 10_000
 MAX_TITLES = 20
 """A header is searched in at most this many rows."""
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n|\r[ \t]*\r")
+NOT_PLAIN = r"^[+\s]|\s$|^-?0\d|^-?\.|\.\d*0$|\.$|\d{16}|[^-.\d]|^-0$"
+"""The text of a number that is not the one that the number is written as."""
 PADDED = re.compile(rb"[\s,;\"](?:\+[0-9]|-?0[0-9]|-0[\s,;\"])")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
@@ -65,6 +67,8 @@ class Layout:
     """Columns to leave out."""
     all_ignored_exist: bool = True
     """Whether it is an error if a column to leave out does not exist."""
+    as_text: bool = False
+    """Whether every cell of a CSV file is text, which 0.50 and TRUE are then too."""
 
 
 def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:
@@ -92,7 +96,7 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
         frame = path.table
     else:
         file = Path(path)
-        key = (file, layout.skip_rows, layout.encoding, layout.ignore)
+        key = (file, layout.skip_rows, layout.encoding, layout.ignore, layout.as_text)
         frame = remembered(key, lambda: _read_file(file, layout))
     if len(frame) == 0:
         raise JudgeBayesError(f"{str(path)!r} has no rows.")
@@ -253,7 +257,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         check_parquet(path, MAX_UNPACKED_BYTES)
         _check_width(len(pq.read_schema(path).names), path)
-        frame = pd.read_parquet(path)
+        # With missing values, whole numbers would become floats, and large ones the same float.
+        frame = pq.read_table(path).to_pandas(integer_object_nulls=True)
     except JudgeBayesError:
         raise
     except Exception as error:  # the reader raises many kinds of errors for damaged files
@@ -262,7 +267,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     for name in frame.columns:
         filled = frame[name].dropna()
         if is_object_dtype(filled) and len(filled) and isinstance(filled.iloc[0], Decimal):
-            frame[name] = frame[name].astype(float)
+            frame[name] = frame[name].map(str, na_action="ignore")
+        if is_object_dtype(filled) and filled.map(is_list_like).any():
+            frame[name] = [json_text(v) if is_list_like(v) else v for v in frame[name]]
     return frame.set_axis(pd.RangeIndex(1, len(frame) + 1))
 
 
@@ -379,7 +386,7 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
                 "has columns. Quote cells that contain the separator. If the header is below N "
                 "other rows, use --skip-rows N."
             ) from error
-    table = _keep_distinct_text(table, path, options)
+    table = _as_written(table, path, options, every=layout.as_text)
     table = table.set_axis(_row_numbers(path, encoding, header, len(table)))
     spans, line_notes = _check_lines(table, path, encoding, header, layout.ignore)
     empty = table.isna()
@@ -432,8 +439,10 @@ def _row_numbers(path: Path, encoding: str, header: _Header, rows: int) -> pd.In
     return pd.RangeIndex(start, start + rows)
 
 
-def _keep_distinct_text(table: pd.DataFrame, path: Path, options: dict[str, Any]) -> pd.DataFrame:
-    """Replace numbers by their text in columns where different texts give the same number.
+def _as_written(
+    table: pd.DataFrame, path: Path, options: dict[str, Any], *, every: bool
+) -> pd.DataFrame:
+    """Replace numbers by their text in columns where a text is not that of its number, or in every one.
 
     2.1 and 2.10 may be two questions, 007 and 7 two people. Votes are not affected: their text is
     parsed as a number later.
@@ -441,21 +450,20 @@ def _keep_distinct_text(table: pd.DataFrame, path: Path, options: dict[str, Any]
     # Integer columns need the check only if a spelling such as 007, +7 or -0 occurs.
     is_plain_utf8 = options["encoding"] == "utf-8-sig" and path.suffix.lower() != ".gz"
     kinds = "iuf" if not is_plain_utf8 or _has(path, PADDED) else "f"
+    kinds = "iufb" if every else kinds
     places = [place for place, kind in enumerate(table.dtypes) if kind.kind in kinds]
     if not places:
         return table
     texts = pd.read_csv(path, usecols=places, dtype=str, **options)
-    text_columns = {
-        name: texts[name]
-        for name in texts.columns
-        if texts[name].str.strip().nunique() > table[name].nunique() or _inexact(table[name])
-    }
+    text_columns = {name: texts[name] for name in texts.columns if every or not _plain(texts[name])}
     return table.assign(**text_columns) if text_columns else table
 
 
-def _inexact(column: pd.Series) -> bool:
-    """Tell whether a column has whole numbers too large for an exact float."""
-    return column.dtype.kind == "f" and bool((column.abs() >= 2**53).any())
+def _plain(texts: pd.Series) -> bool:
+    """Tell whether the texts are those of the numbers that pandas makes of them."""
+    fractions = texts.dropna().str.contains(".", regex=False)
+    mixed = fractions.any() and not fractions.all()  # 7 would become 7.0
+    return not mixed and not texts.str.contains(NOT_PLAIN, na=False).any()
 
 
 def _has(path: Path, pattern: re.Pattern[bytes]) -> bool:

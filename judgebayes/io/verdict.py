@@ -5,11 +5,15 @@ that matches decides:
 
 0. `json`: the answer is, or ends with, a JSON object with a verdict (not in the paper); a sentence
    after it may not name a side, a label or a number, or deny;
-1. `brackets`: ``[[A]]``;
+1. `brackets`: ``[[A]]``, ``<answer>A</answer>``, ``\boxed{A}``;
 2. `bold`: ``**A**``;
-3. `phrase`: a last sentence that ends with "Output A" or "Assistant (b)", calls one response better, or
-   calls the two a tie; an earlier sentence that says only this; "Score: 7"; "Verdict: valid";
-4. `bare`: only "A" or "B." at the very end.
+3. `phrase`: a last sentence that ends with "Output A", "Assistant (b)" or "Response 1", calls one
+   response better, or calls the two a tie; an earlier sentence that says only this; "Score: 7";
+   "Verdict: valid";
+4. `bare`: only "A" or "B.", "A > B" or "A = B" at the very end; "GRADE: C" (correct) or "GRADE: I".
+
+What names the other side is not read: "Loser: A", and the bounds of a scale, "Max score: 10". "Yes" and
+"no" count after a name of the verdict only: "Valid: no", and "Errors: no" the other way round.
 
 Nothing is guessed. If a level names different verdicts, the verdict at the end of the last line counts,
 provided that this line names no other; otherwise the answer contradicts itself and is not a vote. A last
@@ -56,6 +60,18 @@ _BAD = (
     *("partially valid", "partially correct"),
 )
 _VALID = dict.fromkeys(_GOOD, "valid") | dict.fromkeys(_BAD, "invalid")
+_OPPOSITE = {"valid": "invalid", "invalid": "valid"}
+_ANSWERS = ("yes", "no", "true", "false")
+"""Words that answer a question, and say nothing without it."""
+_FAULT = r"(?:(?:is|has|contains?|any) )?(?:invalid|incorrect|wrong|errors?|mistakes?)"
+"""What a fault is called: "Errors: yes" is invalid."""
+_QUESTION = re.compile(
+    r"(?:(?:my|the|is|it|this|response|output|answer|solution|final|overall) )*(?:verdict|answer"
+    r"|judge?ment|decision|classification|label|conclusion|result|valid|validity|correct|correctness"
+    r"|pass|passed|passes|acceptable|accepted)?",
+    re.IGNORECASE,
+)
+"""What a verdict on one output is called: "Valid: yes"."""
 
 _SIDE = r"(?:output|solution|assistant|response|answer|model|option|candidate)"
 _DOUBT = re.compile(
@@ -65,13 +81,44 @@ _DOUBT = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(rf"\s*{_SIDE}\b", re.IGNORECASE)
-_NUMBER = r"(-?\d+(?:\.\d+)?)(?:\s*(?:/|out of)\s*(\d+(?:\.\d+)?))?"
+_DIGITS = (
+    r"(?<![\d.,])([+\-\u2212]?(?:\d+(?:[.,]\d+)*|[.,]\d+))"
+    r"(?!\w|[.,]\d|\s*(?:[\-\u2212\u2013\u2014]|to )\s*\d)"
+)
+"""A number and not part of one, or of a range (8-9)."""
+_NUMBER = rf"{_DIGITS}(?:\s*(?:/|out of)\s*(\d+(?:\.\d+)?))?"
+_GAP = r"[^\w\n\-\u2212.,+]"
 _SCORED = re.compile(
-    rf"(?:score|rating|grade)[^\w\n\-]{{0,5}}(?:is\s+|of\s+)?[^\w\n\-]{{0,4}}{_NUMBER}",
+    rf"(?:score|rating|grade){_GAP}{{0,5}}(?:is\s+|of\s+)?{_GAP}{{0,4}}{_NUMBER}", re.IGNORECASE
+)
+_OUT_OF = re.compile(rf"{_DIGITS}\s*(?:/|out of)\s*(\d+(?:\.\d+)?)")
+_BOUND = re.compile(
+    r"\b(?:max(?:imum|imal)?|min(?:imum|imal)?|highest|lowest|best|perfect|full|passing|threshold)\b\.?"
+    r"(?: possible)?(?: (?:score|rating|grade|points?|value))?[^\w\n]{0,4}(?:is |of )?"
+    r"[+\-\u2212]?\d+(?:[.,]\d+)*",
     re.IGNORECASE,
 )
-_OUT_OF = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+(?:\.\d+)?)")
-_SIDE_OF = rf"(?i:{_SIDE})\s+[\"'*(]*(?:([AB])\b(?!['’])|(?<=\()([ab])(?=\)))[\"'*)]*"
+"""A bound of the scale, and not the score."""
+_SIDE_OF = rf"(?i:{_SIDE})\s+[\"'*(]*(?:([AB12])\b(?!['’]|[.,]\d)|(?<=\()([ab])(?=\)))[\"'*)]*"
+_OTHER = re.compile(
+    r"(?:^|[,;.|\n(]|\band\b)[\W_]{0,6}(?:the )?"
+    r"(?:loser|losing|rejected|reject|worse|worst|weaker|inferior|not chosen|runner[\s\-]up|second"
+    rf"|dispreferred|least preferred)(?: {_SIDE})?\W{{0,4}}[:=]\W{{0,4}}(?:{_SIDE}\s+)?\(?"
+    r"(?:[AB12]|tie)\b\)?",
+    re.IGNORECASE,
+)
+"""The side that lost, by a name of its own."""
+_ORDERED = re.compile(
+    r"(?:^|[:\s(\[\"'*])([AB])\s*(>{1,3}|<{1,3}|={1,2}|[~\u2248])\s*([AB])[\"')*\].!]{0,4}$"
+)
+_WINS = re.compile(rf"^\W*(?:(?i:the )?(?i:{_SIDE})\s+)?([AB12]) (?:wins|won|is the winner)\W*$")
+_TAGGED = re.compile(
+    r"<(?:final_)?(answer|verdict|winner|choice|judge?ment|score|rating)>([^<>]{1,60})</(?:final_)?\1>"
+    r"|\\boxed\{(?:\\text\{)?([^{}]{1,60})\}",
+    re.IGNORECASE,
+)
+_GRADE = re.compile(r"GRADE: ?([CIP])\W{0,3}$")
+"""The letters of graders by a model: correct, incorrect, partially correct."""
 _BETTER = r"(?:better|best|superior|preferable|preferred|stronger|winner)"
 _ONE = r"(?: (?:one|output|response|answer|solution|choice|option|overall))?"
 _DECLARES = re.compile(rf"{_SIDE_OF} (?i:is (?:\w+ly |the |much |far )*{_BETTER}{_ONE})\W*$")
@@ -90,7 +137,8 @@ _COMPARED = re.compile(r"\b(better|superior|preferable|stronger) (?:than|to)\b.*
 """"better than ..." is reduced to "better"."""
 _TIED = re.compile(
     r"\b(?:is|it['’]s|call(?:ing)?) (?:it )?a (?:tie|draw)\b"
-    r"|\bequally (?:good|bad)\b",
+    r"|\bequally (?:good|bad)\b"
+    r"|^\W*(?:(?:overall|finally|so|thus|therefore|hence|in the end)\W+)?(?:an? )?(?:tie|draw)\W*$",
     re.IGNORECASE,
 )
 _NAMED = re.compile(
@@ -100,7 +148,7 @@ _NAMED = re.compile(
 )
 _ENDING = re.compile(
     r"(?:[:=]|\b(?:is|choose|prefer|pick|verdict|answer|winner|choice))\s*[\"'(*\[]{0,3}"
-    r"([AB]|tie|Tie|TIE)[\"')*\].!]{0,4}$"
+    r"(?<![AB][:=])(?<![AB] [:=])(?<![AB] [:=] )([AB]|tie|Tie|TIE)[\"')*\].!]{0,4}$"
 )
 
 
@@ -144,7 +192,10 @@ def strip_reasoning(text: str) -> str:
     for tag in _TAG.finditer(text):
         closing = tag.group(1) == "/"
         if depth == 0:
-            outside = [] if closing else [*outside, text[start : tag.start()]]
+            if closing:
+                outside.clear()
+            else:
+                outside.append(text[start : tag.start()])
         depth = max(depth - 1, 0) if closing else depth + 1
         start = tag.end()
     return " ".join(outside if depth else [*outside, text[start:]])
@@ -180,6 +231,8 @@ def parse_verdict(
     if not isinstance(text, str):
         return NO_VERDICT
     answer = strip_reasoning(text)[-MAX_LENGTH:].strip()
+    if kind != "valid":
+        answer = (_OTHER if kind == "pair" else _BOUND).sub("", answer).strip()
     values = find_json(answer)
     in_json = [value for value in _from_json(answer, kind, values) if _on_scale(value, scale)]
     if in_json:
@@ -219,6 +272,9 @@ def _from_json(text: str, kind: Kind, objects: list[Found]) -> list[Any]:
     fields = {str(k).strip().casefold().replace(" ", "_"): v for k, v in last.value.items()}
     named = [fields[key] for key in _KEYS[kind] if key in fields]
     values = [_value(value, kind) for value in named]
+    if kind == "valid" and not named:
+        faults = (v for k, v in fields.items() if re.fullmatch(_FAULT, k.replace("_", " ")))
+        values = [_OPPOSITE.get(str(_value(fault, kind))) for fault in faults]
     return [value for value in values if value is not None][:1]
 
 
@@ -237,6 +293,7 @@ def _in_brackets(text: str, kind: Kind) -> list[Any]:
     words = re.findall(r"\[\[([^\[\]\n]{1,60})\]\]", text)
     if kind == "pair":  # MT-bench's prompt names a tie C
         words = ["tie" if word.strip() in ("C", "c") else word for word in words]
+    words += [tagged or boxed for _, tagged, boxed in _TAGGED.findall(text)]
     return _readable(words, kind)
 
 
@@ -254,12 +311,12 @@ def _in_phrase(text: str, kind: Kind) -> list[Any]:
     if kind == "valid":
         word = _NAMED.search(last)
         doubtful = word is None or _DOUBT.search(last[: word.start(1)])
-        return [] if word is None or doubtful else _readable([word.group(1)], kind)
+        return [] if word is None or doubtful else _answered(last, word)
     if kind == "score":
         numbers = [] if _DOUBT.search(last) else _SCORED.findall(last) + _OUT_OF.findall(last)
         return _readable([number for number, _ in numbers], kind)
     sides = [_declared(sentence) for sentence in sentences[:-1] if _LEAD.match(sentence)]
-    sides += [_declared(_REASON.sub("", last)) or _chosen(last) or _tied(last)]
+    sides += [_declared(_REASON.sub("", last)) or _chosen(last) or _won(last) or _tied(last)]
     return [side for side in sides if side is not None]
 
 
@@ -274,6 +331,23 @@ def _chosen(sentence: str) -> str | None:
     return _side(_CHOSEN.search(sentence) or _WHOLE_SENTENCE.match(sentence), sentence)
 
 
+def _won(sentence: str) -> str | None:
+    """Return the side of a sentence that says only "B wins"."""
+    return _side(_WINS.match(sentence), sentence)
+
+
+def _answered(line: str, word: re.Match[str]) -> list[Any]:
+    """Return the verdict of a word on one output; a "yes" counts for what it is an answer to."""
+    said = _readable([word.group(1)], "valid")
+    before = re.split(r"[:=?]", line[: word.start(1)])[:-1]
+    about = re.sub(r"[\W_]+", " ", before[-1]).strip() if before else ""
+    if re.fullmatch(_FAULT, about, re.IGNORECASE):
+        return [_OPPOSITE[each] for each in said] if word.group(1).casefold() in _ANSWERS else []
+    if word.group(1).casefold() in _ANSWERS and not _QUESTION.fullmatch(about):
+        return []
+    return said
+
+
 def _tied(sentence: str) -> str | None:
     return "tie" if _TIED.search(sentence) and not _DOUBT.search(sentence) else None
 
@@ -281,11 +355,12 @@ def _tied(sentence: str) -> str | None:
 def _side(match: re.Match[str] | None, sentence: str) -> str | None:
     if match is None or _DOUBT.search(sentence):
         return None
-    side = (match.group(1) or match.group(2)).upper()
+    named = next(group for group in match.groups() if group).upper()
     rest = sentence[: match.start()]
-    other = "B" if side == "A" else "A"
+    other = {"A": "B", "B": "A", "1": "2", "2": "1"}[named]
     # Two responses in one sentence are a comparison, whose direction is not parsed.
-    return None if re.search(rf"\b{other}\b|\({other.lower()}\)", rest) else side
+    compared = re.search(rf"\b{other}\b|\({other.lower()}\)", rest)
+    return None if compared else {"1": "A", "2": "B"}.get(named, named)
 
 
 def _in_last_line(text: str, kind: Kind) -> list[Any]:
@@ -293,12 +368,21 @@ def _in_last_line(text: str, kind: Kind) -> list[Any]:
         return []
     last = text.splitlines()[-1].strip()
     if kind == "score":
-        number = re.fullmatch(rf"[^\w\-]{{0,3}}{_NUMBER}\W{{0,3}}", last)
+        number = re.fullmatch(rf"[^\w\-\u2212.,+]{{0,3}}{_NUMBER}\W{{0,3}}", last)
         return _readable([number.group(1)], kind) if number else []
     if kind == "valid":
+        grade = _GRADE.search(last)
+        if grade:
+            return ["valid" if grade.group(1) == "C" else "invalid"]
         word = re.search(r"(?:^|[:=]\s*)[\W_]{0,3}(partially \w+|\w+)[\W_]{0,3}$", last)
         doubtful = word is None or _DOUBT.search(last[: word.start()])
-        return [] if word is None or doubtful else _readable([word.group(1)], kind)
+        return [] if word is None or doubtful else _answered(last, word)
+    order = _ORDERED.search(last)
+    if order:
+        left, sign, right = order.groups()
+        signs = {">": left, "<": right}
+        doubtful = left == right or _DOUBT.search(last)
+        return [] if doubtful else [signs.get(sign[0], "tie")]
     word = re.fullmatch(r"[\W_]{0,3}([ABab]|tie|Tie|TIE)[\W_]{0,3}", last) or _ENDING.search(last)
     return [] if word is None or _DOUBT.search(last) else _readable([word.group(1)], kind)
 
@@ -330,8 +414,8 @@ def _casefolded(word: str) -> str:
 
 def _number(word: object) -> float | None:
     if isinstance(word, str):
-        match = re.fullmatch(rf"(?i:(?:score|rating)\W{{0,3}})?{_NUMBER}", word.strip())
-        word = float(match.group(1)) if match else None
+        match = re.fullmatch(rf"(?i:(?:score|rating)[\s:=]{{0,3}})?{_NUMBER}", word.strip())
+        word = _plain_number(match.group(1)) if match else None
     if isinstance(word, bool) or not isinstance(word, int | float):
         return None
     try:
@@ -339,6 +423,13 @@ def _number(word: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def _plain_number(digits: str) -> float | None:
+    """Return a number with a point or a decimal comma; None for 10,000, which may be either."""
+    if len(re.findall("[.,]", digits)) > 1 or re.search(r",\d{3}$", digits):
+        return None
+    return float(digits.replace(",", ".").replace("\u2212", "-"))
 
 
 def _pair_words() -> dict[str, str]:
@@ -352,8 +443,13 @@ def _pair_words() -> dict[str, str]:
             *("output", "solution", "assistant", "response", "answer", "model", "option"),
             "candidate",
         ):
-            words |= dict.fromkeys((f"{side} {letter}", f"{side} ({letter}"), value)
-    return words | dict.fromkeys(("tie", "draw", "same", "equal", "a=b", "b=a"), "tie")
+            number = "1" if letter == "a" else "2"
+            words |= dict.fromkeys(
+                (f"{side} {letter}", f"{side} ({letter}", f"{side} {number}"), value
+            )
+    return words | dict.fromkeys(
+        ("tie", "draw", "same", "equal", "a=b", "b=a", "a~b", "b~a"), "tie"
+    )
 
 
 _PAIR = _pair_words()

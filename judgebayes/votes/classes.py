@@ -3,6 +3,7 @@
 import math
 import numbers
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ __all__ = [
     "listing",
     "may_compare",
     "other_words",
+    "plain_text",
     "usual_classes",
     "written",
 ]
@@ -36,6 +38,8 @@ TOO_LARGE = 10**300
 """Whole numbers from here on are infinite: a float cannot hold them."""
 LONGEST = 200
 """Longer values are cut in sentences."""
+ENDS = re.compile(r"^[\s\u200b\u2060\ufeff]+|[\s\u200b\u2060\ufeff]+$")
+"""What is not part of a name: spaces around it, those without width too."""
 WHOLE = re.compile("[+-]?[0-9]{1,300}")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 MISSING_WORDS = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "missing", "unparsed"})
@@ -58,6 +62,7 @@ _VERDICTS = (
     ("bad", "good"),
     ("fail", "pass"),
     ("no", "yes"),
+    ("n", "y"),
     ("false", "true"),
 )
 
@@ -169,17 +174,27 @@ def distinct(values: Iterable[object]) -> list[Hashable]:
     return list(dict.fromkeys(p for p in map(canonical, values) if p is not None))
 
 
+def plain_text(text: str) -> str:
+    """Return a text without spaces around it, with composed letters (NFC)."""
+    return text if text.isascii() and text == text.strip() else _without_ends(text)
+
+
+def _without_ends(text: str) -> str:
+    return unicodedata.normalize("NFC", ENDS.sub("", text))
+
+
 def written(name: object) -> str | None:
     """Return the name of an item or a judge as text, None if it is missing.
 
-    Text is only stripped: 007 is not 7, and 2.10 is not 2.1. True is 1 as a vote, but not as a name.
+    Text stays as it is, but for `plain_text`: 007 is not 7, and 2.10 is not 2.1. True is 1 as a vote,
+    but not as a name.
     """
     if isinstance(name, bool):
         return str(name)
     plain = canonical(name)
     if plain is None:
         return None
-    return name.strip() if isinstance(name, str) else str(plain)
+    return plain_text(name) if isinstance(name, str) else str(plain)
 
 
 def listing(values: Iterable[object], limit: int = 8) -> str:

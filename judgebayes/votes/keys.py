@@ -5,28 +5,48 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.classes import written
+from judgebayes.votes.classes import plain_text, written
 
-__all__ = ["keys", "numbered", "positions"]
+__all__ = ["keys", "name_of", "numbered", "positions", "spellings"]
 
 EXACT = 2**53
 """Above this, several whole numbers are the same float."""
 
 
 def keys(column: pd.Series, name: str) -> pd.Index:
-    """Return names of items or judges as hashable values; whole floats become integers."""
-    blank = column.isna() | (column.astype(str).str.strip() == "")
-    if blank.any():
-        row = column.index[int(np.argmax(blank))]
-        raise JudgeBayesError(f"Row {row} has no value in column {name!r}.")
-    floats = pd.api.types.is_float_dtype(column.dtype)
-    if floats and (column == np.floor(column)).all() and (column.abs() < EXACT).all():
+    """Return names of items or judges as whole numbers, or as text.
+
+    Text is as it is written, but for spaces around it and the form of its letters (`plain_text`). Whole
+    floats are whole numbers, as a missing number makes floats of all others.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a row has no name.
+    """
+    types = pd.api.types
+    exact = types.is_float_dtype(column.dtype) and (column.abs() < EXACT).all()
+    if exact and (column == np.floor(column)).all():
         column = column.astype(np.int64)
-    if pd.api.types.is_object_dtype(column.dtype) and column.map(type).nunique() > 1:
-        column = column.map(lambda name: written(name) or str(name))
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    return pd.Index(column)
+    if types.is_integer_dtype(column.dtype) and not column.hasnans:
+        return pd.Index(column)
+    if types.is_object_dtype(column.dtype) and column.map(type).nunique() > 1:
+        names = column.map(name_of)
+    else:
+        code, values = pd.factorize(column)
+        names = pd.Series(np.array([*map(name_of, values), ""], object)[code])
+    if (names == "").any():
+        row = column.index[int(np.argmax(names == ""))]
+        raise JudgeBayesError(f"Row {row} has no value in column {name!r}.")
+    return pd.Index(names)
+
+
+def name_of(value: object) -> str:
+    """Return a name as text, "" if it is missing."""
+    if isinstance(value, str):
+        return plain_text(value)
+    name = written(value)
+    return "" if name is None else str(value) if isinstance(value, np.floating) else name
 
 
 def positions(items: pd.Index, column: pd.Series, name: str) -> Int[np.ndarray, " row"]:
@@ -44,3 +64,16 @@ def numbered(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.
     """Return the code of each row's name, and the names in order of first appearance."""
     code, values = pd.factorize(keys(column, name))
     return code, pd.Index(values, name=name)
+
+
+def spellings(column: pd.Series) -> dict[str, list[str]]:
+    """Return the names of a column that are written in several ways, with these."""
+    if not pd.api.types.is_object_dtype(column.dtype) and not pd.api.types.is_string_dtype(
+        column.dtype
+    ):
+        return {}
+    ways: dict[str, list[str]] = {}
+    for value in pd.unique(column):
+        if isinstance(value, str):
+            ways.setdefault(plain_text(value), []).append(value)
+    return {name: written for name, written in ways.items() if len(written) > 1 and name}

@@ -5,9 +5,10 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.votes.keys import name_of
 from judgebayes.workflow.reading import Listing, Reading
 
-__all__ = ["values_of"]
+__all__ = ["by_item", "values_of"]
 
 
 def values_of(
@@ -36,14 +37,31 @@ def values_of(
     for table, item in tables:
         if column not in table.columns:
             continue
-        pairs = table[[item, column]].dropna().drop_duplicates().astype(str)
-        twice = pairs[item].duplicated()
-        if twice.any():
-            raise JudgeBayesError(
-                f"Item {pairs[item][twice].iloc[0]!r} has more than one value of {column!r}; an "
-                "item must have one value."
-            )
-        named = pairs.set_index(item)[column].reindex(pd.Index(read.coding.items).astype(str))
-        code, names = pd.factorize(named.to_numpy(), sort=True)
+        named = by_item(
+            table,
+            item,
+            [column],
+            read,
+            f"has more than one value of {column!r}; an item must have one",
+        )
+        code, names = pd.factorize(named[column].to_numpy(), sort=True)
         return code, [str(name) for name in names]
     raise JudgeBayesError(f"There is no column {column!r}, in the votes or in the labels.")
+
+
+def by_item(
+    table: pd.DataFrame, item: str, columns: list[str], read: Reading | Listing, wrong: str
+) -> pd.DataFrame:
+    """Return the names in some columns for every item with votes, NaN where one of them is blank.
+
+    Raises
+    ------
+    JudgeBayesError
+        If an item has two rows of names; `wrong` says what is wrong with it.
+    """
+    rows = table[[item, *columns]].drop_duplicates().map(name_of)
+    rows = rows[(rows != "").all(axis=1)].drop_duplicates()
+    twice = rows[item].duplicated()
+    if twice.any():
+        raise JudgeBayesError(f"Item {rows[item][twice].iloc[0]!r} {wrong}.")
+    return rows.set_index(item).reindex(pd.Index(read.coding.items).astype(str))

@@ -21,6 +21,7 @@ MOST_COMPARED = 2_000
 """With more items, near misses are not searched for."""
 SPACES = re.compile(r"[\s_\-]+")
 PADDING = re.compile(r"(?<![\d.])0+(?=\d)")
+WHOLE = re.compile(r"^(-?\d+)\.0+$")
 EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,5}(?:\.gz)?$")
 
 Fold = Callable[[str], str]
@@ -69,15 +70,18 @@ def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
     """Return which item of the votes each item of the labels is.
 
     Items are compared as written; then without differences in case and Unicode form; then also without
-    those in spaces, hyphens and underscores, in zero padding, in a file extension, and in a prefix that
-    all items of one table share and the other table lacks. The first of these steps that matches most
-    items is used.
+    those in spaces, hyphens and underscores, in zero padding, in a decimal point (7.0 is 7), in a file
+    extension, and in a prefix that all items of one table share and the other table lacks. The first of
+    these steps that matches most items is used.
+
+    Nothing but zeros is folded against the numbers 0 to n - 1: these may be positions in a file, and
+    case-1 may be the first case, which is at position 0.
     """
     ours = _names(labels)
     theirs = _names(votes)
     best = _Keys((), ours, theirs)
     for keys in _steps(ours, theirs):
-        if keys.matched > best.matched:
+        if keys.matched > best.matched and not _by_position(ours, theirs):
             best = keys
         if best.matched == len(ours):
             break
@@ -164,6 +168,7 @@ def _steps(labels: list[str], votes: list[str]) -> Iterable[_Keys]:
         ("case", _plain),
         ("spaces", lambda name: SPACES.sub("-", name)),
         ("zero padding", lambda name: PADDING.sub("", name)),
+        ("decimals", lambda name: WHOLE.sub(r"\1", name)),
         ("file extension", lambda name: EXTENSION.sub("", name)),
     )
     folded: tuple[str, ...] = ()
@@ -181,6 +186,15 @@ def _steps(labels: list[str], votes: list[str]) -> Iterable[_Keys]:
                 _without_prefix(labels, cut_labels),
                 _without_prefix(votes, cut_votes),
             )
+
+
+def _by_position(*tables: list[str]) -> bool:
+    """Tell whether the items of one table are the numbers 0 to n - 1, and those of another are texts."""
+    numbers = [all(WHOLE.match(f"{name}.0") for name in names) for names in tables]
+    return not all(numbers) and any(
+        of_numbers and set(names) == set(map(str, range(len(names))))
+        for of_numbers, names in zip(numbers, tables, strict=True)
+    )
 
 
 def _plain(name: str) -> str:

@@ -44,7 +44,8 @@ class CommandResult:
     """The results: numbers, sentences and tables, as `Result.to_dict` gives them."""
     findings: Sequence[Finding] = ()
     exit_code: int = 0
-    """1 if the command ran, but not all that was asked is done; 130 if it was interrupted."""
+    """1 if the command ran, but not all that was asked is done; 2 if no command can read the files that
+    were checked; 130 if it was interrupted."""
 
 
 def plain(value: Any) -> Any:

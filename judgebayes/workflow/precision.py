@@ -24,7 +24,10 @@ from judgebayes.generators import (
 )
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
+from judgebayes.votes.classes import canonical
 from judgebayes.votes.evidence import Evidence
+from judgebayes.votes.keys import positions
+from judgebayes.workflow.columns import by_item
 from judgebayes.workflow.data import Data, data_in_request, encoded
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
@@ -311,9 +314,8 @@ def _unmatched_labels(opened: Opened, read: Reading) -> int:
     gold = opened.labels
     if gold is None:
         return 0
-    items = set(pd.Index(read.coding.items).astype(str))
-    named = gold.table[gold.label].notna()
-    return int((named & ~gold.table[gold.item].astype(str).isin(items)).sum())
+    of = gold.table.loc[gold.table[gold.label].map(canonical).notna(), gold.item]
+    return int((positions(read.coding.items, of, gold.item) < 0).sum())
 
 
 def _next_items(
@@ -386,14 +388,13 @@ def generators_of(
                 f"Column {column!r} is the item; a generator makes several items. Name another column "
                 "with --generator."
             )
-        pairs = table[[item, column]].dropna().drop_duplicates().astype(str)
-        twice = pairs[item].duplicated()
-        if twice.any():
-            raise JudgeBayesError(
-                f"Item {pairs[item][twice].iloc[0]!r} has more than one value of {column!r}; an "
-                "item must have one generator."
-            )
-        generator = pairs.set_index(item)[column].reindex(pd.Index(read.coding.items).astype(str))
+        generator = by_item(
+            table,
+            item,
+            [column],
+            read,
+            f"has more than one value of {column!r}; an item must have one generator",
+        )[column]
         if generator.isna().any():
             raise JudgeBayesError(
                 f"Item {generator.index[generator.isna()][0]!r} has no value of {column!r}: every item "

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -34,9 +34,9 @@ from judgebayes.votes import (
     encode_wide,
     infer_classes,
 )
-from judgebayes.votes.classes import canonical, listing, other_words
+from judgebayes.votes.classes import canonical, listing, other_words, plain_text
 from judgebayes.votes.columns import require_columns, require_one_line, require_plain
-from judgebayes.votes.keys import positions
+from judgebayes.votes.keys import name_of, positions, spellings
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.annotators import (
     check_annotators,
@@ -325,8 +325,23 @@ def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
         cells = judges if wide else [str(columns["vote"])]
         table, messages = plain_cells(table, cells, source.reading.missing, "vote")
         notes += messages
+    notes += _spelling_notes(table, [columns[role] for role in ("item", "judge", "task", "group")])
     opened = Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
     return _VotesOpened(opened, whole, several)
+
+
+def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[str]:
+    """Return a sentence for every column with names that are written in several ways."""
+    notes = []
+    for column in filter(None, dict.fromkeys(columns)):
+        several = spellings(table[column])
+        if several:
+            ways = ", ".join(map(ascii, next(iter(several.values()))))
+            notes.append(
+                f"Column {column!r} has {len(several)} name(s) in several spellings, such as {ways}: "
+                "spaces around a name and the form of its letters (Unicode NFC) do not count."
+            )
+    return notes
 
 
 def _gold(
@@ -336,7 +351,8 @@ def _gold(
     source, table, item = opened.source, opened.table, str(opened.columns["item"])
     if labels is not None:
         gold, messages = open_labels(labels, source, table[item])
-        return gold, [*notes_of(gold.table), *messages]
+        ways = _spelling_notes(gold.table, [gold.item, gold.annotator])
+        return gold, [*notes_of(gold.table), *messages, *ways]
     label = opened.columns["label"]
     if votes.several:
         long, joined, annotator = melted(
@@ -398,12 +414,14 @@ def _head(path: Path | InMemory) -> pd.DataFrame:
     return next(pq.ParquetFile(path).iter_batches(batch_size=HEAD_ROWS)).to_pandas()
 
 
-def _two_columns(path: Path | InMemory, item: str, other: str) -> pd.DataFrame:
-    """Return the distinct pairs of an item and another column in a file, without empty cells."""
+def _two_columns(
+    path: Path | InMemory, item: str, other: str, *, blanks: bool = False
+) -> pd.DataFrame:
+    """Return the distinct pairs of an item and another column in a file, with `blanks` or without."""
     import pyarrow.parquet as pq
 
     pairs = [
-        batch.to_pandas().dropna(subset=[other]).drop_duplicates()
+        batch.to_pandas().dropna(subset=[] if blanks else [other]).drop_duplicates()
         for batch in pq.ParquetFile(path).iter_batches(columns=[item, other])
     ]
     return pd.concat(pairs).drop_duplicates(ignore_index=True)
@@ -418,7 +436,7 @@ def _one_of(judges: list[str], name: str) -> list[str]:
 def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     if judge is None:
         raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
-    chosen = table[table[judge].astype(str).str.strip() == name]
+    chosen = table[table[judge].map(name_of) == plain_text(name)]
     if len(chosen) == 0:
         judges = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
         raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {judges}.")
@@ -452,14 +470,15 @@ def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
         classes=classes,
     )
     pairs = (
-        table if group is None or not opened.in_pieces else _two_columns(source.path, item, group)
+        table
+        if group is None or not opened.in_pieces
+        else _two_columns(source.path, item, group, blanks=True)
     )
-    groups = _groups(pairs, item, group)
+    groups, said = _groups(pairs, coding, item, group)
+    notes = (*opened.notes, *said)
     if votes.n_items * votes.n_judges * votes.n_samples <= DENSE_BYTES:
-        return Reading(
-            votes.dense(), coding, groups, columns, opened.notes, _label(opened), opened.bins
-        )
-    return Listing(votes, coding, groups, columns, opened.notes, _label(opened), opened.bins)
+        return Reading(votes.dense(), coding, groups, columns, notes, _label(opened), opened.bins)
+    return Listing(votes, coding, groups, columns, notes, _label(opened), opened.bins)
 
 
 def _label(opened: Opened) -> str | None:
@@ -565,8 +584,9 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
             task=columns["task"],
             classes=classes,
         )
-    groups = _groups(table, item, columns["group"])
-    return Reading(votes, coding, groups, columns, opened.notes, _label(opened), opened.bins)
+    groups, said = _groups(table, coding, item, columns["group"])
+    notes = (*opened.notes, *said)
+    return Reading(votes, coding, groups, columns, notes, _label(opened), opened.bins)
 
 
 def merged(opened: Opened, classes: Classes) -> Opened:
@@ -670,14 +690,24 @@ def _refuse_unknown(
             )
 
 
-def _groups(table: pd.DataFrame, item: str, group: str | None) -> Int[np.ndarray, " item"] | None:
+def _groups(
+    table: pd.DataFrame, coding: Coding, item: str, group: str | None
+) -> tuple[Int[np.ndarray, " item"] | None, tuple[str, ...]]:
+    """Return the group of each item, and a sentence about items without one, which are alone."""
     if group is None:
-        return None
+        return None, ()
     pairs = table[[item, group]].drop_duplicates()
-    twice = pairs[item].duplicated()
-    if twice.any():
+    names = pairs[group].map(name_of)
+    code = pd.factorize(names[names != ""])[0]
+    at = positions(coding.items, pairs[item][names != ""], item)
+    groups = np.full(len(coding.items), -1)
+    groups[at] = code
+    if (groups[at] != code).any():
+        twice = coding.items[at[groups[at] != code][0]]
         raise JudgeBayesError(
-            f"Item {pairs[item][twice].iloc[0]!r} is in more than one group of column {group!r}; "
-            "an item must have one group."
+            f"Item {twice!r} is in more than one group of column {group!r}; an item must have one group."
         )
-    return pd.factorize(pairs[group], use_na_sentinel=False)[0]
+    alone = groups < 0
+    groups[alone] = code.max(initial=-1) + 1 + np.arange(alone.sum())
+    note = f"{alone.sum()} item(s) have no group in column {group!r}: each is a group of its own."
+    return groups, (note,) if alone.any() else ()

@@ -13,6 +13,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
+from judgebayes.workflow.columns import by_item
 from judgebayes.workflow.reading import Listing, Reading
 
 __all__ = ["Matches", "binary_votes", "read_matches", "system_points", "system_table"]
@@ -53,14 +54,14 @@ def read_matches(
     for table, item in tables:
         if not set(columns) <= set(table.columns):
             continue
-        compared = table[[item, *columns]].dropna().drop_duplicates().astype(str)
-        twice = compared[item].duplicated()
-        if twice.any():
-            raise JudgeBayesError(
-                f"Item {compared[item][twice].iloc[0]!r} compares more than one pair of systems, "
-                "or one pair in both orders; an item must have one pair, in one order."
-            )
-        compared = compared.set_index(item).reindex(pd.Index(read.coding.items).astype(str))
+        compared = by_item(
+            table,
+            item,
+            columns,
+            read,
+            "compares more than one pair of systems, or one pair in both orders; an item must have one "
+            "pair, in one order",
+        )
         if compared.isna().to_numpy().any():
             missing = compared.index[compared.isna().any(axis=1)][0]
             raise JudgeBayesError(f"Item {missing!r} has no systems in these columns.")

@@ -146,9 +146,8 @@ def check(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     yield content
     yield run("check", folder / "v.csv")
     (new / "prose.csv").write_text("title,text\na,long story\nb,other story\n")
-    broken = run("check", new / "prose.csv")
+    broken = run("check", new / "prose.csv", code=2)
     assert broken["result"]["command"] is None
-    assert invoke("check", new / "prose.csv", "--fail-on", "bad").exit_code == 1
     yield broken
 
 

@@ -37,7 +37,9 @@ def ask(reply: "httpx2.Response", monkeypatch: pytest.MonkeyPatch) -> object:
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(lambda _: reply)) as client:
             judge = Judge("j", "m", "http://h/v1", "SOME_KEY")
             policy = RetryPolicy(retries=0)
-            return await Endpoint(judge, client, policy, {}, asyncio.Event()).ask("?", Free())
+            return await Endpoint(judge, client, policy, {}, asyncio.Event()).ask(
+                "?", Free(), lambda answer: answer
+            )
 
     return asyncio.run(asking())
 

@@ -5,6 +5,8 @@ import gzip
 import io
 import json
 import re
+import sys
+import unicodedata
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 __all__ = ["cells_of", "norm", "records_in", "text_of"]
 
 MISSING = {"", "nan", "none", "null", "na", "n/a", "<na>", "missing", "unparsed"}
+SPACE = "".join(c for c in map(chr, range(sys.maxunicode)) if c.isspace()) + "\u200b\u2060\ufeff"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -22,7 +25,8 @@ def norm(value: Any) -> Any:
         return int(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
-    text = str(value).encode("utf-8", "replace").decode().strip()
+    text = str(value).encode("utf-8", "replace").decode().strip(SPACE)
+    text = unicodedata.normalize("NFC", text)
     if text.casefold() in MISSING:
         return None
     if text.casefold() in ("true", "false"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from fuzz.kept import small_posterior
@@ -20,9 +21,9 @@ from judgebayes.io import import_votes, parse_verdict, read_table, write_table
 from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.sentence import LONGEST, sentence
 from judgebayes.votes import encode
-from judgebayes.votes.classes import canonical
+from judgebayes.votes.classes import Classes, canonical
 from judgebayes.workflow.fit_file import load_fit
-from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.reading import open_source, read_any_votes
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Source
 
@@ -177,7 +178,7 @@ def test_a_damaged_parquet_file_is_reported_in_a_sentence(
         path.write_bytes(damaged)
         with pytest.raises(JudgeBayesError, match="cannot be read as parquet"):
             read_table(path)
-    monkeypatch.setattr(pd, "read_parquet", raise_key_error)
+    monkeypatch.setattr(pq, "read_table", raise_key_error)
     with pytest.raises(JudgeBayesError, match="cannot be read as parquet: 'name'"):
         read_table(path)
 
@@ -197,11 +198,17 @@ def test_deep_nesting_is_reported_and_gives_no_verdict(tmp_path: Path) -> None:
             load_fit(tmp_path / "fit.json")
 
 
-def test_a_cell_with_a_list_is_reported_in_a_sentence(tmp_path: Path) -> None:
+def test_a_cell_with_a_list_is_its_only_value_or_no_vote(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
-    path.write_text('{"item": 1, "judge": "a", "vote": 1}\n{"item": 2, "judge": "a", "vote": [1]}')
-    with pytest.raises(JudgeBayesError, match=r"Row 2 of column 'vote' contains a list, \[1\]"):
-        open_source(Source(path), None)
+    votes = ("1", "[1]", "[0]", "[0, 1]", "[]")
+    lines = [f'{{"item": [{i}], "judge": {{"a": 2.10}}, "vote": {v}}}' for i, v in enumerate(votes)]
+    path.write_text("\n".join(lines))
+    opened = open_source(Source(path), None)
+    read = read_any_votes(opened, Classes((0, 1), pairwise=False))
+    assert list(read.coding.items) == ["[0]", "[1]", "[2]", "[3]", "[4]"]
+    assert list(read.coding.judges) == ['{"a": 2.10}']
+    assert np.asarray(read.votes.index)[:, 0, 0].tolist() == [1, 1, 0, -1, -1]
+    assert "2 vote(s) of 'vote' are lists of several or none: read as missing." in read.notes
     table = pd.DataFrame({"item": [1, 2], "judge": "j", "vote": [0, 1], "sample": [(1,), 2]})
     with pytest.raises(JudgeBayesError, match=r"column 'sample' contains a tuple"):
         encode(table, sample="sample")

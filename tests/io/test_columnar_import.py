@@ -49,7 +49,7 @@ def by_row(records: list[dict[str, Any]], no_vote: set[Any]) -> ByRow:
         if folded(vote) in no_vote:
             vote, reason = None, f"vote {str(vote)!r}"
         label = None if folded(label) in no_vote else label
-        rows.append((written(record["item"]), written(record["judge"]), vote, reason, label))
+        rows.append((name_of(record["item"]), name_of(record["judge"]), vote, reason, label))
     voters = {judge for _, judge, vote, _, _ in rows if vote is not None}
     seen: Counter[tuple[str, str]] = Counter()
     for item, judge, vote, reason, label in rows:
@@ -67,6 +67,11 @@ def by_row(records: list[dict[str, Any]], no_vote: set[Any]) -> ByRow:
     if not voters:
         result.error = "There are no votes"
     return result
+
+
+def name_of(value: Any) -> str | None:
+    """Return a name as the file has it: 7.0 is not 7."""
+    return str(value) if isinstance(value, float) else written(value)
 
 
 def folded(value: Any) -> Any:

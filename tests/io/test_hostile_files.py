@@ -20,6 +20,7 @@ from judgebayes.io.inspect_log import read_inspect
 from judgebayes.io.options import Options
 from judgebayes.io.records import read_json, read_lines
 from judgebayes.io.tables import Layout, read_table
+from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical
 
 REAL, STATED = 60 * 2**20, 200
@@ -65,12 +66,13 @@ def test_a_header_with_an_endless_cell(tmp_path: Path) -> None:
     csv.field_size_limit(before)
 
 
-def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
+def test_decimals_of_parquet_are_as_written(tmp_path: Path) -> None:
     votes = [Decimal("1.00"), None, Decimal("0.00")]
     pd.DataFrame({"item": [1, 2, 3], "vote": votes}).to_parquet(tmp_path / "a.parquet")
     read = read_table(tmp_path / "a.parquet")
-    assert read["vote"].dtype == float
-    assert read["vote"].fillna(-1).tolist() == [1.0, -1.0, 0.0]
+    assert read["vote"].fillna("none").tolist() == ["1.00", "none", "0.00"]
+    votes, _ = encode(read.assign(judge="j"))
+    assert votes.index[:, 0, 0].tolist() == [1, -1, 0]
 
 
 def test_utf_16_without_a_mark(tmp_path: Path) -> None:

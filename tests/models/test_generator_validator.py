@@ -166,7 +166,7 @@ def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> N
 
 def test_the_robust_density_is_that_of_the_story(counted: gv.Counted) -> None:
     count = np.asarray(counted.accepted_by_label)
-    scale, weight, *_ = student_deviations(4.0)
+    scale, weight, *_ = map(np.asarray, student_deviations(4.0))
 
     def twin(at: Point) -> float:
         spreads, sigma = np.exp(at["log_sigma"]), np.exp(at["log_sigma_cell"])

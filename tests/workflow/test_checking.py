@@ -47,7 +47,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "vote": "Urteil",
         "label": "Goldlabel",
     },
-    "zero_padded": {"vote": "correct"},
+    "zero_padded": {"vote": "correct", "match_ids": "loosely"},
     "paths_as_ids": {"item": "case", "match_ids": "loosely", "drop_unknown_labels": True},
 }
 JUDGES = {"criteria": 6, "spreadsheet": 3, "from_pandas": 3, "both_orders": 1}
