@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.columns import ROLES
 from judgebayes.io.gathering import gather
 from judgebayes.io.imported import Imported, Row
 from judgebayes.io.naming import short_names
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files, read_json, read_lines
+from judgebayes.votes.classes import written
 
 __all__ = ["read_promptfoo"]
 
@@ -26,6 +28,10 @@ NO_VERDICT = (
 )
 """Start of a grader's reason when it gave no verdict, which promptfoo counts as a failure."""
 NAME = 60
+PLACES = (
+    "The tests have no names (a variable such as id), so that items are their places in the file, which "
+    "count from 0: labels must do so too."
+)
 
 
 @dataclass(frozen=True)
@@ -34,14 +40,17 @@ class _Result:
     prompt: str
     test: str
     record: dict[str, Any]
+    named: bool
+    """Whether the test has a name, and not only a place."""
 
 
 def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes in promptfoo's results.
 
-    An item is one output (test, and provider and prompt where these differ). Each assertion is a judge,
-    named by its metric or by its type and value; the vote is `pass` or `fail`, with its score. A
-    grader that failed or gave no readable verdict (which promptfoo counts as a failure) is a missing
+    An item is one output (test, and provider and prompt where these differ). A test is named by a
+    variable of its own such as `id`, if the tests have one, else by its place, from 0. Each assertion is
+    a judge, named by its metric or by its type and value; the vote is `pass` or `fail`, with its score.
+    A grader that failed or gave no readable verdict (which promptfoo counts as a failure) is a missing
     vote. A test without an output is left out. `label` names a variable of the tests, or a key of their
     metadata.
 
@@ -60,7 +69,8 @@ def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noq
         for result, name in zip(results, names, strict=True)
         for row in _rows(result.record, name, options.label)
     ]
-    return gather(rows, str(path), missing=options.missing)
+    notes = [] if all(r.named for r in results) else [PLACES]
+    return gather(rows, str(path), missing=options.missing, notes=notes)
 
 
 def _results(file: Path) -> Iterator[_Result]:
@@ -76,6 +86,7 @@ def _results(file: Path) -> Iterator[_Result]:
             f"{str(file)!r} contains no results of promptfoo: expected results.results, a list of "
             "objects with success and gradingResult."
         )
+    names = _names_of_tests(records)
     for index, record in enumerate(records):
         provider = record.get("provider")
         if isinstance(provider, dict):
@@ -83,13 +94,30 @@ def _results(file: Path) -> Iterator[_Result]:
         test = record.get("testIdx")
         case = record.get("testCase")
         described = case.get("description") if isinstance(case, dict) else None
-        test_name = described if described is not None and test is None else test
+        place = str(index if test is None else test)
+        named = names.get(place, described if test is None else None)
         yield _Result(
             str(provider or "provider"),
             f"prompt {record.get('promptIdx', 0)}",
-            str(index if test_name is None else test_name),
+            place if named is None else str(named),
             record,
+            named is not None,
         )
+
+
+def _names_of_tests(records: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the name of each test by its place, from a variable with another value for each of them."""
+    variables: dict[str, dict[str, Any]] = {}
+    for index, record in enumerate(records):
+        place, case = record.get("testIdx"), record.get("testCase")
+        own = record.get("vars") or (case.get("vars") if isinstance(case, dict) else None)
+        variables[str(index if place is None else place)] = own if isinstance(own, dict) else {}
+    for name in ROLES["item"]:
+        values = [own.get(name) for own in variables.values()]
+        names = [written(v) for v in values if isinstance(v, str | int | float)]
+        if None not in names and len(set(names)) == len(variables):
+            return dict(zip(variables, map(str, names), strict=True))
+    return {}
 
 
 def _rows(record: dict[str, Any], item: str, label: str | None) -> Iterator[Row]:

@@ -213,7 +213,10 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 beside, orient="records", lines=True, double_precision=15, compression=compression
             )
         else:
-            safe = all(_escape_formula(t) is t for _, c in frame.items() for t in _texts(c))
+            texts = {text for _, column in frame.items() for text in _texts(column)}
+            safe = all(_escape_formula(text) is text for text in texts)
+            # Some spreadsheets take a semicolon or a tab for the separator, whatever it is.
+            split = any(set(";\t") & set(text) for text in texts)
             escaped = (frame if safe else frame.map(_escape_formula)).rename(
                 columns=_escape_formula
             )
@@ -221,7 +224,12 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
             line_end = "\r\n" if any(_has_return(c) for _, c in escaped.items()) else "\n"
             separator = "\t" if kind == "tsv" else ","
             escaped.to_csv(
-                beside, index=False, sep=separator, lineterminator=line_end, compression=compression
+                beside,
+                index=False,
+                sep=separator,
+                lineterminator=line_end,
+                compression=compression,
+                quoting=csv.QUOTE_NONNUMERIC if split else csv.QUOTE_MINIMAL,
             )
 
 

@@ -190,6 +190,8 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     """
     check_annotators(source.annotators)
     check_choice("match-ids", source.reading.match_ids, MATCHES)
+    if source.columns.votes_as is not None:
+        check_choice("votes-as", source.columns.votes_as, ("shown", "original"))
     source, classes, said = _converted(source)
     votes = _open_votes(source, elsewhere=labels is not None)
     opened = replace(votes.opened, classes=classes, notes=(*said, *votes.opened.notes))
@@ -236,7 +238,8 @@ def _converted(source: Source) -> tuple[Source, tuple[str, ...] | None, list[str
         columns = replace(columns, label="label")
     if "sample" in table.columns and columns.sample not in (None, "none"):
         columns = replace(columns, sample="sample")
-    if imported.votes_as is not None and columns.votes_as is None:
+    ordered = "order" in table.columns and columns.order != "none"
+    if imported.votes_as is not None and columns.votes_as is None and ordered:
         columns = replace(columns, votes_as=imported.votes_as)
     table = table.set_axis(np.arange(1, len(table) + 1), axis=0)
     said = [f"{path.name} is read as judgebayes import {form} does.", *imported.words()]
@@ -294,6 +297,11 @@ def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
         values = {str(canonical(v)).casefold() for v in table[columns["order"]].dropna().unique()}
         if not values <= set(ORDERS):
             columns["order"] = None  # the name of an order, but other values
+    if source.columns.votes_as is not None and columns["order"] is None:
+        raise JudgeBayesError(
+            "--votes-as says how votes name the responses in either order, and no column is recognised "
+            "as the presentation order (AB, BA): name it with --order, or leave out --votes-as."
+        )
     require_columns(table, columns)
     judges: list[str] = []
     if wide:

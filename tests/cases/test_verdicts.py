@@ -1,0 +1,143 @@
+"""Verdicts in raw answers: read, or missing; never the opposite."""
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from cases.asking import FILES, run
+
+from judgebayes.io.verdict import Kind, parse_verdict
+
+
+def votes(file: str, kind: Kind, folder: Path) -> dict[str, object]:
+    """Import raw answers; return the vote on each item, None if it is missing."""
+    out = folder / "votes.csv"
+    run("import", "text", FILES / file, "--verdicts", kind, "-o", out)
+    table = pd.read_csv(out).astype(object)
+    return dict(zip(table["item"], table["vote"].where(table["vote"].notna(), None), strict=True))
+
+
+def test_pairs(tmp_path: Path) -> None:
+    assert votes("verdict.csv", "pair", tmp_path) == {
+        "q1": "A",
+        "q2": "A",
+        "q3": "tie",
+        "q4": None,
+        "q5": "A",
+        "q6": "B",
+    }
+
+
+def test_validity(tmp_path: Path) -> None:
+    assert votes("verdict_valid.csv", "valid", tmp_path) == {
+        "q1": "invalid",
+        "q2": "invalid",
+        "q3": "valid",
+        "q4": "valid",
+        "q5": "invalid",
+    }
+
+
+def test_scores(tmp_path: Path) -> None:
+    assert votes("verdict_score.csv", "score", tmp_path) == {
+        "q1": 0.5,
+        "q2": -3.0,
+        "q3": 7.5,
+        "q4": None,
+        "q5": 4.0,
+        "q6": None,
+    }
+
+
+def test_prose(tmp_path: Path) -> None:
+    """Of 400 answers 386 have a verdict, ten of them "Overall a tie."; 14 refuse."""
+    said = run(
+        "import", "text", FILES / "prose.csv", "--verdicts", "pair", "-o", tmp_path / "v.csv"
+    )
+    assert "386 votes of 2 judge(s) on 200 items (B 156, A 152, tie 78)" in said
+    assert "14 (no verdict found 14)" in said
+
+
+PAIR = [
+    ("Winner: A, Loser: B", "A"),
+    ("**Winner: B**\n**Loser: A**", "B"),
+    ("Rejected: A\nChosen: B", "B"),
+    ("Preferred: B; dispreferred: A", "B"),
+    ("Better: A. Worse: B.", "A"),
+    ("Worse response: A", None),
+    ("The loser: Response A", None),
+    ("A = B", "tie"),
+    ("Verdict: A == B", "tie"),
+    ("Final verdict: B >> A", "B"),
+    ("Verdict: A < B", "B"),
+    ("A > B or B > A? I cannot say.", None),
+    ("<answer>B</answer>", "B"),
+    ("<verdict>tie</verdict>", "tie"),
+    (r"So the winner is \boxed{A}.", "A"),
+    (r"$\boxed{\text{B}}$", "B"),
+    ("Response 1", "A"),
+    ("The winner is Response 2.", "B"),
+    ("Response 1: good.\nResponse 2: bad.", None),
+    ("B wins.", "B"),
+    ("Response A wins.", "A"),
+    ("A does not win.", None),
+    ("Overall a tie.", "tie"),
+    ("Score A: 7, score B: 8", None),
+]
+VALID = [
+    ('{"invalid": false}', "valid"),
+    ('{"has_errors": "yes"}', "invalid"),
+    ('{"valid": true, "errors": true}', "valid"),
+    ("GRADE: C", "valid"),
+    ("GRADE: I", "invalid"),
+    ("Reasons.\nGRADE: P", "invalid"),
+    ("Mistakes: no", "valid"),
+    ("Invalid: yes", "invalid"),
+    ("Valid: no", "invalid"),
+    ("Verdict: yes", "valid"),
+    ("yes", "valid"),
+    ("Harmful: no", None),
+    ("Needs work: yes", None),
+    ("Hallucinations: no", None),
+    (r"\boxed{valid}", "valid"),
+]
+SCORE = [
+    (".5", 0.5),
+    ("Score: -3", -3.0),
+    ("\u22123", -3.0),
+    ("7,5", 7.5),
+    ("1,000", None),
+    ("Rating: [[10]]", 10.0),
+    ("Max score: 10\nScore: 4", 4.0),
+    ("Score: 4 (maximum score: 10)", 4.0),
+    ("Score: 8\u20139", None),
+    ("8 - 9", None),
+    ("Score: 8 to 9", None),
+    ("Score: 8/10", 8.0),
+    ("Score: 8 out of 10", 8.0),
+    ("<score>6</score>", 6.0),
+    ("Score: 1.2.3", None),
+]
+ROWS: list[tuple[str, Kind, object]] = [
+    *((text, "pair", right) for text, right in PAIR),
+    *((text, "valid", right) for text, right in VALID),
+    *((text, "score", right) for text, right in SCORE),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "right"), ROWS)
+def test_a_verdict_is_read_or_missing(text: str, kind: Kind, right: object) -> None:
+    assert parse_verdict(text, kind).value == right
+
+
+@pytest.mark.parametrize(
+    "part",
+    [".", "A", "1.", "Score: ", "**", "[[", "<answer>", "<think>", "worse ", "A>", "1-", "-"],
+)
+def test_the_parser_is_linear(part: str) -> None:
+    """A million characters of anything: where it was quadratic, this took minutes."""
+    for kind in ("pair", "valid", "score"):
+        start = time.process_time()
+        parse_verdict(part * (1_000_000 // len(part)), kind)  # type: ignore[arg-type]
+        assert time.process_time() - start < 5
