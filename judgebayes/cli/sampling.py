@@ -299,6 +299,12 @@ def _check(request: PosteriorRequest) -> None:
         raise JudgeBayesError(
             f"--plots-as {request.plots_as!r} is unknown; choose one of: {', '.join(FORMS)}."
         )
+    if request.plots_as != "svg" and request.plot is None:
+        raise JudgeBayesError("--plots-as is the format of the plots: add --plot FOLDER.")
+    if request.generator is not None and request.model != "generator-validator":
+        raise JudgeBayesError(
+            f"--generator is for --model generator-validator; {request.model} has no generators."
+        )
     if not 0.5 <= request.target_accept < 1:
         raise JudgeBayesError(
             f"--target-accept is {request.target_accept:g}; it must be between 0.5 and 1, such as 0.9."

@@ -13,6 +13,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import casefolded, missing_values
 from judgebayes.io.coded import Coded, coded_values, stacked
 from judgebayes.io.imported import MAX_CLASSES, Imported, Row, reasons
+from judgebayes.io.options import split_names
+from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import MAX_NAME
 
 __all__ = ["Records", "columns_of", "gather", "stacked_records"]
@@ -91,7 +93,7 @@ def gather(
     """
     records = records if isinstance(records, Records) else columns_of(records)
     _check_lengths(records, what)
-    columns = _without(records, missing)
+    given, columns = records, _without(records, missing)
     dropped = columns.dropped.counts()
     kept = columns.where(~columns.dropped.present())
     voted = np.bincount(kept.judge.code[kept.vote.present()], minlength=len(kept.judge.values)) > 0
@@ -104,6 +106,13 @@ def gather(
     kept = kept.where(of_voters)
     table, repeated = _table(kept)
     all_notes = list(notes)
+    no_vote = missing_values(missing)
+    if no_vote and not any(
+        casefolded(v) in no_vote for v in (*given.vote.values, *given.label.values)
+    ):
+        all_notes.append(
+            f"--missing has no effect: no vote is {listing(split_names(missing or ''))}."
+        )
     if repeated:
         all_notes.append(
             f"{repeated} votes repeat a judge's vote on an item: the column sample numbers them."

@@ -1,5 +1,6 @@
 """Read and write tables: CSV, TSV, JSONL and Parquet files."""
 
+import codecs
 import csv
 import io
 import itertools
@@ -125,6 +126,8 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
             table = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
         if _may_be_long(path):
             check_cells(table, repr(str(path)))
+        if layout.encoding is not None:
+            table.attrs["notes"] = (*notes_of(table), *_encoding_notes(path, kind, layout.encoding))
         return table
     except JudgeBayesError:
         raise
@@ -146,6 +149,22 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
                 "row can be the header"
             )
         raise JudgeBayesError(f"{str(path)!r} cannot be read as {kind}: {reason}.") from error
+
+
+def _encoding_notes(path: Path, kind: str, given: str) -> list[str]:
+    """Return a sentence if a file is not read in the given encoding, and this makes a difference."""
+    if kind == "parquet":
+        return [f"--encoding {given}: {path.name} is no text file."]
+    used = encoding_of(path, given)
+    name = used.removesuffix("-sig")
+    if codecs.lookup(name).name == codecs.lookup(given.lower().removesuffix("-sig")).name:
+        return []
+    with open_unpacked(path) as file:
+        plain = "a".encode(given) == b"a" and all(
+            block.isascii() for block in iter(lambda: file.read(2**20), b"")
+        )
+    note = f"--encoding {given}: {path.name} is {name.upper()} and is read as such."
+    return [] if plain else [note]
 
 
 def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path | InMemory) -> None:

@@ -45,6 +45,7 @@ from judgebayes.workflow.methods import (
     INFERENCES,
     Choice,
     compared_methods,
+    inferences_of,
     known_calibrators,
     known_methods,
     suited,
@@ -96,6 +97,12 @@ def read_request(request: CalibrateRequest) -> Data:
         inference=(request.inference, INFERENCES),
         target=(request.target, TARGETS),
     )
+    choices = inferences_of(request.method)
+    if request.method != "auto" and request.inference not in ("drps", *choices):
+        others = f"; it is fitted by {', '.join(choices)}" if choices else ", which has no choice"
+        raise JudgeBayesError(
+            f"--inference {request.inference} is not for --method {request.method}{others}."
+        )
     check_losses(request.loss, request.losses, request.abstain_cost)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(

@@ -154,6 +154,8 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
         raise JudgeBayesError(
             f"--target-width is {request.target_width:g}; it must be between 0 and 1, such as 0.05."
         )
+    if request.next_out is not None and request.next_labels is None:
+        raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
     check_choice("target", request.target, TARGETS)
     check_choice("decision", request.decision, DECISIONS)
     data = undecided_as_class(data_in_request(request) or _read_files(request))

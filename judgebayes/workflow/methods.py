@@ -31,6 +31,7 @@ __all__ = [
     "compared_methods",
     "cost_of_fit",
     "fit_on_of",
+    "inferences_of",
     "known_calibrators",
     "known_methods",
     "rules_among",
@@ -96,6 +97,12 @@ def known_methods() -> tuple[str, ...]:
 def known_calibrators() -> tuple[str, ...]:
     """Return the names that `--calibrator` takes."""
     return ("auto", "none", *sorted(CALIBRATORS))
+
+
+def inferences_of(method: str) -> tuple[str, ...]:
+    """Return the names of the inferences that a method takes."""
+    cls = OneCoin if method in TOP else AGGREGATORS.get(method)
+    return tuple(getattr(getattr(cls, "traits", None), "inferences", ()))
 
 
 def traits_of(method: str) -> Traits:

@@ -502,7 +502,7 @@ class EnsembleRequest(LabelledVotes):
 class PrecisionRequest(LabelledVotes):
     """The options of `judgebayes precision`."""
 
-    columns: Columns = field(default_factory=Columns)
+    columns: WithoutTask
     generator: GeneratorColumn = None
     systems: Annotated[
         str | None,

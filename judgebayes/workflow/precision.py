@@ -182,6 +182,8 @@ def precision_request(request: PrecisionRequest) -> Precision:
     check_choice("target", request.target, TARGETS)
     if request.between is not None and request.next_labels is None:
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
+    if request.next_out is not None and request.next_labels is None:
+        raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
     inputs = _inputs(request)
     given = inputs.given(request.target)
     fit, sentences, legend, target = answer(request.method, request.inference, given)

@@ -1,0 +1,98 @@
+"""An option that is not used is refused, or the command says so."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases.asking import FILES, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Votes of three judges on 60 items, of which 40 are labelled."""
+    path = tmp_path_factory.mktemp("options")
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 60)
+    rows = [
+        (item, judge, int(y if rng.random() < right else 1 - y), f"g{item % 3}")
+        for judge, right in (("a", 0.85), ("b", 0.75), ("c", 0.65))
+        for item, y in enumerate(truth)
+    ]
+    table = pd.DataFrame(rows, columns=["item", "judge", "vote", "gen"])
+    table.to_csv(path / "v.csv", index=False)
+    pd.DataFrame({"item": range(40), "label": truth[:40]}).to_csv(path / "l.csv", index=False)
+    return path
+
+
+FEW = ("--method", "sc", "--splits", 3)
+REFUSED = [
+    ("calibrate", (*FEW, "--inference", "ml"), "--inference ml is not for --method sc"),
+    ("calibrate", (*FEW, "--conformal-by", "gen"), "add --conformal 0.9"),
+    ("calibrate", (*FEW, "--annotator", "gen"), "is used with --labels-merge"),
+    ("calibrate", (*FEW, "--ties", "excluded"), "is for votes that compare two responses"),
+    ("calibrate", (*FEW, "--undecided", "zz"), "no vote is 'zz'"),
+    ("calibrate", (*FEW, "--votes-as", "shown"), "name it with --order"),
+    ("ensemble", ("--next-out", "n.csv"), "add --next 50"),
+    ("ensemble", ("--new-label", "1"), "name it with --session FILE"),
+    ("precision", ("--generator", "gen", "--next-out", "n.csv"), "add --next 50"),
+    ("precision", ("--generator", "gen", "--between", "g0,g1"), "add --next 50"),
+    ("precision", ("--generator", "gen", "--task", "gen"), "No such option"),
+    ("diagnose", ("--task", "gen"), "No such option"),
+    ("posterior", ("--model", "dawid-skene", "--generator", "gen"), "has no generators"),
+    ("posterior", ("--model", "dawid-skene", "--plots-as", "png"), "add --plot FOLDER"),
+]
+
+
+@pytest.mark.parametrize(("command", "options", "why"), REFUSED)
+def test_an_option_without_use_is_refused(
+    command: str,
+    options: tuple[object, ...],
+    why: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder)
+    assert why in run(command, "v.csv", "--labels", "l.csv", *options, code=2)
+    assert not (folder / "n.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("calibrate", *FEW), ("diagnose",), ("precision", "--generator", "gen", "--method", "strata")],
+)
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--missing", "zz"), "--missing has no effect: no vote is 'zz'."),
+        (("--encoding", "utf-16"), "--encoding utf-16: v.csv is UTF-8 and is read as such."),
+        (("--match-ids", "loosely"), "the items match as they are written."),
+    ],
+)
+def test_an_option_without_effect_is_said(
+    command: tuple[object, ...], options: tuple[str, str], said: str, folder: Path
+) -> None:
+    name, *more = command
+    out = run(name, folder / "v.csv", "--labels", folder / "l.csv", *more, *options)
+    assert said in out
+
+
+def test_an_import_says_that_no_value_is_missing(folder: Path, tmp_path: Path) -> None:
+    said = run("import", "tidy", folder / "v.csv", "-o", tmp_path / "o.csv", "--missing", "zz")
+    assert "--missing has no effect: no vote is 'zz'." in said
+
+
+def test_votes_as_asks_for_the_order(tmp_path: Path) -> None:
+    votes = FILES / "votes_as.csv"
+    assert "name it with --order" in run("check", votes, "--votes-as", "shown", code=2)
+    assert "choose one of: shown, original" in run("check", votes, "--votes-as", "swapped", code=2)
+    said = run("check", votes, "--votes-as", "shown", "--order", "shown_first")
+    assert "2 of 4 votes were given with the responses swapped; 2 were reversed." in said
+
+
+def test_a_formula_behind_a_semicolon_is_quoted(tmp_path: Path) -> None:
+    out = tmp_path / "o.csv"
+    run("import", "tidy", FILES / "formula_semicolon.csv", "-o", out)
+    assert out.read_text().splitlines()[1:] == ['"x;=1+1","a",1', '"y;=cmd|\' /C calc\'!A0","a",0']
+    again = pd.read_csv(out)
+    assert list(again["item"]) == ["x;=1+1", "y;=cmd|' /C calc'!A0"]
