@@ -57,7 +57,9 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
         known = " Known: every item is labelled." if certain else ""
         lines.append(f"{result.legend}{known} Raw mean: the mean of the votes, uncorrected.")
     if "beats next" in readable:
-        never = "" if (result.shares["labelled"] > 0).any() else " and some items are labelled"
+        never = (
+            "" if (result.shares["labelled"] > 0).all() else " and both have labels of their own"
+        )
         lines.append(
             f"Beats next: the probability of being better than the next row; settled if at least "
             f"{SETTLED:g}{never}."

@@ -22,6 +22,7 @@ from judgebayes.generators import (
     stratify,
     valid_share,
 )
+from judgebayes.generators.copies import copies_among
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
 from judgebayes.votes.classes import canonical
@@ -54,9 +55,19 @@ from judgebayes.workflow.systems import (
     system_table,
 )
 
-__all__ = ["LEVEL", "SETTLED", "Precision", "generators_of", "precision", "precision_request"]
+__all__ = [
+    "EVERY",
+    "LEVEL",
+    "SETTLED",
+    "Precision",
+    "generators_of",
+    "precision",
+    "precision_request",
+]
 
 GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
+EVERY = "all items"
+"""The name of the only generator where no column names generators."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +216,13 @@ def precision_request(request: PrecisionRequest) -> Precision:
         said=[*inputs.notes, *_grouped(inputs, fit), *sentences],
         legend=legend,
         target=target,
-        warnings=precision_warnings(given.names, given.judges, given.counts, fit),
+        warnings=precision_warnings(
+            given.names,
+            given.judges,
+            given.counts,
+            fit,
+            copies_among(given.votes, given.labels, given.generator),
+        ),
     )
 
 
@@ -259,6 +276,11 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         votes, labels, ties = binary_votes(read.votes, data.labels, read.coding.classes, matches)
         names, generator = matches.names, matches.of_item
     notes = list(opened.notes)
+    if names == [EVERY]:
+        notes.append(
+            "No column of generators is recognised, so that all items count as one system's; name their "
+            "column with --generator."
+        )
     top = read.coding.classes.names[-1]
     notes += _words(votes, labels, generator, len(names), top, matches)
     unmatched = _unmatched_labels(opened, read)
@@ -404,12 +426,11 @@ def generators_of(
             )
         code, names = pd.factorize(generator.to_numpy())
         return [str(n) for n in names], code
-    raise JudgeBayesError(
-        f"Which column is the generator? No column has a usual name ({', '.join(GENERATOR_NAMES)}); "
-        "use --generator NAME."
-        if named is None
-        else f"There is no column {named!r} for the generator, in the votes or in the labels."
-    )
+    if named is not None:
+        raise JudgeBayesError(
+            f"There is no column {named!r} for the generator, in the votes or in the labels."
+        )
+    return [EVERY], np.zeros(len(read.coding.items), int)
 
 
 def _words(

@@ -35,8 +35,10 @@ def generator_table(
     """Return a row per generator, the best first, and whether it is better than the next.
 
     The order of two generators is settled if one is better in at least 95 % of the joint draws, in
-    which the uncertainty about the judges, which they share, cancels. Equal draws count half. A fit
-    without intervals has no columns of ends and of orders, and raw means are no estimate.
+    which the uncertainty about the judges, which they share, cancels. Equal draws count half. The order
+    of a generator without a label of its own is never settled: that the judges err on it as on the
+    others is assumed. A fit without intervals has no columns of ends and of orders, and raw means are no
+    estimate.
     """
     estimate = np.asarray(fit.estimate(), float)
     columns = {"generator": names, "estimate": estimate}
@@ -55,9 +57,12 @@ def generator_table(
     if has_draws(fit):
         above = _above(np.asarray(fit.draws(key=jax.random.key(seed))), order)
         table["P(better than next)"] = [*above, np.nan]
-        # Without labels, the order depends on the votes and the prior only.
-        some = bool(counts.labelled.any())
-        table["order settled"] = [*("yes" if some and p >= SETTLED else "no" for p in above), ""]
+        known = np.asarray(counts.labelled)
+        own = [bool(known[a] and known[b]) for a, b in pairwise(order)]
+        settled = [
+            "yes" if both and p >= SETTLED else "no" for both, p in zip(own, above, strict=True)
+        ]
+        table["order settled"] = [*settled, ""]
     return table
 
 

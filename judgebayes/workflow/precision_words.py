@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judgebayes.generators import FittedShares, FittedStratified, judge_youden, panel_youden
+from judgebayes.generators import FittedShares, judge_youden, panel_youden
+from judgebayes.generators.copies import COPIES
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.youden import LEAST
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
-from judgebayes.workflow.precision_fits import Fit, Points
+from judgebayes.votes.classes import listing
+from judgebayes.workflow.precision_fits import Fit, Points, has_draws
 from judgebayes.workflow.precision_tables import LEVEL, SETTLED
 
 __all__ = ["precision_warnings"]
@@ -29,9 +31,16 @@ UNINFORMATIVE = 0.5
 
 
 def precision_warnings(
-    generators: Sequence[str], judges: Sequence[str], counts: PrecisionCounts, fit: Fit
+    generators: Sequence[str],
+    judges: Sequence[str],
+    counts: PrecisionCounts,
+    fit: Fit,
+    copies: Sequence[tuple[int, int, float]] = (),
 ) -> list[str]:
-    """Return what is missing for a safe answer, with what to do about it."""
+    """Return what is missing for a safe answer, with what to do about it.
+
+    `copies` are two judges each, and their residual correlation.
+    """
     lines = []
     if int(fit.status) == Status.MAX_STEPS:
         lines.append(NOT_CONVERGED)
@@ -51,12 +60,14 @@ def precision_warnings(
             "Only one generator has labels. The variation of the judges' errors between "
             "generators is therefore taken from the prior."
         )
-    unlabelled = int((~counts.labelled).sum())
-    if isinstance(fit, FittedStratified) and unlabelled:
+    without = np.flatnonzero(~np.asarray(counts.labelled))
+    if labelled and len(without) and has_draws(fit):
         lines.append(
-            f"{unlabelled} generator(s) have no label: their intervals assume that votes relate "
-            "to validity as they do on the other generators. If they do not, the intervals are "
-            "too narrow. Label a few items of each."
+            f"{len(without)} of {len(generators)} have no label of their own "
+            f"({listing([generators[int(place)] for place in without], 3)}): their intervals assume "
+            "that the judges err on them as on the labelled ones, which votes cannot show. Where the "
+            "judges share a bias for or against one, its interval is wrong, and no order of them is "
+            "called settled: label a few items of each."
         )
     if labelled:
         lines += _few_invalid(counts)
@@ -69,6 +80,12 @@ def precision_warnings(
             f"Judge {judges[place]!r} calls invalid items valid more often than valid ones: check "
             "whether its votes are reversed."
         )
+    lines += [
+        f"Judges {judges[a]!r} and {judges[b]!r} vote alike beyond what label and generator explain: "
+        f"their residuals have a correlation of {rho:.2f} (said above {COPIES:g}). If one is a copy of "
+        "the other, leave one out: two copies count as two opinions."
+        for a, b, rho in copies
+    ]
     return lines
 
 

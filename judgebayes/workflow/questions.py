@@ -16,7 +16,7 @@ from judgebayes.workflow.options import (
     EnsembleRequest,
     PrecisionRequest,
 )
-from judgebayes.workflow.precision import generators_of
+from judgebayes.workflow.precision import EVERY, generators_of
 from judgebayes.workflow.records import leaves
 
 __all__ = ["answerable"]
@@ -115,6 +115,8 @@ def _precision(data: Data, n: int) -> tuple[bool, str]:
         names, _ = generators_of(data.opened.tables, data.table, None)
     except JudgeBayesError as error:
         return False, str(error)
+    if names == [EVERY]:
+        return True, f"All items as one system's, with {n} labels; --generator names a column."
     if len(names) < 2:
         return True, f"One generator, {names[0]!r}, with {n} labels."
     return True, f"{len(names)} generators, with {n} labels."

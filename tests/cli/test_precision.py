@@ -78,13 +78,17 @@ def test_without_labels_a_warning_explains_the_intervals(
     assert plot.stat().st_size > 5000
 
 
-def test_a_missing_generator_column_is_asked_for(
+def test_without_a_column_of_generators_all_items_are_one_systems(
     tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:
     tables[0].drop(columns="generator").to_csv(tmp_path / "votes.csv", index=False)
     result = run(tmp_path / "votes.csv")
-    assert isinstance(result.exception, JudgeBayesError)
-    assert "Which column is the generator?" in str(result.exception)
+    assert result.exit_code == 0, result.exception
+    assert "all items count as one system's; name their column with --generator." in " ".join(
+        result.output.split()
+    )
+    named = run(tmp_path / "votes.csv", "--generator", "writer")
+    assert "There is no column 'writer' for the generator" in str(named.exception)
 
 
 def test_labels_of_a_part_are_used_item_by_item(
