@@ -18,6 +18,8 @@ __all__ = ["diagnose_votes", "print_judges"]
 
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
 """Columns that a narrow console leaves out, in this order."""
+MOST_CLASSES = 5
+"""The shares of more classes are left to the files."""
 SHORTEST_NAME = 22
 """Names are shortened to this many characters, or to as many as keep them distinct."""
 
@@ -91,7 +93,9 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     """
     labelled = bool(np.isfinite(judges["accuracy"]).any())
     weighted = labelled and "weight" in judges
-    ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
+    shares = [name for name in judges.columns if name.startswith("share ")]
+    first = "accuracy" if labelled or "agreement" not in judges else "agreement"
+    ranked = judges.sort_values(first, ascending=False, kind="stable")
     shown = f"{min(most, len(judges))}"
     if len(ranked) > most:
         best, worst = ranked.head(most - most // 2), ranked.tail(most // 2)
@@ -120,6 +124,15 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             for name, head in SHARES.items()
             if name in judges and np.isfinite(judges[name]).any()
         },
+        **(
+            {
+                name: [f"{share:.0%}" for share in ranked[name]]
+                for name in judges.columns
+                if name == "agreement" or (name in shares and len(shares) <= MOST_CLASSES)
+            }
+            if not labelled
+            else {}
+        ),
         **({"weight": [f"{weight:+.2f}" for weight in ranked["weight"]]} if weighted else {}),
     }
     widths = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
@@ -136,7 +149,7 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     numbers(table, *cells)
     for name, *row in zip(ranked["judge"], *cells.values(), strict=True):
         table.add_row(escape(shortened(str(name), width)), *row)
-    show(console, f"{of}, in % with 90 % intervals", table)
+    show(console, f"{of}, in % with 90 % intervals" if labelled else f"{of}, in %", table)
     if left_out:
         columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
         console.print(

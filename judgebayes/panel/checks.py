@@ -17,6 +17,7 @@ from judgebayes.votes.array import Votes
 __all__ = [
     "Thresholds",
     "check_below_chance",
+    "check_few_labels",
     "check_label_balance",
     "check_leaks",
     "check_missingness",
@@ -76,6 +77,10 @@ class Thresholds:
         interval excludes zero.
     undecided
         The share of undecided votes above which a judge is reported.
+    few_labels, few_votes
+        Fewer labelled items are a problem, and so is a panel of which more than half of the judges have
+        votes on fewer labelled items: of 5 votes that are all right, a perfect and a 70 % accurate
+        judge (17 %) cannot be told apart.
     """
 
     readable: float = 0.9
@@ -92,6 +97,8 @@ class Thresholds:
     floor: float = 0.02
     bias: float = 0.1
     undecided: float = 0.5
+    few_labels: int = 10
+    few_votes: int = 5
 
 
 def _listed(names: Sequence[str], details: Sequence[str] | None = None, most: int = 5) -> str:
@@ -216,6 +223,32 @@ def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Find
                 )
             )
     return findings
+
+
+def check_few_labels(tally: Tally, limits: Thresholds) -> list[Finding]:
+    """Report labels that are too few for any statement on the judges, or on most of them."""
+    n, judges = len(tally.label), len(tally.names)
+    if n < limits.few_labels:
+        return [
+            Finding(
+                "bad",
+                f"Only {n} item(s) are labelled: nothing can be said about the judges. Label at least "
+                f"{limits.few_labels}, better 50.",
+                "labels",
+            )
+        ]
+    few = tally.trials < limits.few_votes
+    if judges < 2 or few.sum() <= judges / 2:
+        return []
+    return [
+        Finding(
+            "bad",
+            f"{int(few.sum())} of {judges} judges have votes on fewer than {limits.few_votes} labelled "
+            f"items (median {np.median(tally.trials):.0f}): their accuracies are not known. Label items "
+            "on which more of them voted, or more items.",
+            "labels",
+        )
+    ]
 
 
 def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:

@@ -7,9 +7,11 @@ from jaxtyping import Int
 
 from judgebayes.arrays import AnyArray
 from judgebayes.finding import Finding
+from judgebayes.panel.agreement import check_agreement, check_constant
 from judgebayes.panel.checks import (
     Thresholds,
     check_below_chance,
+    check_few_labels,
     check_label_balance,
     check_leaks,
     check_missingness,
@@ -39,8 +41,9 @@ def diagnose(
 ) -> list[Finding]:
     """Return findings on the labels and the judges, the most serious first.
 
-    Topics: `labels` (none, constant, nearly constant), `leak`, `parseability` (P1), `saturation`
-    (P2), `one-coin`, `missingness` (P3), `undecided`, `below-chance`, `redundancy`, `position-bias`.
+    Topics: `labels` (none, few, constant, nearly constant), `constant` (votes), `leak`, `parseability`
+    (P1), `saturation` (P2), `one-coin`, `missingness` (P3), `undecided`, `below-chance`, `redundancy`,
+    `position-bias`; without labels `agreement`, of the judges with one another.
 
     Parameters
     ----------
@@ -78,13 +81,16 @@ def diagnose(
     findings = check_parseability(readable_share(votes, judges), names, limits)
     if votes.order is not None:
         findings += check_position(votes, names, limits)
+    classes = judges.classes.names if isinstance(judges, Coding) else range(votes.n_classes)
+    findings += check_constant(votes, np.asarray(labels), names, classes)
     if len(tally.label) == 0:
         findings.append(
             Finding("note", "No item has a label, so nothing is known about accuracy.", "labels")
         )
+        findings += check_agreement(votes, names)
     else:
         leaks = check_leaks(tally, names, limits)
-        classes = judges.classes.names if isinstance(judges, Coding) else range(votes.n_classes)
+        findings += check_few_labels(tally, limits)
         findings += check_label_balance(tally, classes, limits) + leaks
         findings += check_missingness(tally, names, limits) + check_undecided(tally, names, limits)
         # A leak would dominate the other checks, which therefore exclude it.

@@ -12,6 +12,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.panel import diagnostics
+from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
 from judgebayes.votes.evidence import Evidence
@@ -34,7 +35,8 @@ class Diagnosis(Result):
     data: Data
     request: DiagnoseRequest
     judges: pd.DataFrame
-    """A row per judge, as `judgebayes.judge_table` gives it."""
+    """A row per judge, as `judgebayes.judge_table` gives it; without labels also its agreement with the
+    other judges and its share of votes by class."""
     grouped: list[str]
     """How groups of items change the intervals, in sentences; empty without groups."""
     findings: list[Finding]
@@ -105,6 +107,9 @@ def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
     data = data_of(request, dense=True, named=() if request.by is None else (request.by,))
     read, labels = data.table, data.labels
     judges = judge_table(read.votes, labels, read.coding, groups=read.groups)
+    if not (labels >= 0).any() and len(judges) > 1:
+        more = agreement_table(read.votes, read.coding.classes.names)
+        judges = pd.concat([judges, more.drop(columns=["chance", "agreement_error"])], axis=1)
     grouped: list[str] = []
     if read.groups is not None:
         grouped = _grouped(read, labels, judges, judge_table(read.votes, labels, read.coding))

@@ -1,10 +1,11 @@
 """The error of a decision by every method that can estimate it, with intervals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from scipy.stats import mannwhitneyu
 
 from judgebayes.majority import (
     Counts,
@@ -24,10 +25,12 @@ from judgebayes.workflow.ensemble_panel import EnsemblePanel
 from judgebayes.workflow.options import EnsembleRequest
 from judgebayes.workflow.panels_compared import PANEL_COLUMNS, compared_panels
 
-__all__ = ["Estimates", "chosen_words", "split_words"]
+__all__ = ["Estimates", "chosen_words", "first_words", "split_words"]
 
 FAR = 3.0
 """Standard errors between the margins of labelled and all items that chance does not explain."""
+EARLY = 0.001
+"""The labelled items are called the first ones below this p-value of the rank test (Mann-Whitney)."""
 LEAST_LABELS = 5
 CURVE, FREE, MIXTURE = "split curve", "model-free", "mixture"
 
@@ -62,19 +65,38 @@ class Estimates:
     ) -> dict[str, ErrorCurve]:
         """Return P(S < k/2) at odd numbers of votes (P3 Definition 3.2)."""
         level = self.request.level
-        free = Thinning().fit(self.counts, weight=self.weight)
+        alone = self._thinned(sizes, level)
+        modelled = mixture.curve(
+            sizes,
+            level=level,
+            population=len(self.weight) if self.these else None,
+            of=self.counts,
+            design_effect=self.effect,
+            seed=self.request.seed,
+        )
         return {
-            CURVE: self._curve(fitted, sizes, "paper"),
-            FREE: free.curve(sizes, level=level, population=self.population(sizes)),
-            MIXTURE: mixture.curve(
-                sizes,
-                level=level,
-                population=len(self.weight) if self.these else None,
-                of=self.counts,
-                design_effect=self.effect,
-                seed=self.request.seed,
-            ),
+            CURVE: self.no_narrower(self._curve(fitted, sizes, "paper"), alone),
+            FREE: alone,
+            MIXTURE: self.no_narrower(modelled, alone),
         }
+
+    def _thinned(self, sizes: tuple[int, ...], level: float) -> ErrorCurve:
+        fit = Thinning().fit(self.counts, weight=self.weight)
+        return fit.curve(sizes, level=level, population=self.population(sizes))
+
+    def no_narrower(
+        self, curve: ErrorCurve, alone: ErrorCurve | None = None, level: float = 0.9
+    ) -> ErrorCurve:
+        """Return a curve whose intervals include those from the labels alone, if these are few.
+
+        A prior would otherwise say more than one or two labels can. `alone` is by default P3's error.
+        """
+        if not 0 < int(self.panel.splits.labelled.sum()) < LEAST_LABELS:
+            return curve
+        if alone is None:
+            alone = self._thinned(tuple(map(int, curve.size)), level)
+        low, high = np.fmin(curve.low, alone.low), np.fmax(curve.high, alone.high)
+        return replace(curve, low=low, high=high)
 
     def decided(self, fitted: FittedSplitCurve, sizes: tuple[int, ...]) -> dict[str, ErrorCurve]:
         """Return P(the decision is wrong)."""
@@ -120,6 +142,10 @@ class Estimates:
             level=self.request.level,
             seed=self.request.seed,
         )
+        if int(panel.splits.labelled.sum()) < LEAST_LABELS:
+            most = int(panel.splits.total[panel.splits.labelled].max())
+            alone = self._both(fitted, (most,), "wrong")[FREE]
+            low, high = float(np.fmin(low, alone.low[0])), float(np.fmax(high, alone.high[0]))
         return pd.DataFrame(
             [("all votes of each item", error, low, high)], columns=list(PANEL_COLUMNS)
         )
@@ -154,7 +180,7 @@ class Estimates:
             free.high * largest,
             free.extrapolated,
         )
-        return {CURVE: self._curve(fitted, sizes, measure), FREE: scaled}
+        return {CURVE: self.no_narrower(self._curve(fitted, sizes, measure), scaled), FREE: scaled}
 
     def _curve(
         self, fitted: FittedSplitCurve, sizes: tuple[int, ...], measure: Measure
@@ -204,8 +230,26 @@ def chosen_words(splits: Splits) -> list[str]:
     which = "closer" if one < every else "clearer"
     return [
         f"The votes on the labelled items are {which} than on all items (mean margin {one:.2f} and "
-        f"{every:.2f}), as if these items had been chosen. The split curve allows for this; estimates "
-        "from labelled items only do not."
+        f"{every:.2f}), as if these items had been chosen. Estimates from labelled items only are then "
+        "about such items; the split curve assumes that votes which split alike are as often right on "
+        "the other items."
+    ]
+
+
+def first_words(splits: Splits) -> list[str]:
+    """Return that the labelled items are the first or the last of the file, by a rank test."""
+    known = splits.labelled
+    place = np.arange(len(known))
+    if known.all() or not known.any():
+        return []
+    test = mannwhitneyu(place[known], place[~known])
+    if test.pvalue >= EARLY:
+        return []
+    which, other = ("first", "last") if place[known].mean() < place.mean() else ("last", "first")
+    return [
+        f"The labelled items are mostly among the {which} of the file (rank test, p < {EARLY:g}) and no "
+        "random part of it. If judges or items change along the file, the error on the others differs, "
+        f"and no interval here counts this: label some of the {other} items, or items drawn at random."
     ]
 
 

@@ -29,7 +29,7 @@ from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, encoded, undecided_as_class
-from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, split_words
+from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, first_words, split_words
 from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.methods import FEW_LABELS
@@ -201,7 +201,11 @@ def ensemble_request(request: EnsembleRequest, progress: Progress | None = None)
             *split_words(fitted, panel.splits),
         ],
         labels_to_go=labels_to_go(estimates, fitted, request.target_width),
-        warnings=[*_warnings(fit, counts, sizes), *chosen_words(panel.splits)],
+        warnings=[
+            *_warnings(fit, counts, sizes),
+            *chosen_words(panel.splits),
+            *first_words(panel.splits),
+        ],
         next_items=_next_items(estimates, fitted, data, sizes),
     )
 
@@ -346,7 +350,7 @@ def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -
         )
     if len(given) < FEW_LABELS:
         warnings.append(
-            f"There are only {len(given)} labels: use the intervals, not the estimates alone."
+            f"There are only {len(given)} label(s): use the intervals, not the estimates alone."
         )
     if len(np.unique(given)) > 1:
         largest = max((size for size in sizes if size <= counts.most), default=1)

@@ -79,7 +79,7 @@ def interval_now(estimates: Estimates, fitted: FittedSplitCurve, level: float) -
     total = splits.total[splits.labelled] if splits.labelled.any() else splits.total
     size = odd_sizes(max(int(np.median(total)), 1))[-1]
     measure, target = _question(estimates)
-    return fitted.curve(
+    curve = fitted.curve(
         splits,
         (size,),
         target=target,
@@ -91,6 +91,7 @@ def interval_now(estimates: Estimates, fitted: FittedSplitCurve, level: float) -
         level=level,
         seed=estimates.request.seed,
     )
+    return estimates.no_narrower(curve, level=level)
 
 
 def _question(estimates: Estimates) -> tuple[Measure, Target]:
