@@ -130,7 +130,7 @@ class Output:
     """A tidy table, the figures, and notes for the reader."""
 
     table: pd.DataFrame
-    figures: dict[str, Figure] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     undefined: Mapping[str, str] = field(default_factory=dict)
     """Methods whose value may be undefined (NaN, an empty cell in the CSV), and when it is."""

@@ -25,7 +25,7 @@ diff "$scratch/from-archive.txt" "$scratch/from-checkout.txt" || {
   echo "The wheel made from the source archive (<) and the one made from the checkout (>) differ."
   exit 1
 }
-git ls-files judgebayes models experiments | grep '\.pyi\?$' |
+git ls-files judgebayes models experiments | grep '\.pyi\?$\|/py\.typed$' |
   sed -e 's,^\(models\|experiments\)/,judgebayes/\1/,' | sort >"$scratch/tracked.txt"
 missing=$(comm -23 "$scratch/tracked.txt" "$scratch/from-archive.txt")
 [ -z "$missing" ] || { echo "Not in the wheel: $missing"; exit 1; }

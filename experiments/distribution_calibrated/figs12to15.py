@@ -112,7 +112,7 @@ def main(run: Run) -> Output:
     rule_records, rule_figure, rule_notes = _tie_rules()
     records += rule_records
     table = rows(PAPER, "figs12to15", records)
-    figures = {
+    figures: dict[str, Figure] = {
         f"confusion-{place + 1}": confusion_matrices(
             own, CLASSES, title=f"{name}: mean over {SPLITS} splits"
         )

@@ -18,7 +18,7 @@ def forests(table: pd.DataFrame, metric: str) -> dict[str, Figure]:
     shown = table[(table["metric"] == f"{metric} difference") & (table["grade"] != "")]
     real, twins = shown[shown["dataset"] != "twin"], shown[shown["dataset"] == "twin"]
     xlabel = f"{metric.upper() if metric == 'mae' else metric} gained by the method"
-    figures = {}
+    figures: dict[str, Figure] = {}
     if len(real):
         one_judge = real["judge"].nunique() == 1
         figures["differences"] = intervals(

@@ -37,6 +37,7 @@ app = typer.Typer(
     add_completion=True,
     rich_markup_mode=None,  # its tables truncate options and words at 80 columns
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 DATA_HELP = "Fetch the public data sets that `reproduce` reads, and list them."

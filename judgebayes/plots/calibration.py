@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from judgebayes.measures.selective import AccuracyCurve, Reliability
 from judgebayes.plots.style import (
     MARKERS,
     PALETTE,
+    Figure,
     grid_of_panels,
     legend_below,
     line_style,

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
-from matplotlib.figure import Figure
 
 from judgebayes.plots.style import (
     CLASS_COLOURS,
     CLASS_NAMES,
     PALETTE,
+    Figure,
     grid_of_panels,
     without_frame,
 )

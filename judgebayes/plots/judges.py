@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.plots.series import intervals
-from judgebayes.plots.style import PALETTE
+from judgebayes.plots.style import PALETTE, Figure
 
 __all__ = ["judge_map"]
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from judgebayes.majority.curve import ErrorCurve
 from judgebayes.plots.style import (
     MARKERS,
+    Figure,
     colour,
     grid_of_panels,
     legend_below,

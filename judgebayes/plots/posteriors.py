@@ -6,9 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 
-from judgebayes.plots.style import PALETTE, grid_of_panels, legend_below, without_frame
+from judgebayes.plots.style import PALETTE, Figure, grid_of_panels, legend_below, without_frame
 
 __all__ = ["chain_ranks", "forest", "ranks"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from judgebayes.plots.style import (
+    Figure,
     colour,
     dashes,
     grid_of_panels,

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.figure
+from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 __all__ = [
     "CLASS_COLOURS",
     "CLASS_NAMES",
     "MARKERS",
     "PALETTE",
+    "Figure",
     "colour",
     "dashes",
     "grid_of_panels",
@@ -68,6 +70,15 @@ CLASS_NAMES = ("B better", "tie", "A better")
 
 LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
 """The width of a legend column in inches: for the mark, and per letter."""
+
+
+class Figure(matplotlib.figure.Figure):
+    """A figure whose PDF and PostScript files have TrueType fonts, as conferences ask for."""
+
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """Write the figure, as Matplotlib does."""
+        with rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
+            super().savefig(*args, **options)
 
 
 def colour(name: str, place: int = 0) -> str:

@@ -15,6 +15,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure_methods
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
+from judgebayes.inference.summary import summary
 from judgebayes.measures.significance import (
     Interval,
     independent_trials,
@@ -55,7 +56,7 @@ LEAST_SIZE, MOST_SIZES = 10, 6
 """The least number of labels of a point of `grow`, and the largest number of points."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared:
     """Held-out results of several methods on the same splits of the labelled items."""
 
@@ -70,6 +71,8 @@ class Compared:
     """The share of the intervals' items without a label: 1 for more items like these."""
     ordered: bool = True
     """Whether the classes have an order, without which there is no MAE."""
+
+    __repr__ = summary
 
     @property
     def metrics(self) -> list[str]:

@@ -16,6 +16,8 @@ __all__ = ["Result", "count_findings", "ends", "rows_of"]
 
 SHOWN = 10
 """Number of rows of each table in a notebook."""
+SHORT = 40
+"""Longer texts are left out of the repr."""
 
 
 class Result(ABC):
@@ -66,6 +68,15 @@ class Result(ABC):
             "next_steps": [sentence(each) for each in self.next_steps],
             "tables": {name: rows_of(table) for name, table in self.tables.items()},
         }
+
+    def __repr__(self) -> str:
+        """Return the name of the type and the numbers that are single values, in a line."""
+        shown = (
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in self.numbers.items()
+            if isinstance(value, str | int | float) and len(str(value)) <= SHORT
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __str__(self) -> str:
         """Return the sentences, and what to do next, one per line."""
