@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import judgebayes
-from judgebayes.panel import checks, diagnostics
+from judgebayes.panel import agreement, checks, diagnostics
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -105,7 +105,7 @@ def test_the_guide_explains_every_diagnostic() -> None:
     """Each finding of the code is quoted exactly once in a section of the guide."""
     trees = [
         ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
-        for module in (checks, diagnostics)
+        for module in (agreement, checks, diagnostics)
     ]
     calls = [
         node
@@ -135,6 +135,8 @@ WHERE_IT_SPEAKS_UP = {
     "redundant": "worth fewer than {:g} % of its number",
     "saturated": "calibrated NLL falls by less than {:g} nats",
     "undecided": "on more than {:g} % of the labelled items",
+    "few_labels": "Fewer than {:g} items are labelled",
+    "few_votes": "votes on fewer than {:g} labelled items",
 }
 
 

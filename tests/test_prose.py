@@ -36,7 +36,7 @@ def prose(text: str) -> str:
 
     A word of its own stands for each piece of code, and headings end like sentences: nothing repeats.
     """
-    letters = (f"code{''.join(each)}" for each in product("bcdfghjk", repeat=3))
+    letters = (f"code{''.join(each)}" for each in product("bcdfghjk", repeat=4))
     text = BLOCK.sub(lambda match: "\n" * match[0].count("\n"), text)
     text = INLINE.sub(lambda match: next(letters) + "\n" * match[0].count("\n"), text)
     return re.sub(r"^(#+ .*)$", r"\1.", text, flags=re.M)

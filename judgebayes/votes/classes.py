@@ -201,7 +201,8 @@ def listing(values: Iterable[object], limit: int = 8) -> str:
     """Return values as text for a sentence, at most `limit` of them."""
     every = list(values)
     more = f" and {len(every) - limit} more" if len(every) > limit else ""
-    return ", ".join(_cut(repr(canonical(v))) for v in every[:limit]) + more
+    shown = (v.strip() if isinstance(v, str) else canonical(v) for v in every[:limit])
+    return ", ".join(_cut(repr(each)) for each in shown) + more
 
 
 def _cut(text: str) -> str:

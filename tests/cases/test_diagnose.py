@@ -138,6 +138,6 @@ def test_independent_judges_are_rarely_called_copies_or_reversed() -> None:
     for _ in range(40):
         table, _ = panel(rng, 50, 0.5, 0.6, 0.5, 0.7)
         votes, coding = encode(table)
-        found = check_agreement(votes, list(coding.judges))
-        false += any(each.severity == "bad" for each in found)
+        findings = check_agreement(votes, list(coding.judges))
+        false += any(each.severity == "bad" for each in findings)
     assert false <= 1
