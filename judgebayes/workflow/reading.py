@@ -444,7 +444,8 @@ def _one_of(judges: list[str], name: str) -> list[str]:
 def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     if judge is None:
         raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
-    chosen = table[table[judge].map(name_of) == plain_text(name)]
+    spelt = [each for each in table[judge].unique() if name_of(each) == plain_text(name)]
+    chosen = table[table[judge].isin(spelt)]
     if len(chosen) == 0:
         judges = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
         raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {judges}.")

@@ -63,7 +63,9 @@ def test_without_labels_the_votes_alone_are_looked_at(tmp_path: Path, wide: pd.D
     assert "c (75 %)" in said
     assert "no problem prevents calibration" not in said
     heads = next(line for line in said.splitlines() if line.startswith("judge"))
-    assert heads.split() == ["judge", "votes", "missing"]
+    shares = ["share", "0", "share", "1"]
+    assert heads.split() == ["judge", "votes", "missing", "agreement", *shares]
+    assert "judges are compared with one another" in said
     votes, plot = str(tmp_path / "votes.csv"), str(tmp_path / "judges.png")
     refused = CliRunner().invoke(app, ["diagnose", votes, "--wide", "--plot", plot])
     assert "it needs labels of some items" in str(refused.exception)
