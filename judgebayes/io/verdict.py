@@ -87,9 +87,11 @@ _DIGITS = (
 )
 """A number and not part of one, or of a range (8-9)."""
 _NUMBER = rf"{_DIGITS}(?:\s*(?:/|out of)\s*(\d+(?:\.\d+)?))?"
-_GAP = r"[^\w\n\-\u2212.,+]"
+_GAP = r"[^\w\n\-\u2212.,+<>\u2264\u2265]"
 _SCORED = re.compile(
-    rf"(?:score|rating|grade){_GAP}{{0,5}}(?:is\s+|of\s+)?{_GAP}{{0,4}}{_NUMBER}", re.IGNORECASE
+    rf"(?:score|rating|grade)(?: ?\([^()\n]{{1,20}}\))?{_GAP}{{0,5}}"
+    rf"(?:is\s+|of\s+)?{_GAP}{{0,4}}{_NUMBER}",
+    re.IGNORECASE,
 )
 _OUT_OF = re.compile(rf"{_DIGITS}\s*(?:/|out of)\s*(\d+(?:\.\d+)?)")
 _BOUND = re.compile(
@@ -103,6 +105,7 @@ _SIDE_OF = rf"(?i:{_SIDE})\s+[\"'*(]*(?:([AB12])\b(?!['’]|[.,]\d)|(?<=\()([ab]
 _OTHER = re.compile(
     r"(?:^|[,;.|\n(]|\band\b)[\W_]{0,6}(?:the )?"
     r"(?:loser|losing|rejected|reject|worse|worst|weaker|inferior|not chosen|runner[\s\-]up|second"
+    r"(?: place)?|2nd(?: place)?|last|other|poor|poorer|bad|declined|discarded|eliminated"
     rf"|dispreferred|least preferred)(?: {_SIDE})?\W{{0,4}}[:=]\W{{0,4}}(?:{_SIDE}\s+)?\(?"
     r"(?:[AB12]|tie)\b\)?",
     re.IGNORECASE,
@@ -111,6 +114,14 @@ _OTHER = re.compile(
 _ORDERED = re.compile(
     r"(?:^|[:\s(\[\"'*])([AB])\s*(>{1,3}|<{1,3}|={1,2}|[~\u2248])\s*([AB])[\"')*\].!]{0,4}$"
 )
+_KEY = re.compile(r"(?:^|[,;.|])([^:=,;.|\n]{1,80})[:=][\s\"'(*\[]{0,5}(?=[\w(])")
+_CHOICE = re.compile(
+    r"\b(?:verdict|winner|wins|choice|choose|chosen|choosing|prefer\w*|better|best|stronger|superior|answer"
+    r"|final|finally|decision|judg\w*|result|conclusion|pick\w*|select\w*|favou?r\w*|vote|overall|so"
+    r"|therefore|thus|hence|output|response|accept\w*|first|1st)\b",
+    re.IGNORECASE,
+)
+"""What a choice is called, before a colon."""
 _WINS = re.compile(rf"^\W*(?:(?i:the )?(?i:{_SIDE})\s+)?([AB12]) (?:wins|won|is the winner)\W*$")
 _TAGGED = re.compile(
     r"<(?:final_)?(answer|verdict|winner|choice|judge?ment|score|rating)>([^<>]{1,60})</(?:final_)?\1>"
@@ -147,7 +158,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _ENDING = re.compile(
-    r"(?:[:=]|\b(?:is|choose|prefer|pick|verdict|answer|winner|choice))\s*[\"'(*\[]{0,3}"
+    r"(?:[:=]|\b(?:is|choose|prefer|pick|verdict|answer|winner|choice))[\s\"'(*\[]{0,5}"
     r"(?<![AB][:=])(?<![AB] [:=])(?<![AB] [:=] )([AB]|tie|Tie|TIE)[\"')*\].!]{0,4}$"
 )
 
@@ -298,9 +309,11 @@ def _in_brackets(text: str, kind: Kind) -> list[Any]:
 
 
 def _in_bold(text: str, kind: Kind) -> list[Any]:
-    words = re.findall(r"\*\*([^*\n]{1,60})\*\*", text)
-    # "**Assistant A**" is more often a heading than a verdict.
-    return _readable([word for word in words if not _HEADING.match(word)], kind)
+    words = re.findall(r"\*\*([^*\n]{1,60})\*\*(?!\s?:)", text)
+    # "**Assistant A**" is more often a heading than a verdict, and "**Valid:** no" is the opposite.
+    return _readable(
+        [w for w in words if not _HEADING.match(w) and not w.rstrip().endswith(":")], kind
+    )
 
 
 def _in_phrase(text: str, kind: Kind) -> list[Any]:
@@ -328,7 +341,15 @@ def _declared(sentence: str) -> str | None:
 
 def _chosen(sentence: str) -> str | None:
     """Return the response that a sentence ends with as its choice, or that is all of the sentence."""
+    if _other_key(sentence):
+        return None
     return _side(_CHOSEN.search(sentence) or _WHOLE_SENTENCE.match(sentence), sentence)
+
+
+def _other_key(line: str) -> bool:
+    """Tell whether the last name before a colon may name anything but the better side: "Poorer: A"."""
+    keys = _KEY.findall(line)
+    return bool(keys) and not _CHOICE.search(keys[-1])
 
 
 def _won(sentence: str) -> str | None:
@@ -383,6 +404,8 @@ def _in_last_line(text: str, kind: Kind) -> list[Any]:
         signs = {">": left, "<": right}
         doubtful = left == right or _DOUBT.search(last)
         return [] if doubtful else [signs.get(sign[0], "tie")]
+    if _other_key(last):
+        return []
     word = re.fullmatch(r"[\W_]{0,3}([ABab]|tie|Tie|TIE)[\W_]{0,3}", last) or _ENDING.search(last)
     return [] if word is None or _DOUBT.search(last) else _readable([word.group(1)], kind)
 

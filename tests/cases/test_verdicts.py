@@ -84,6 +84,19 @@ PAIR = [
     ("A does not win.", None),
     ("Overall a tie.", "tie"),
     ("Score A: 7, score B: 8", None),
+    ("1st: A, 2nd: B", "A"),
+    ("First place: B\nSecond place: A", "B"),
+    ("Accepted: A\nDeclined: B", "A"),
+    ("Preferred response: A; other: B", "A"),
+    ("Up: A\nDown: B", None),
+    ("Poorer: A", None),
+    ("Poorer: Response A", None),
+    ("Grade: A", None),
+    ("**A**: weak.", None),
+    ("**Winner:** A", "A"),
+    ("**Verdict**: B", "B"),
+    ("Verdict (A or B): A", "A"),
+    ("Reason: longer.\nB", "B"),
 ]
 VALID = [
     ('{"invalid": false}', "valid"),
@@ -100,6 +113,9 @@ VALID = [
     ("Harmful: no", None),
     ("Needs work: yes", None),
     ("Hallucinations: no", None),
+    ("**Valid:** no", "invalid"),
+    ("**Valid**: no", "invalid"),
+    ("**Invalid**: no", "valid"),
     (r"\boxed{valid}", "valid"),
 ]
 SCORE = [
@@ -118,6 +134,9 @@ SCORE = [
     ("Score: 8 out of 10", 8.0),
     ("<score>6</score>", 6.0),
     ("Score: 1.2.3", None),
+    ("Score (1-10): 7", 7.0),
+    ("Score: >7", None),
+    ("**Score:** 7", 7.0),
 ]
 ROWS: list[tuple[str, Kind, object]] = [
     *((text, "pair", right) for text, right in PAIR),

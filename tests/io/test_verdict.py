@@ -27,7 +27,7 @@ TABLE: list[tuple[str, Kind, object, str | None]] = [
     # Several verdicts: the last line decides, where it names one.
     ("Answer with [[A]] or [[B]].\nVerdict: [[B]]", "pair", "B", "brackets"),
     ("[[A]] on style, [[B]] on facts", "pair", None, "brackets"),
-    ("**A**: clear.\n**B**: wrong.", "pair", None, "bold"),
+    ("**A**: clear.\n**B**: wrong.", "pair", None, None),
     ("**A**: clear. **B**: wrong.\nSo: **A**.", "pair", "A", "bold"),
     ("[[A]] or [[B]]?\n[[B]] would be too hard on it.", "pair", None, "brackets"),
     ("**Assistant A** is worse here.", "pair", None, None),
