@@ -103,7 +103,7 @@ def _packed(values: list[Any]) -> pd.Series | list[Any]:
     kinds = set(map(type, values))
     if kinds == {int} and min(values) in INT64 and max(values) in INT64:
         return pd.Series(np.array(values, np.int64))
-    if kinds == {str}:
+    if kinds <= {str, Written}:
         return pd.Series(values)
     nested = kinds & {list, dict}
     return [json_text(v) if type(v) in nested else v for v in values] if nested else values

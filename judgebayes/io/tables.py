@@ -488,9 +488,13 @@ def _as_written(
 
 def _plain(texts: pd.Series) -> bool:
     """Tell whether the texts are those of the numbers that pandas makes of them."""
-    fractions = texts.dropna().str.contains(".", regex=False)
-    mixed = fractions.any() and not fractions.all()  # 7 would become 7.0
-    return not mixed and not texts.str.contains(NOT_PLAIN, na=False).any()
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = pa.array(texts.dropna(), pa.string())
+    fractions = pc.match_substring(cells, ".")
+    mixed = pc.any(fractions).as_py() and not pc.all(fractions).as_py()  # 7 would become 7.0
+    return not mixed and not pc.any(pc.match_substring_regex(cells, NOT_PLAIN)).as_py()
 
 
 def _has(path: Path, pattern: re.Pattern[bytes]) -> bool:

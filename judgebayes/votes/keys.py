@@ -68,12 +68,15 @@ def numbered(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.
 
 def spellings(column: pd.Series) -> dict[str, list[str]]:
     """Return the names of a column that are written in several ways, with these."""
-    if not pd.api.types.is_object_dtype(column.dtype) and not pd.api.types.is_string_dtype(
-        column.dtype
-    ):
-        return {}
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.categories.to_series()
+    values = pd.Series(column.unique()).dropna()
+    if pd.api.types.is_string_dtype(values):
+        padded = values.str.len() != values.str.strip().str.len()
+        if not padded.any() and "".join(values).isascii():
+            return {}
     ways: dict[str, list[str]] = {}
-    for value in pd.unique(column):
+    for value in values if values.dtype.kind not in "iufb" else ():
         if isinstance(value, str):
             ways.setdefault(plain_text(value), []).append(value)
     return {name: written for name, written in ways.items() if len(written) > 1 and name}
