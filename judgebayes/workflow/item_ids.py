@@ -74,14 +74,14 @@ def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
     extension, and in a prefix that all items of one table share and the other table lacks. The first of
     these steps that matches most items is used.
 
-    Nothing but zeros is folded against the numbers 0 to n - 1: these may be positions in a file, and
-    case-1 may be the first case, which is at position 0.
+    Nothing but zeros is folded against numbers that may be places in a file: case-1 may be the first
+    case, which is at place 0.
     """
     ours = _names(labels)
     theirs = _names(votes)
     best = _Keys((), ours, theirs)
     for keys in _steps(ours, theirs):
-        if keys.matched > best.matched and not _by_position(ours, theirs):
+        if keys.matched > best.matched and not _by_position(ours, theirs, keys):
             best = keys
         if best.matched == len(ours):
             break
@@ -188,13 +188,20 @@ def _steps(labels: list[str], votes: list[str]) -> Iterable[_Keys]:
             )
 
 
-def _by_position(*tables: list[str]) -> bool:
-    """Tell whether the items of one table are the numbers 0 to n - 1, and those of another are texts."""
-    numbers = [all(WHOLE.match(f"{name}.0") for name in names) for names in tables]
-    return not all(numbers) and any(
-        of_numbers and set(names) == set(map(str, range(len(names))))
-        for of_numbers, names in zip(numbers, tables, strict=True)
-    )
+def _by_position(labels: list[str], votes: list[str], keys: _Keys) -> bool:
+    """Tell whether the numbers of one table may be places, and the texts of the other are not.
+
+    They are the numbers 0 to n - 1, or some of them where the texts are numbered from 1 to n.
+    """
+    for numbers, texts, folded in ((labels, votes, keys.votes), (votes, labels, keys.labels)):
+        if not all(map(str.isdecimal, numbers)) or all(map(str.isdecimal, texts)):
+            continue
+        places = set(map(int, numbers))
+        counted = {int(key) for key in folded if key.isdecimal()}
+        from_one = bool(counted) and counted == set(range(1, len(counted) + 1))
+        if places == set(range(len(places))) or (from_one and max(places) < len(counted)):
+            return True
+    return False
 
 
 def _plain(name: str) -> str:

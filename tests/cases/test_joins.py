@@ -203,6 +203,26 @@ def test_no_fold_leaves_a_number_against_places(ours: str, swapped: bool, tmp_pa
     assert jb.check(tmp_path / "v.csv", tmp_path / "l.csv").data is None
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_some_places_are_not_taken_for_numbers_from_one(swapped: bool, tmp_path: Path) -> None:
+    """Labels of the items 3, 7, ..., beside case-1 to case-40: 3 is case-3, or case-4 at place 3."""
+    names = [f"case-{i + 1}" for i in range(40)]
+    some = [str(i) for i in (3, 7, 12, 20, 33)]
+    votes, labels = (some, names) if swapped else (names, some)
+    classes = [0, 1] * 20
+    table = pd.DataFrame({"item": votes, "judge": "j", "vote": classes[: len(votes)]})
+    table.to_csv(tmp_path / "v.csv", index=False)
+    gold = pd.DataFrame({"item": labels, "label": classes[: len(labels)]})
+    gold.to_csv(tmp_path / "l.csv", index=False)
+    assert jb.check(tmp_path / "v.csv", tmp_path / "l.csv").options.get("match_ids") is None
+    # The last number is no place.
+    certain = pd.DataFrame({"item": ["3", "40"], "label": [0, 1]})
+    certain.to_csv(tmp_path / "c.csv", index=False)
+    if not swapped:
+        result = jb.check(tmp_path / "v.csv", tmp_path / "c.csv")
+        assert result.options["match_ids"] == "loosely"
+
+
 def test_only_one_judge_is_named_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("item,judge,vote\n1,007,1\n1,7,0\n2,007 ,1\n2,7,1\n3,7,0\n")
     data = jb.read(tmp_path / "v.csv", only_judge="007")
