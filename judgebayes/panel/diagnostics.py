@@ -70,8 +70,9 @@ def diagnose(
     >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
     >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
     >>> labels = np.array([1, 1, 0, 0, -1, -1])
-    >>> for finding in diagnose(votes, np.ones(6, int)):
+    >>> for finding in diagnose(votes, np.ones(6, int)):  # few, and all the same
     ...     print(finding.severity, finding.topic)
+    bad labels
     bad labels
     """
     limits = Thresholds() if thresholds is None else thresholds

@@ -142,7 +142,7 @@ class Estimates:
             level=self.request.level,
             seed=self.request.seed,
         )
-        if int(panel.splits.labelled.sum()) < LEAST_LABELS:
+        if 0 < int(panel.splits.labelled.sum()) < LEAST_LABELS:
             most = int(panel.splits.total[panel.splits.labelled].max())
             alone = self._both(fitted, (most,), "wrong")[FREE]
             low, high = float(np.fmin(low, alone.low[0])), float(np.fmax(high, alone.high[0]))

@@ -150,7 +150,7 @@ def test_an_item_without_a_group_is_a_group_of_its_own(tmp_path: Path) -> None:
     assert f"{blank} item(s) have no group in column 'grp'" in " ".join(data.sentences)
 
 
-@pytest.mark.parametrize("command", ["precision", "calibrate", "diagnose", "ensemble"])
+@pytest.mark.parametrize("command", ["precision", "calibrate", "diagnose"])
 def test_rows_of_commas_are_no_rows(command: str, tmp_path: Path) -> None:
     votes, labels = FILES / "votes_for_labels_blank_rows.csv", FILES / "labels_blank_rows.csv"
     rows = labels.read_text().splitlines()
