@@ -51,7 +51,9 @@ class Diagnosis(Result):
         """What was read, in sentences."""
         labels = self.data.labels
         labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
-        return [*self.data.read.words(), labelled]
+        unused = "--pairwise has no effect: nothing here depends on what the classes compare."
+        notes = [] if self.request.pairwise is None else [unused]
+        return [*self.data.read.words(), labelled, *notes]
 
     @property
     def sentences(self) -> list[str]:

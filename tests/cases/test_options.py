@@ -77,6 +77,11 @@ def test_an_option_without_effect_is_said(
     assert said in out
 
 
+def test_diagnose_says_that_it_has_no_use_for_pairwise(folder: Path) -> None:
+    said = run("diagnose", folder / "v.csv", "--labels", folder / "l.csv", "--pairwise")
+    assert "--pairwise has no effect" in said
+
+
 def test_an_import_says_that_no_value_is_missing(folder: Path, tmp_path: Path) -> None:
     said = run("import", "tidy", folder / "v.csv", "-o", tmp_path / "o.csv", "--missing", "zz")
     assert "--missing has no effect: no vote is 'zz'." in said
