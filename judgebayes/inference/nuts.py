@@ -82,14 +82,17 @@ class NUTS:
         @numpyro_lock
         def run(key: PRNGKeyArray) -> Chains:
             state, step, record = self._chains(problem, key)
-            state = jax.lax.fori_loop(0, self.warmup, lambda _, at: step(at), state)
+            blank = jax.tree.map(
+                lambda x: jnp.zeros((self.draws, *x.shape), x.dtype), record(state)
+            )
 
-            def draw(at: Any, _: None) -> tuple[Any, Any]:
-                new = step(at)
-                return new, record(new)
+            # One loop, because a step takes seconds to compile; warm-up is overwritten.
+            def draw(done: Int[Array, ""], at: tuple[Any, Any]) -> tuple[Any, Any]:
+                new, place = step(at[0]), jnp.maximum(done - self.warmup, 0)
+                return new, jax.tree.map(lambda b, x: b.at[place].set(x), at[1], record(new))
 
-            records = jax.lax.scan(draw, state, length=self.draws)[1]
-            return _by_chain(records)
+            steps = self.warmup + self.draws
+            return _by_chain(jax.lax.fori_loop(0, steps, draw, (state, blank))[1])
 
         chains = run(key)
         quantities = list(chains.draws.values())
