@@ -102,7 +102,20 @@ def test_each_key_is_used_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(nuts, "initialize_model", initial)
     monkeypatch.setattr(nuts.infer, "NUTS", Kernel)
     with jax.debug_key_reuse(True):
-        jax.jit(lambda key: SHORT._chains(PROBLEMS[kind], key)[0])(jax.random.key(0))
+        state = jax.jit(lambda key: SHORT._chains(PROBLEMS[kind], key)[0])(jax.random.key(0))
+    noise = np.asarray(state[1])
+    assert len(set(noise.ravel().tolist())) == SHORT.chains  # a key of its own for each chain
+
+    def twice(self: NUTS, problem: Problem, positions: Any, key: Any) -> Any:
+        return apart(
+            self, problem, jax.tree.map(lambda z: z + jax.random.normal(key), positions), key
+        )
+
+    apart = NUTS._apart
+    monkeypatch.setattr(NUTS, "_apart", twice)
+    if kind != "uniform":  # whose start needs no key of ours
+        with jax.debug_key_reuse(True), pytest.raises(jax.errors.KeyReuseError):
+            jax.jit(lambda key: SHORT._chains(PROBLEMS[kind], key)[0])(jax.random.key(0))
 
 
 def test_threads_may_fit_by_nuts() -> None:
