@@ -121,7 +121,12 @@ _CHOICE = re.compile(
     r"|therefore|thus|hence|output|response|accept\w*|first|1st)\b",
     re.IGNORECASE,
 )
-"""What a choice is called, before a colon."""
+_CONTRARY = re.compile(
+    r"\b(?:less|least|lower|lowest|wrong|incorrect|invalid|inferior|bad|poor\w*|weak\w*|wors\w+|los\w+"
+    r"|reject\w*|declin\w+|discard\w*|other|second|2nd|last|not|never|dis\w+|un\w+)\b",
+    re.IGNORECASE,
+)
+"""What a choice is called before a colon, and the words that make the opposite of it."""
 _WINS = re.compile(rf"^\W*(?:(?i:the )?(?i:{_SIDE})\s+)?([AB12]) (?:wins|won|is the winner)\W*$")
 _TAGGED = re.compile(
     r"<(?:final_)?(answer|verdict|winner|choice|judge?ment|score|rating)>([^<>]{1,60})</(?:final_)?\1>"
@@ -349,7 +354,7 @@ def _chosen(sentence: str) -> str | None:
 def _other_key(line: str) -> bool:
     """Tell whether the last name before a colon may name anything but the better side: "Poorer: A"."""
     keys = _KEY.findall(line)
-    return bool(keys) and not _CHOICE.search(keys[-1])
+    return bool(keys) and (not _CHOICE.search(keys[-1]) or bool(_CONTRARY.search(keys[-1])))
 
 
 def _won(sentence: str) -> str | None:
