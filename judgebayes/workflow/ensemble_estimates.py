@@ -65,7 +65,7 @@ class Estimates:
     ) -> dict[str, ErrorCurve]:
         """Return P(S < k/2) at odd numbers of votes (P3 Definition 3.2)."""
         level = self.request.level
-        alone = self._thinned(sizes, level)
+        alone = self.from_labels(sizes, level)
         modelled = mixture.curve(
             sizes,
             level=level,
@@ -80,21 +80,18 @@ class Estimates:
             MIXTURE: self.no_narrower(modelled, alone),
         }
 
-    def _thinned(self, sizes: tuple[int, ...], level: float) -> ErrorCurve:
+    def from_labels(self, sizes: tuple[int, ...], level: float) -> ErrorCurve:
+        """Return P(S < k/2) from the votes on labelled items alone, without a model."""
         fit = Thinning().fit(self.counts, weight=self.weight)
         return fit.curve(sizes, level=level, population=self.population(sizes))
 
-    def no_narrower(
-        self, curve: ErrorCurve, alone: ErrorCurve | None = None, level: float = 0.9
-    ) -> ErrorCurve:
-        """Return a curve whose intervals include those from the labels alone, if these are few.
+    def no_narrower(self, curve: ErrorCurve, alone: ErrorCurve) -> ErrorCurve:
+        """Return a curve whose intervals include those from the labels `alone`, if these are few.
 
-        A prior would otherwise say more than one or two labels can. `alone` is by default P3's error.
+        A prior would otherwise say more than one or two labels can.
         """
         if not 0 < int(self.panel.splits.labelled.sum()) < LEAST_LABELS:
             return curve
-        if alone is None:
-            alone = self._thinned(tuple(map(int, curve.size)), level)
         low, high = np.fmin(curve.low, alone.low), np.fmax(curve.high, alone.high)
         return replace(curve, low=low, high=high)
 

@@ -91,7 +91,9 @@ def interval_now(estimates: Estimates, fitted: FittedSplitCurve, level: float) -
         level=level,
         seed=estimates.request.seed,
     )
-    return estimates.no_narrower(curve, level=level)
+    if not splits.labelled.any():
+        return curve
+    return estimates.no_narrower(curve, estimates.from_labels((size,), level))
 
 
 def _question(estimates: Estimates) -> tuple[Measure, Target]:
