@@ -122,7 +122,7 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 _CONTRARY = re.compile(
-    r"\b(?:less|least|lower|lowest|wrong|incorrect|invalid|inferior|bad|poor\w*|weak\w*|wors\w+|los\w+"
+    r"\b(?:less|least|lower|lowest|wrong|incorrect|invalid|inferior|bad|poor\w*|weak\w*|worse|worst|los\w+"
     r"|reject\w*|declin\w+|discard\w*|other|second|2nd|last|not|never|dis\w+|un\w+)\b",
     re.IGNORECASE,
 )
