@@ -258,7 +258,7 @@ def default_data() -> Path | None:
 
 def data_folder() -> Path | None:
     """Return `default_data`, else the cache that `judgebayes data get` fills, unless it is empty."""
-    from judgebayes.public import SOURCES, cache_folder
+    from judgebayes.experiments.public import SOURCES, cache_folder
 
     cache = cache_folder()
     cached = any((cache / source.folder).is_dir() for source in SOURCES.values())

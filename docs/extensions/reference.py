@@ -182,12 +182,6 @@ TASKS = (
         ("compiled", "evaluate.batches", "progress"),
     ),
     Task(
-        "data",
-        "Public and simulated data",
-        "Data sets with checksums, and twins of published statistics.",
-        ("public", "simulate"),
-    ),
-    Task(
         "shared",
         "Errors and shared types",
         "Errors and types that the other pages use.",

@@ -25,7 +25,15 @@ import pandas as pd
 
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
-from judgebayes.simulate import FAMILIES, Target, Twin, draw_votes, fit_twins, most_likely, states
+from judgebayes.experiments.distribution_calibrated.vote_twins import (
+    FAMILIES,
+    Target,
+    Twin,
+    draw_votes,
+    fit_twins,
+    most_likely,
+    states,
+)
 
 __all__ = [
     "FITTED_AT",

@@ -242,7 +242,7 @@ def repair(request: requests.RepairRequest) -> CommandResult:
 
 
 def _data_names(incomplete: str) -> list[str]:
-    from judgebayes.public import SOURCES
+    from judgebayes.experiments.public import SOURCES
 
     return completing([*SOURCES, "all"])(incomplete)
 

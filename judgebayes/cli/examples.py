@@ -9,8 +9,8 @@ from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
+from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
 from judgebayes.io import write_table
-from judgebayes.simulate import draw_votes
 from judgebayes.workflow.machine import CommandResult
 
 __all__ = ["example_tables", "write_example"]

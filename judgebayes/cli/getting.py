@@ -12,7 +12,7 @@ from judgebayes.cli.saying import say_plainly
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import data_folder
-from judgebayes.public import SOURCES, Source, cache_folder, get, is_whole
+from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, is_whole
 from judgebayes.workflow.machine import CommandResult
 
 __all__ = ["get_data", "list_data"]

@@ -28,11 +28,11 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
 from judgebayes.experiments.matrix import SUMMARY_HEAD, index_page
+from judgebayes.experiments.public import SOURCES
 from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
-from judgebayes.public import SOURCES
 from judgebayes.report import render
 from judgebayes.report.versions import versions
 from judgebayes.workflow.machine import CommandResult

@@ -8,8 +8,8 @@ from judgebayes.cli.reproducing import where_from
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import data, panels
 from judgebayes.experiments.beyond_consensus import common
+from judgebayes.experiments.public import SOURCES
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
-from judgebayes.public import SOURCES
 from judgebayes.workflow import methods, names
 
 

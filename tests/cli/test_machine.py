@@ -24,7 +24,7 @@ from typer.testing import CliRunner, Result
 from judgebayes import cli
 from judgebayes.compiled.store import HALF
 from judgebayes.errors import JudgeBayesError
-from judgebayes.public import SOURCES
+from judgebayes.experiments.public import SOURCES
 from judgebayes.workflow.machine import schema
 
 ITEMS, LABELLED = 60, 40

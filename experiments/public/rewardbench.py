@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.public.names import coin
+from judgebayes.experiments.public.names import coin
 
 __all__ = ["convert"]
 

@@ -34,13 +34,19 @@ class Source:
 
         They are in `sha256/NAME.txt`, in the format of `sha256sum`.
         """
-        text = files("judgebayes.public").joinpath("sha256", f"{self.name}.txt").read_text("utf-8")
+        text = (
+            files("judgebayes.experiments.public")
+            .joinpath("sha256", f"{self.name}.txt")
+            .read_text("utf-8")
+        )
         lines = (line.partition("  ") for line in text.splitlines())
         return {path: digest for digest, _, path in lines}
 
     def convert(self, folder: Path) -> "dict[str, pd.DataFrame]":
         """Return the tables of the data set by file name, from the files of its repository."""
-        module = importlib.import_module(f"judgebayes.public.{self.name.replace('-', '_')}")
+        module = importlib.import_module(
+            f"judgebayes.experiments.public.{self.name.replace('-', '_')}"
+        )
         tables: dict[str, pd.DataFrame] = module.convert(folder)
         return tables
 

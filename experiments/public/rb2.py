@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from judgebayes.experiments.public.names import coin, die, rank
 from judgebayes.io.records import read_lines
-from judgebayes.public.names import coin, die, rank
 
 __all__ = ["convert"]
 
@@ -24,7 +24,7 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
 
     Response 0 is the accepted one. The release has no presentation order and no sample of pairs. The
     order within a pair, the sample of 1,000 pairs per subset, and the rejected response and the position
-    in the panel depend only on names (`judgebayes.public.names`).
+    in the panel depend only on names (`judgebayes.experiments.public.names`).
     """
     records = [r for f in sorted((folder / "results" / "raw").glob("*.jsonl")) for r in _read(f)]
     wide = pd.DataFrame(records)

@@ -5,9 +5,16 @@ import pytest
 from judgebayes.aggregators import MajorityVote
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.distribution_calibrated import vote_twins as simulate
+from judgebayes.experiments.distribution_calibrated.vote_twins import (
+    FAMILIES,
+    Target,
+    Twin,
+    draw_votes,
+    fit_twins,
+    states,
+)
 from judgebayes.measures.decide import absolute_loss, bayes_action
-from judgebayes.simulate import FAMILIES, Target, Twin, draw_votes, fit_twins, states
-from judgebayes.simulate import twins as simulate
 
 FAIR = {
     "dirichlet": (0.15, 0.2, 0.3, 0.4, 0.2),

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgebayes.public import code_feedback, llmbar, rb2, rewardbench, wmt23
-from judgebayes.public.names import coin, die, rank
+from judgebayes.experiments.public import code_feedback, llmbar, rb2, rewardbench, wmt23
+from judgebayes.experiments.public.names import coin, die, rank
 
 
 def _write(path: Path, text: str) -> None:

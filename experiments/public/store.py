@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.public import git
-from judgebayes.public.sources import SOURCES, Source
+from judgebayes.experiments.public import git
+from judgebayes.experiments.public.sources import SOURCES, Source
 
 if TYPE_CHECKING:
     import pandas as pd

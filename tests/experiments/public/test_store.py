@@ -7,8 +7,8 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import core
-from judgebayes.public import SOURCES, Source, cache_folder, get, git, is_whole, table
-from judgebayes.public import store as store_module
+from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, git, is_whole, table
+from judgebayes.experiments.public import store as store_module
 
 CONTENTS = {"a/one.txt": b"1\n", "a/two.txt": b"2\n", "b/three.txt": b"3\n"}
 
@@ -190,7 +190,7 @@ def test_without_git_the_error_names_the_alternative(
 def test_experiments_find_the_cache_where_no_folder_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judgebayes.public.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("judgebayes.experiments.public.cache_folder", lambda: tmp_path)
     monkeypatch.setattr(core, "default_data", lambda: None)
     assert core.data_folder() is None
     (tmp_path / SOURCES["rb2"].folder).mkdir()
