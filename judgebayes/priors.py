@@ -20,7 +20,6 @@ from judgebayes.models.hierarchical_davidson import HierarchicalPrior as Hierarc
 from judgebayes.models.irt import Prior as ItemResponse
 from judgebayes.models.one_coin import Prior as OneCoin
 from judgebayes.models.opinion_pool import Prior as Pool
-from judgebayes.models.pooled_beta_binomial import PooledPrior as PooledBetaBinomial
 from judgebayes.models.pooled_dawid_skene import PooledPrior as PooledDawidSkene
 from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
 from judgebayes.models.shared_difficulty import Prior as SharedDifficulty
@@ -42,7 +41,6 @@ __all__ = [
     "OneCoin",
     "Panel",
     "Pool",
-    "PooledBetaBinomial",
     "PooledDawidSkene",
     "SharedDifficulty",
     "SplitCurve",

@@ -9,6 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.calibrators import Beta, Platt, Temperature
+from judgebayes.experiments.betaconform.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+)
 from judgebayes.models import davidson, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
@@ -26,7 +30,6 @@ from judgebayes.models.hierarchical_davidson import HierarchicalData, Hierarchic
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
-from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import ScaledData, ScaledModel, SharedDifficultyModel

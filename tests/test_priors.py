@@ -23,6 +23,7 @@ from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.aggregators.shared_difficulty import EmpiricalBayes
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.generators import (
     Impression,
     ItemLevel,
@@ -33,14 +34,7 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
-from judgebayes.majority import (
-    BetaBinomial,
-    Binomial,
-    PaperEM,
-    PooledBetaBinomial,
-    SplitCurve,
-    Thinning,
-)
+from judgebayes.majority import BetaBinomial, Binomial, SplitCurve, Thinning
 from judgebayes.measures.scores import drps, nll
 from judgebayes.models import generator_validator as gv
 from judgebayes.votes import Classes
@@ -139,7 +133,6 @@ def test_another_prior_is_used_or_rejected(name: str, how: Any) -> None:
         (jb.Davidson, jb.priors.Davidson(beta=(0.1, 0.5))),
         (jb.HierarchicalDavidson, jb.priors.HierarchicalDavidson(differ=2.0)),
         (BetaBinomial, jb.priors.BetaBinomial(share=(1, 1))),
-        (PooledBetaBinomial, jb.priors.PooledBetaBinomial(df=2)),
         (SplitCurve, jb.priors.SplitCurve(slope=(1, 1))),
         (jb.ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
     ],
@@ -184,10 +177,7 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     prior = kind()
     with pytest.raises(AttributeError):
         setattr(prior, kind._fields[0], 1)
-    makers = {
-        m.__name__: m
-        for m in (BetaBinomial, PooledBetaBinomial, SplitCurve, Impression, Panel, Stratified)
-    }
+    makers = {m.__name__: m for m in (BetaBinomial, SplitCurve, Impression, Panel, Stratified)}
     makers |= {"ItemLevel": ItemLevel}
     makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
     if name.startswith("GeneratorValidator"):

@@ -23,7 +23,6 @@ from judgebayes.models import (
     irt,
     one_coin,
     opinion_pool,
-    pooled_beta_binomial,
     pooled_dawid_skene,
     robust_validator,
     shared_difficulty,
@@ -47,7 +46,6 @@ def subjects() -> dict[str, tuple[Model, Any]]:
     parameters = sum(int(np.prod(shape)) for shape in form.blocks().values())
     design = np.ones((ITEMS, 1 + form.levels, parameters))
     counts = beta_binomial.CountData(labels, labels + 5, weight)
-    pooled = pooled_beta_binomial.PooledData(labels, labels + 5, labels, weight)
     items = generators.ItemData(np.zeros((ITEMS, JUDGES, 1), int), labels, labels, weight)
     tasks = hierarchical_davidson.HierarchicalData(evidence, labels, labels, weight)
     beta = calibration_maps.Form(tied=False, intercepts=True, symmetric=False, monotone=True)
@@ -91,10 +89,6 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "irt": (irt.ItemResponseModel(CLASSES), panel),
         "beta_binomial": (beta_binomial.BetaBinomialModel(5), counts),
-        "pooled_beta_binomial": (
-            pooled_beta_binomial.PooledBetaBinomialModel(TASKS, 5),
-            pooled,
-        ),
         "generator_validator.flat": (generators.FlatModel(), counted),
         "generator_validator.hierarchical": (generators.HierarchicalModel(), counted),
         "generator_validator.item": (generators.ItemModel(GENERATORS), items),

@@ -27,15 +27,10 @@ from judgebayes.experiments.betaconform.common import (
     posterior,
     with_panels,
 )
+from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, minimum_labels
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.majority import (
-    PaperEM,
-    QuantileRule,
-    Thinning,
-    counts_of,
-    in_population,
-    minimum_labels,
-)
+from judgebayes.majority import Thinning, counts_of, in_population
 from judgebayes.measures.significance import Interval
 from judgebayes.plots import intervals
 

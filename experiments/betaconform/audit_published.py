@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 
 from judgebayes.experiments.betaconform.common import PAPER
+from judgebayes.experiments.betaconform.stopping_rules import minimum_labels
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.majority import minimum_labels
 from judgebayes.measures.claims import Kind, claim_equal
 
 ROUNDING = {"average": 0.0101, "sentence": 0.061}

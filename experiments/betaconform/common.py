@@ -13,6 +13,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.core import Run, graded
 from judgebayes.inference import MAP, PriorImportance
 from judgebayes.majority import (
@@ -20,7 +21,6 @@ from judgebayes.majority import (
     Binomial,
     Counts,
     Distribution,
-    PaperEM,
     SplitCurve,
     Splits,
     Thinning,

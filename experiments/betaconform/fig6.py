@@ -21,9 +21,9 @@ from judgebayes.experiments.betaconform.common import (
     all_data_sets,
     mean_claims,
 )
+from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, minimum_labels
 from judgebayes.experiments.betaconform.stops import printed_rules, stops
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.majority import QuantileRule, minimum_labels
 from judgebayes.measures.claims import Kind, claim_equal
 from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import curves

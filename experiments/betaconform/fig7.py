@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from judgebayes.experiments.betaconform.common import PAPER, all_data_sets, with_panels
+from judgebayes.experiments.betaconform.stopping_rules import QuantileRule
 from judgebayes.experiments.betaconform.stops import row, split_curve_stops, stops
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.majority import QuantileRule
 from judgebayes.plots import intervals
 
 XIS = (0.06, 0.03, 0.01)

@@ -6,18 +6,15 @@ import numpy as np
 from jaxtyping import Int
 
 from judgebayes.experiments.betaconform.common import PAPER, DataSet, orders
-from judgebayes.experiments.core import Run
-from judgebayes.majority import (
+from judgebayes.experiments.betaconform.stopping_rules import (
     QuantileRule,
     Rule,
-    SplitCurve,
-    Splits,
     VarianceRule,
     WidthRule,
-    next_check,
     replay,
-    stopping_level,
 )
+from judgebayes.experiments.core import Run
+from judgebayes.majority import SplitCurve, Splits, next_check, stopping_level
 from judgebayes.measures.significance import Interval, normal_interval
 
 __all__ = ["CAP", "SPLIT_RUNS", "printed_rules", "row", "split_curve_stops", "stops"]

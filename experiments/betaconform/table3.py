@@ -21,9 +21,9 @@ from judgebayes.experiments.betaconform.common import (
     all_data_sets,
     mean_claims,
 )
+from judgebayes.experiments.betaconform.stopping_rules import QuantileRule
 from judgebayes.experiments.betaconform.stops import other_rules, row, stops
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.majority import QuantileRule
 from judgebayes.measures.claims import claim_equal
 
 XIS = (0.06, 0.03, 0.01)

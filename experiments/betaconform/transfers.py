@@ -23,24 +23,23 @@ from judgebayes.experiments.betaconform.common import (
     simulated_sets,
     subsets,
 )
+from judgebayes.experiments.betaconform.embeddings import mean_embeddings, tfidf_embeddings
+from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.pooling import REACH, PooledBetaBinomial, share_of_pool
+from judgebayes.experiments.betaconform.transfer_weights import (
+    TransferWeights,
+    swapped_components,
+    transfer,
+)
 from judgebayes.experiments.core import Run
 from judgebayes.inference import MAP
 from judgebayes.majority import (
-    REACH,
     BetaBinomial,
     Counts,
     Distribution,
     FittedDistribution,
-    PaperEM,
-    PooledBetaBinomial,
     Thinning,
-    TransferWeights,
     counts_of,
-    mean_embeddings,
-    share_of_pool,
-    swapped_components,
-    tfidf_embeddings,
-    transfer,
 )
 
 __all__ = ["ABLATIONS", "FEW_LABELS", "LIMITED", "REACHES", "Target", "limit", "margins", "targets"]

@@ -19,8 +19,9 @@ from judgebayes.experiments.betaconform.common import (
     simulated,
     wrong_majorities,
 )
+from judgebayes.experiments.betaconform.stopping_rules import Session, WidthRule
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
-from judgebayes.majority import Counts, Session, Thinning, WidthRule, counts_of, in_population
+from judgebayes.majority import Counts, Thinning, counts_of, in_population
 from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, Distribution
 
 __all__ = ["hard_items", "majority"]

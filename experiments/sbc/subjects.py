@@ -23,17 +23,22 @@ from judgebayes.aggregators import (
 )
 from judgebayes.aggregators.per_task import tasks_of
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
+from judgebayes.experiments.betaconform import pooled_beta_binomial as pooled_model
+from judgebayes.experiments.betaconform.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+)
+from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import TARGET, GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.item_response import ItemResponse
-from judgebayes.majority import BetaBinomial, Counts, PooledBetaBinomial, SplitCurve
+from judgebayes.majority import BetaBinomial, Counts, SplitCurve
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import irt as irt_model
-from judgebayes.models import pooled_beta_binomial as pooled_model
 from judgebayes.models import stacking as stacking_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
@@ -50,7 +55,6 @@ from judgebayes.models.generator_validator import (
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
-from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data

@@ -14,17 +14,9 @@ from judgebayes.majority.distribution import (
     FittedDistribution,
     in_population,
 )
-from judgebayes.majority.em import PaperEM
 from judgebayes.majority.model_free import mean_loss
 from judgebayes.majority.next_labels import next_labels
 from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
-from judgebayes.majority.pooling import (
-    REACH,
-    FittedPool,
-    PooledBetaBinomial,
-    limited,
-    share_of_pool,
-)
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target, losses
 from judgebayes.majority.split_stopping import (
     is_check,
@@ -33,29 +25,9 @@ from judgebayes.majority.split_stopping import (
     stopping_level,
 )
 from judgebayes.majority.splits import Splits, splits_of
-from judgebayes.majority.stopping import (
-    Advice,
-    QuantileRule,
-    Rule,
-    Session,
-    VarianceRule,
-    WidthRule,
-    minimum_labels,
-    replay,
-)
-from judgebayes.majority.text import mean_embeddings, sentence_embeddings, tfidf_embeddings
 from judgebayes.majority.thinning import FittedThinning, Thinning, thin
-from judgebayes.majority.transfer import (
-    Sources,
-    TransferWeights,
-    beta_conform,
-    swapped_components,
-    transfer,
-)
 
 __all__ = [
-    "REACH",
-    "Advice",
     "BetaBinomial",
     "Binomial",
     "Counts",
@@ -63,25 +35,14 @@ __all__ = [
     "Distribution",
     "ErrorCurve",
     "FittedDistribution",
-    "FittedPool",
     "FittedSplitCurve",
     "FittedThinning",
     "LabelForecast",
     "Measure",
-    "PaperEM",
-    "PooledBetaBinomial",
-    "QuantileRule",
-    "Rule",
-    "Session",
-    "Sources",
     "SplitCurve",
     "Splits",
     "Target",
     "Thinning",
-    "TransferWeights",
-    "VarianceRule",
-    "WidthRule",
-    "beta_conform",
     "correct_counts",
     "counts_of",
     "decision_probs",
@@ -90,22 +51,13 @@ __all__ = [
     "is_check",
     "label_forecast",
     "labelling_order",
-    "limited",
     "losses",
-    "mean_embeddings",
     "mean_loss",
-    "minimum_labels",
     "next_check",
     "next_labels",
     "odd_sizes",
-    "replay",
-    "sentence_embeddings",
-    "share_of_pool",
     "splits_of",
     "stopping_level",
-    "swapped_components",
-    "tfidf_embeddings",
     "thin",
-    "transfer",
     "wrong_majority",
 ]

@@ -23,6 +23,7 @@ from scipy import stats
 from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
 from judgebayes.calibrators import BayesianMap, Platt
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.posterior import GeneratorValidator
@@ -31,7 +32,7 @@ from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.problem import Chains, Problem, Result
 from judgebayes.inference.sampled import Sampled
 from judgebayes.item_response import ItemResponse
-from judgebayes.majority import BetaBinomial, PooledBetaBinomial, counts_of
+from judgebayes.majority import BetaBinomial, counts_of
 from judgebayes.posterior import check, compare
 from judgebayes.votes import Votes
 

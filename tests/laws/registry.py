@@ -49,6 +49,8 @@ from judgebayes.aggregators import (
 )
 from judgebayes.calibrators import BayesianMap, Beta, Chain, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.conformal import SplitConformal
+from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.generators import (
     Impression,
     ItemLevel,
@@ -73,7 +75,7 @@ from judgebayes.inference import (
 )
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
-from judgebayes.majority import BetaBinomial, Binomial, PaperEM, PooledBetaBinomial, Thinning
+from judgebayes.majority import BetaBinomial, Binomial, Thinning
 from judgebayes.measures.scores import nll
 from judgebayes.panel.criteria import CrossValidated
 from judgebayes.panel.curate import Curated, top_k

@@ -31,6 +31,11 @@ from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.calibrators.softmax import _penalised
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+)
 from judgebayes.generators import Impression, PrecisionCounts, regression
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
@@ -40,7 +45,7 @@ from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.mode import Table
-from judgebayes.majority import BetaBinomial, Binomial, PaperEM, Thinning, counts_of
+from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
 from judgebayes.measures import scores
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.scores import brier, drps, nll
@@ -65,7 +70,6 @@ from judgebayes.models.generator_validator import (
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts

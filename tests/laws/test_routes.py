@@ -25,6 +25,11 @@ from judgebayes import priors
 from judgebayes.aggregators import DawidSkene, OneCoin
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.betaconform.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+    set_parameters,
+)
 from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
 from judgebayes.inference.fast.beta_binomial import log_likelihood
@@ -46,11 +51,6 @@ from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.models.pooled_beta_binomial import (
-    PooledBetaBinomialModel,
-    PooledData,
-    set_parameters,
-)
 from judgebayes.models.pooled_dawid_skene import (
     PooledDawidSkeneModel,
     PooledPrior,

@@ -6,13 +6,13 @@ from scipy import optimize, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.inference import MAP, NUTS, PriorImportance, Status
 from judgebayes.majority import (
     BetaBinomial,
     Binomial,
     Counts,
     Distribution,
-    PaperEM,
     Thinning,
     counts_of,
     in_population,

@@ -9,9 +9,13 @@ from densities import density_at
 from scipy import special, stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.models import beta_binomial, pooled_beta_binomial
+from judgebayes.experiments.betaconform import pooled_beta_binomial
+from judgebayes.experiments.betaconform.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+)
+from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
-from judgebayes.models.pooled_beta_binomial import PooledBetaBinomialModel, PooledData
 
 THETA = Parameters(np.array([0.3, 0.7]), np.array([0.25, 0.9]), np.array([0.5, 0.1]))
 

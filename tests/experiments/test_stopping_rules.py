@@ -5,18 +5,17 @@ import pytest
 from scipy import stats
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.majority import (
+from judgebayes.experiments.betaconform.stopping_rules import (
     Advice,
     QuantileRule,
     Rule,
     Session,
-    Thinning,
     VarianceRule,
     WidthRule,
-    counts_of,
     minimum_labels,
     replay,
 )
+from judgebayes.majority import Thinning, counts_of
 
 COUNTS = np.random.default_rng(2).binomial(11, np.random.default_rng(3).beta(3, 1, 200))
 

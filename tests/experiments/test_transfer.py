@@ -3,25 +3,23 @@ import pytest
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import MAP, Status
-from judgebayes.majority import (
-    BetaBinomial,
-    Counts,
-    PaperEM,
-    PooledBetaBinomial,
-    Sources,
-    Thinning,
-    TransferWeights,
-    WidthRule,
-    beta_conform,
-    counts_of,
-    limited,
+from judgebayes.experiments.betaconform.embeddings import (
     mean_embeddings,
     sentence_embeddings,
-    swapped_components,
     tfidf_embeddings,
+)
+from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial, limited
+from judgebayes.experiments.betaconform.stopping_rules import WidthRule
+from judgebayes.experiments.betaconform.transfer_weights import (
+    Sources,
+    TransferWeights,
+    beta_conform,
+    swapped_components,
     transfer,
 )
+from judgebayes.inference import MAP, Status
+from judgebayes.majority import BetaBinomial, Counts, Thinning, counts_of
 
 E = np.array([[1.0, 0.0, 1.0], [1.0, 0.2, 0.8], [0.0, 1.0, 0.1]])
 R = np.array([10, 200, 1000])

@@ -12,10 +12,10 @@ from jaxtyping import Array, Float, Num
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, Rule, Session
 from judgebayes.majority.counts import Counts
 from judgebayes.majority.distribution import Distribution, FittedDistribution
-from judgebayes.majority.em import PaperEM
-from judgebayes.majority.stopping import QuantileRule, Rule, Session
 from judgebayes.models.beta_binomial import Parameters
 
 __all__ = ["Sources", "TransferWeights", "beta_conform", "swapped_components", "transfer"]

@@ -11,6 +11,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform import pooled_beta_binomial
+from judgebayes.experiments.betaconform.pooled_beta_binomial import (
+    PooledBetaBinomialModel,
+    PooledData,
+    PooledPrior,
+)
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
@@ -21,13 +27,7 @@ from judgebayes.majority.counts import Counts, labelled_weight, prepare
 from judgebayes.majority.curve import odd_sizes
 from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.majority.thinning import Thinning
-from judgebayes.models import pooled_beta_binomial
 from judgebayes.models.beta_binomial import CountData, Parameters, majority_errors
-from judgebayes.models.pooled_beta_binomial import (
-    PooledBetaBinomialModel,
-    PooledData,
-    PooledPrior,
-)
 
 __all__ = ["REACH", "FittedPool", "PooledBetaBinomial", "limited", "share_of_pool"]
 
@@ -47,8 +47,8 @@ class PooledBetaBinomial(UsesPrior):
     """Fit the counts of correct votes on several data sets jointly.
 
     A data set with few labels borrows from the others, the more the others agree; one with many labels
-    relies on its own (`judgebayes.models.pooled_beta_binomial`). If a data set may differ from all
-    others, `limited` bounds the error from pooling.
+    relies on its own (`pooled_beta_binomial`). If a data set may differ from all others, `limited`
+    bounds the error from pooling.
 
     Parameters
     ----------
