@@ -11,9 +11,9 @@ from judgebayes.aggregators import (
 )
 from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR
+from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, families_of
 from judgebayes.experiments.panels import Panel
 from judgebayes.panel.curate import Curated, top_k
-from judgebayes.panel.curators import OnePerFamily, families_of
 
 __all__ = ["aggregator", "calibrator"]
 

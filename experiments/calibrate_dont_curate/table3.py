@@ -24,6 +24,11 @@ from judgebayes.experiments.calibrate_dont_curate.answers import (
     answers_of,
 )
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
+from judgebayes.experiments.calibrate_dont_curate.curators import (
+    OnePerFamily,
+    OracleTop,
+    RandomPanel,
+)
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.methods import family_numbers
 from judgebayes.experiments.calibrate_dont_curate.parts import LARGE, halves
@@ -33,12 +38,16 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     graded,
     metric_rows,
 )
+from judgebayes.experiments.calibrate_dont_curate.searches import (
+    BackwardElimination,
+    Beam,
+    Exhaustive,
+    greedy_forward,
+)
+from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.panel.curate import Curated
-from judgebayes.panel.curators import Curator, OnePerFamily, OracleTop, RandomPanel, TopAccuracy
-from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive, greedy_forward
-from judgebayes.panel.sparse_logistic import L1Logistic
+from judgebayes.panel.curate import Curated, Curator, TopAccuracy
 
 ADDITIONS, WIDTH, PANEL_SIZE = 10, 3, 5
 SEARCHED = 20

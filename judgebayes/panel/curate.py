@@ -6,21 +6,95 @@ has one (`Calibrated`). `Curated` does this inside `fit`, on the labelled items 
 aggregator.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, training
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.agreement import agreement_of_array
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
-from judgebayes.panel.criteria import masked
-from judgebayes.panel.curators import Curator, TopAccuracy
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["Curated", "FittedCurated", "top_k"]
+__all__ = [
+    "Curated",
+    "Curator",
+    "FittedCurated",
+    "TopAccuracy",
+    "check_size",
+    "largest",
+    "masked",
+    "posterior_accuracy",
+    "top_k",
+]
+
+
+def masked(votes: Votes, panel: Bool[AnyArray, " judge"]) -> Votes:
+    """Return the votes with those of judges outside the panel set to missing; shapes do not change."""
+    inside = jnp.asarray(panel)[:, None]
+    return replace(
+        votes,
+        index=jnp.where(inside, votes.index, MISSING),
+        score=None if votes.score is None else jnp.where(inside, votes.score, jnp.nan),
+    )
+
+
+@runtime_checkable
+class Curator(Protocol):
+    """A rule that selects a panel from labelled items; works inside compiled code."""
+
+    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
+        """Return the mask of the panel over the judges."""
+        ...
+
+
+def check_size(k: int, n_judges: int) -> None:
+    """Check that a panel of k judges can be selected from `n_judges`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If k is below 1 or above the number of judges.
+    """
+    if not 0 < k <= n_judges:
+        raise JudgeBayesError(
+            f"A panel of {k} judges was requested, but there are only {n_judges} judges."
+        )
+
+
+def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
+    """Return the mask of the k largest values; ties go to the first."""
+    best = jnp.argsort(-values, stable=True)[:k]
+    return jnp.zeros(values.shape, bool).at[best].set(True)
+
+
+def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
+    """Return each judge's posterior mean accuracy under Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
+    right, wrong = agreement_of_array(data.votes.index, data.labels, data.weight)
+    return (1 + right) / (2 + right + wrong)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class TopAccuracy:
+    """The k judges with the highest posterior mean accuracy on the labelled items (P2, section 2.1)."""
+
+    k: int = field(metadata={"static": True})
+
+    def size(self, n_judges: int) -> int:
+        """Return the size of the panel."""
+        check_size(self.k, n_judges)
+        return self.k
+
+    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+        """Return the panel."""
+        return largest(posterior_accuracy(data), self.size(data.votes.n_judges))
 
 
 @jax.tree_util.register_dataclass

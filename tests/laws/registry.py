@@ -51,6 +51,14 @@ from judgebayes.calibrators import BayesianMap, Beta, Chain, Identity, Isotonic,
 from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.calibrate_dont_curate.criteria import CrossValidated
+from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
+from judgebayes.experiments.calibrate_dont_curate.searches import (
+    BackwardElimination,
+    Beam,
+    Exhaustive,
+)
+from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic
 from judgebayes.generators import (
     Impression,
     ItemLevel,
@@ -77,11 +85,7 @@ from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, Thinning
 from judgebayes.measures.scores import nll
-from judgebayes.panel.criteria import CrossValidated
-from judgebayes.panel.curate import Curated, top_k
-from judgebayes.panel.curators import OnePerFamily, RandomPanel, TopAccuracy
-from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive
-from judgebayes.panel.sparse_logistic import L1Logistic
+from judgebayes.panel.curate import Curated, TopAccuracy, top_k
 from judgebayes.workflow import methods
 
 Prior = Callable[[Any, int, int], Any]

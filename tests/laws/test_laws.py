@@ -80,15 +80,10 @@ PUBLIC = (
     ".generators",
     ".item_response",
     ".majority",
-    ".panel.criteria",
     ".panel.curate",
-    ".panel.curators",
-    ".panel.searches",
-    ".panel.sparse_logistic",
 )
 NO_ESTIMATORS = {
     "Labelling": "collects labels and fits `Stratified`",
-    "OracleTop": "uses the labels of the evaluation items",
     "SplitCurve": "takes splits, not arrays; its laws are in tests/majority/test_split_curve.py",
     "SklearnCalibrator": "wraps a map; `fit` changes it, as in scikit-learn",
 }

@@ -15,18 +15,21 @@ from judgebayes.aggregators.base import Training
 from judgebayes.calibrators import Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.panel.criteria import CrossValidated, InSample, folds_of, masked
-from judgebayes.panel.curate import Curated, top_k
-from judgebayes.panel.curators import (
-    Curator,
+from judgebayes.experiments.calibrate_dont_curate.criteria import CrossValidated, InSample, folds_of
+from judgebayes.experiments.calibrate_dont_curate.curators import (
     OnePerFamily,
     OracleTop,
     RandomPanel,
-    TopAccuracy,
     families_of,
 )
-from judgebayes.panel.searches import BackwardElimination, Beam, Exhaustive, greedy_forward
-from judgebayes.panel.sparse_logistic import L1Logistic, sparse_weights
+from judgebayes.experiments.calibrate_dont_curate.searches import (
+    BackwardElimination,
+    Beam,
+    Exhaustive,
+    greedy_forward,
+)
+from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic, sparse_weights
+from judgebayes.panel.curate import Curated, Curator, TopAccuracy, masked, top_k
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 90, 6

@@ -11,7 +11,7 @@ from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.arrays import Scalar
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.scores import labelled_weight
-from judgebayes.panel.curators import largest, posterior_accuracy
+from judgebayes.panel.curate import largest, posterior_accuracy
 
 __all__ = ["L1Logistic"]
 

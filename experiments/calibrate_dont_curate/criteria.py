@@ -1,6 +1,6 @@
 """Criteria for the quality of a panel, on the labelled items only."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import jax
@@ -9,22 +9,12 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.aggregators.calibrated import random_places
-from judgebayes.arrays import AnyArray
 from judgebayes.measures.scores import labelled_weight, mean_score, nll
 from judgebayes.models.label_noise import with_label_noise
-from judgebayes.votes.array import MISSING, Votes
+from judgebayes.panel.curate import masked
+from judgebayes.votes.array import MISSING
 
-__all__ = ["Criterion", "CrossValidated", "InSample", "folds_of", "masked"]
-
-
-def masked(votes: Votes, panel: Bool[AnyArray, " judge"]) -> Votes:
-    """Return the votes with those of judges outside the panel set to missing; shapes do not change."""
-    inside = jnp.asarray(panel)[:, None]
-    return replace(
-        votes,
-        index=jnp.where(inside, votes.index, MISSING),
-        score=None if votes.score is None else jnp.where(inside, votes.score, jnp.nan),
-    )
+__all__ = ["Criterion", "CrossValidated", "InSample", "folds_of"]
 
 
 @runtime_checkable

@@ -1,85 +1,27 @@
-"""Selection of judges by single rules: the most accurate, one of each family, at random."""
+"""Selection of judges by single rules: one of each family, at random, with perfect knowledge."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 
 from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.agreement import agreement_of_array
 from judgebayes.measures.scores import labelled_weight
+from judgebayes.panel.curate import check_size, largest, posterior_accuracy
 from judgebayes.votes.array import MISSING
 
 __all__ = [
-    "Curator",
     "OnePerFamily",
     "OracleTop",
     "RandomPanel",
-    "TopAccuracy",
-    "check_size",
     "families_of",
-    "largest",
-    "posterior_accuracy",
 ]
-
-
-@runtime_checkable
-class Curator(Protocol):
-    """A rule that selects a panel from labelled items; works inside compiled code."""
-
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
-        """Return the mask of the panel over the judges."""
-        ...
-
-
-def check_size(k: int, n_judges: int) -> None:
-    """Check that a panel of k judges can be selected from `n_judges`.
-
-    Raises
-    ------
-    JudgeBayesError
-        If k is below 1 or above the number of judges.
-    """
-    if not 0 < k <= n_judges:
-        raise JudgeBayesError(
-            f"A panel of {k} judges was requested, but there are only {n_judges} judges."
-        )
-
-
-def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
-    """Return the mask of the k largest values; ties go to the first."""
-    best = jnp.argsort(-values, stable=True)[:k]
-    return jnp.zeros(values.shape, bool).at[best].set(True)
-
-
-def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
-    """Return each judge's posterior mean accuracy under Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
-    right, wrong = agreement_of_array(data.votes.index, data.labels, data.weight)
-    return (1 + right) / (2 + right + wrong)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class TopAccuracy:
-    """The k judges with the highest posterior mean accuracy on the labelled items (P2, section 2.1)."""
-
-    k: int = field(metadata={"static": True})
-
-    def size(self, n_judges: int) -> int:
-        """Return the size of the panel."""
-        check_size(self.k, n_judges)
-        return self.k
-
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
-        """Return the panel."""
-        return largest(posterior_accuracy(data), self.size(data.votes.n_judges))
 
 
 @jax.tree_util.register_dataclass

@@ -10,8 +10,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.errors import JudgeBayesError
-from judgebayes.panel.criteria import Criterion, InSample
-from judgebayes.panel.curators import OnePerFamily, TopAccuracy, check_size
+from judgebayes.experiments.calibrate_dont_curate.criteria import Criterion, InSample
+from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily
+from judgebayes.panel.curate import TopAccuracy, check_size
 
 __all__ = ["BackwardElimination", "Beam", "Exhaustive", "greedy_forward"]
 
