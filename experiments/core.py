@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.digest import digest_of
 from judgebayes.errors import JudgeBayesError
-from judgebayes.measures.claims import Claim, Evidence, Kind, Source, claims
+from judgebayes.experiments.claims import Claim, Evidence, Kind, Source, claims
 from judgebayes.measures.significance import Interval
 
 __all__ = [
@@ -274,7 +274,7 @@ def expected(paper: str, table: str) -> pd.DataFrame:
 def rows(paper: str, table: str, records: list[dict[str, Any]]) -> pd.DataFrame:
     """Return records as a result table with all columns, in order.
 
-    A record whose `claim` is a `judgebayes.measures.claims.Claim` gets the claim's kind, margin and
+    A record whose `claim` is a `judgebayes.experiments.claims.Claim` gets the claim's kind, margin and
     grade, and its interval where the record has none and the number has an error. Grades have no other
     source.
 
@@ -321,7 +321,7 @@ def graded(
     pairs
         Records without a grade and the evidence on each; all are of one source.
     kind, margin, within
-        As for `judgebayes.measures.claims.claims`.
+        As for `judgebayes.experiments.claims.claims`.
     tolerance
         The claim is that the number is above minus the tolerance: "not worse" instead of "better".
     source

@@ -16,8 +16,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.claims import Claim
 from judgebayes.experiments.core import Experiment, Output, Run, experiment, rows
-from judgebayes.measures.claims import Claim
 from judgebayes.measures.significance import Interval
 
 PAPER = "distribution-calibrated"

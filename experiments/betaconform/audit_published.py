@@ -15,8 +15,8 @@ import pandas as pd
 
 from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.stopping_rules import minimum_labels
+from judgebayes.experiments.claims import Kind, claim_equal
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.measures.claims import Kind, claim_equal
 
 ROUNDING = {"average": 0.0101, "sentence": 0.061}
 """The largest difference that rounding explains: averages have two decimals, sentences one."""

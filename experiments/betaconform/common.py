@@ -14,6 +14,12 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.claims import (
+    Evidence,
+    Kind,
+    evidence,
+    evidence_of_several,
+)
 from judgebayes.experiments.core import Run, graded
 from judgebayes.inference import MAP, PriorImportance
 from judgebayes.majority import (
@@ -27,12 +33,6 @@ from judgebayes.majority import (
     counts_of,
     odd_sizes,
     thin,
-)
-from judgebayes.measures.claims import (
-    Evidence,
-    Kind,
-    evidence,
-    evidence_of_several,
 )
 from judgebayes.models import beta_binomial
 

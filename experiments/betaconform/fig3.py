@@ -29,9 +29,9 @@ from judgebayes.experiments.betaconform.common import (
     wrong_majorities,
 )
 from judgebayes.experiments.betaconform.margins import EM, OURS, kept_evidence, kind_of
+from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
 from judgebayes.majority import Thinning
-from judgebayes.measures.claims import Evidence
 from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import distributions
 

@@ -16,8 +16,8 @@ from jaxtyping import Float
 
 from judgebayes.experiments.betaconform.common import MARGIN, PAPER
 from judgebayes.experiments.betaconform.transfers import margins, targets
+from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
-from judgebayes.measures.claims import Evidence, evidence_of
 from judgebayes.plots import scatter
 
 RESAMPLES = 2000

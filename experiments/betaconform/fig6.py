@@ -23,8 +23,8 @@ from judgebayes.experiments.betaconform.common import (
 )
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, minimum_labels
 from judgebayes.experiments.betaconform.stops import printed_rules, stops
+from judgebayes.experiments.claims import Kind, claim_equal
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.measures.claims import Kind, claim_equal
 from judgebayes.measures.significance import normal_interval
 from judgebayes.plots import curves
 

@@ -24,9 +24,9 @@ from judgebayes.experiments.betaconform.common import (
     with_panels,
 )
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, replay
+from judgebayes.experiments.claims import Evidence, Kind
 from judgebayes.experiments.core import Output, Run, expected, graded, rows
 from judgebayes.majority import Thinning
-from judgebayes.measures.claims import Evidence, Kind
 from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import intervals
 

@@ -23,8 +23,8 @@ from judgebayes.experiments.betaconform.common import (
 )
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule
 from judgebayes.experiments.betaconform.stops import other_rules, row, stops
+from judgebayes.experiments.claims import claim_equal
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.measures.claims import claim_equal
 
 XIS = (0.06, 0.03, 0.01)
 LABEL = 0.5

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from judgebayes.experiments.claims import claim_equal
 from judgebayes.experiments.core import Run, expected
 from judgebayes.generators import PrecisionCounts, counts_from_matrix
-from judgebayes.measures.claims import claim_equal
 from judgebayes.votes import Votes, encode
 
 __all__ = [

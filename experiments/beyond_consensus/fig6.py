@@ -37,6 +37,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
     spread_over_generators,
 )
+from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Output, Run, expected, experiment, graded, rows
 from judgebayes.generators import (
     Impression,
@@ -56,7 +57,6 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP
-from judgebayes.measures.claims import evidence_of_units
 from judgebayes.plots import curves
 
 VETO = 4

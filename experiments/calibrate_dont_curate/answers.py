@@ -21,9 +21,9 @@ from judgebayes.experiments.calibrate_dont_curate.parts import (
     split_batches,
     votes_of_labels,
 )
+from judgebayes.experiments.claims import Evidence, evidence
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.claims import Evidence, evidence
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.measures.significance import Interval, bootstrap_interval, item_means
 

@@ -15,8 +15,8 @@ import pandas as pd
 
 from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.rows import Cell, Statement, graded
+from judgebayes.experiments.claims import evidence
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.claims import evidence
 from judgebayes.measures.significance import equivalence_test, item_means
 
 MTBENCH_HUMAN = "mtbench_human_gpt4"

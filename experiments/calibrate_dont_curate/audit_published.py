@@ -16,8 +16,8 @@ import numpy as np
 
 from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.rows import paper_values
+from judgebayes.experiments.claims import claim_equal
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.claims import claim_equal
 
 CLAIMED = "one-coin + platt + beta"
 METHODS = ("majority", "one-coin", "top-5")

@@ -27,9 +27,9 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     log_scales,
     value_row,
 )
+from judgebayes.experiments.claims import simultaneous
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.claims import simultaneous
 from judgebayes.measures.significance import Interval, max_t_test
 from judgebayes.plots import curves
 

@@ -27,10 +27,10 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     graded,
     value_row,
 )
+from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.item_response import FittedItemResponse, ItemResponse, Shares, variance_shares
-from judgebayes.measures.claims import Evidence, evidence_of
 from judgebayes.measures.significance import Interval
 
 RESAMPLES, FEW = 100, 5

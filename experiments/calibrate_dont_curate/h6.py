@@ -19,8 +19,8 @@ from jaxtyping import Bool, Float
 
 from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.rows import Cell, Statement, graded
+from judgebayes.experiments.claims import Evidence, evidence_of_units
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.claims import Evidence, evidence_of_units
 from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots import curves
 

@@ -34,9 +34,9 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     graded,
     value_row,
 )
+from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.claims import Evidence
 from judgebayes.measures.significance import bootstrap_interval
 from judgebayes.votes import Votes
 

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from judgebayes.experiments import core
 from judgebayes.experiments.calibrate_dont_curate.answers import Answers
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
+from judgebayes.experiments.claims import Claim, Evidence, Kind, Source
 from judgebayes.experiments.core import expected, source_of
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.claims import Claim, Evidence, Kind, Source
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 

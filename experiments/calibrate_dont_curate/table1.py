@@ -28,9 +28,9 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     paper_values,
     value_row,
 )
+from judgebayes.experiments.claims import Claim, claim_equal
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import REWARDBENCH, Panel
-from judgebayes.measures.claims import Claim, claim_equal
 
 CLAIMS = {
     metric: Statement(f"pruning weak judges improves {metric}", "paper", MARGIN[metric])

@@ -30,8 +30,8 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     paper_values,
     value_row,
 )
+from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.claims import Evidence, evidence_of
 from judgebayes.measures.selective import (
     SAME,
     AccuracyCurve,

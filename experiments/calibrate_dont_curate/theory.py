@@ -26,8 +26,8 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     graded,
     synthetic_row,
 )
+from judgebayes.experiments.claims import Claim, claim_equal, evidence_of_units
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.claims import Claim, claim_equal, evidence_of_units
 
 EXACT, GRID, LIMIT, LABELS = 1e-10, 1e-4, 0.01, 0.005
 """Margins: exact sums, a grid of probabilities, a ratio in the limit, NLL with drawn labels."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
+from judgebayes.experiments.claims import Evidence, claims, evidence, evidence_of_units
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
-from judgebayes.measures.claims import Evidence, claims, evidence, evidence_of_units
 
 __all__ = ["graded", "simulated"]
 

@@ -23,6 +23,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators import Davidson, FittedDavidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import Splits
+from judgebayes.experiments.claims import evidence
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -37,7 +38,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     seed_of,
     splits,
 )
-from judgebayes.measures.claims import evidence
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.significance import Interval, normal_interval, two_way_interval
 from judgebayes.plots import scatter

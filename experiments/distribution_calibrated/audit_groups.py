@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from judgebayes.experiments.claims import Evidence, evidence
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -31,7 +32,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     seed_of,
 )
-from judgebayes.measures.claims import Evidence, evidence
 from judgebayes.measures.significance import clustered_interval
 
 METHODS = ("davidson", "sc", "margin-threshold")

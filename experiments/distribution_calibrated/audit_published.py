@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from judgebayes.experiments.claims import claim_equal, claim_range
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.distribution_calibrated.common import MARGIN, PAPER
 from judgebayes.experiments.distribution_calibrated.twins import published_labels
-from judgebayes.measures.claims import claim_equal, claim_range
 
 JUDGE = "gemini-2.5-flash"
 AT_HALF = " T=0.5"

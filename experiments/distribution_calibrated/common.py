@@ -24,14 +24,14 @@ from judgebayes.evaluate.one_split import measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments import core
-from judgebayes.experiments.core import Run, expected
-from judgebayes.experiments.data import Cell
-from judgebayes.inference import MinimumLoss, MinimumScore
-from judgebayes.measures.claims import (
+from judgebayes.experiments.claims import (
     Evidence,
     Kind,
     evidence,
 )
+from judgebayes.experiments.core import Run, expected
+from judgebayes.experiments.data import Cell
+from judgebayes.inference import MinimumLoss, MinimumScore
 from judgebayes.measures.scores import nll
 from judgebayes.measures.significance import Interval, item_means, normal_interval
 

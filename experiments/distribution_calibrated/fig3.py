@@ -19,6 +19,7 @@ from jaxtyping import Bool
 
 from judgebayes.aggregators import Aggregator, Davidson, HierarchicalDavidson
 from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.experiments.claims import Evidence, evidence, simultaneous
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -32,7 +33,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     seed_of,
 )
-from judgebayes.measures.claims import Evidence, evidence, simultaneous
 from judgebayes.measures.significance import Interval
 from judgebayes.plots import heat_map
 

@@ -17,6 +17,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
+from judgebayes.experiments.claims import Evidence, claim_range, evidence, evidence_of
 from judgebayes.experiments.core import FITTED, Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import Cell, rb2
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -41,7 +42,6 @@ from judgebayes.experiments.distribution_calibrated.twins import (
     tie_shares,
     twin_cells,
 )
-from judgebayes.measures.claims import Evidence, claim_range, evidence, evidence_of
 from judgebayes.plots import bars, confusion_matrices, curves
 from judgebayes.sentence import percent
 

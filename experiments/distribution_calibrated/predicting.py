@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from judgebayes.experiments.claims import Evidence, claim_range, evidence, simultaneous
 from judgebayes.experiments.core import FITTED, Run
 from judgebayes.experiments.data import Cell
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -18,7 +19,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     answers,
 )
 from judgebayes.experiments.distribution_calibrated.twins import FITTED_AT, twin_cells, twins
-from judgebayes.measures.claims import Evidence, claim_range, evidence, simultaneous
 from judgebayes.measures.significance import Interval
 
 __all__ = [

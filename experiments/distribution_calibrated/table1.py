@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from judgebayes.experiments.claims import claim_equal
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import llmbar_orders, mtbench_orders
 from judgebayes.experiments.distribution_calibrated.common import MARGIN, PAPER
-from judgebayes.measures.claims import claim_equal
 from judgebayes.measures.significance import Interval, clustered_interval
 from judgebayes.plots import intervals
 from judgebayes.votes import Coding, Votes

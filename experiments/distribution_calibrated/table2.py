@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from judgebayes.experiments.claims import Evidence, evidence_of_units
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges
 from judgebayes.experiments.distribution_calibrated.common import (
@@ -23,7 +24,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     seed_of,
 )
-from judgebayes.measures.claims import Evidence, evidence_of_units
 from judgebayes.measures.significance import clustered_interval
 
 PROMPTS = ("base", "criteria")

@@ -14,11 +14,11 @@ from zlib import crc32
 
 import numpy as np
 
+from judgebayes.experiments.claims import Evidence, claims, evidence_of_units
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import pairs as rb2_pairs
 from judgebayes.experiments.data import rb2_tasks, wmt23
 from judgebayes.experiments.distribution_calibrated.common import MARGIN, PAPER
-from judgebayes.measures.claims import Evidence, claims, evidence_of_units
 from judgebayes.plots import bars
 
 CLASSES = ("B", "tie", "A")

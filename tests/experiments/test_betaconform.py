@@ -14,9 +14,9 @@ from judgebayes.experiments.betaconform.fig5 import correlation
 from judgebayes.experiments.betaconform.margins import EM, Margins, margins_by_item
 from judgebayes.experiments.betaconform.table2 import ELSEWHERE, harm, reach_from_elsewhere
 from judgebayes.experiments.betaconform.transfers import REACHES, Target, limit
+from judgebayes.experiments.claims import claims
 from judgebayes.experiments.core import Run
 from judgebayes.majority import Binomial
-from judgebayes.measures.claims import claims
 
 RUNS = 30
 

@@ -5,7 +5,7 @@ import pytest
 
 from judgebayes.experiments.beyond_consensus import fig6
 from judgebayes.experiments.beyond_consensus.common import MARGIN, equal
-from judgebayes.measures.claims import Claim
+from judgebayes.experiments.claims import Claim
 
 VETO = np.array([0.028, 0.021, 0.024, 0.030, 0.022, 0.026])
 """Errors of an ensemble on six generators."""

@@ -11,6 +11,7 @@ from report.test_report import check
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import matrix, writing
+from judgebayes.experiments.claims import Claim
 from judgebayes.experiments.core import (
     COLUMNS,
     Experiment,
@@ -28,7 +29,6 @@ from judgebayes.experiments.distribution_calibrated.twins import (
     twins,
 )
 from judgebayes.experiments.summary import claim_summaries, claims_table
-from judgebayes.measures.claims import Claim
 from judgebayes.measures.significance import Interval
 from judgebayes.report import render
 

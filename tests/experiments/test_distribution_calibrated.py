@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.aggregators import Aggregator, MajorityVote
+from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Run, expected, rows
 from judgebayes.experiments.data import Cell
 from judgebayes.experiments.distribution_calibrated import (
@@ -33,7 +34,6 @@ from judgebayes.experiments.distribution_calibrated.predicting import (
     twin_rows,
     twin_weights,
 )
-from judgebayes.measures.claims import evidence_of_units
 from judgebayes.votes import from_counts
 
 TASK, JUDGE = "RB2-Factuality", "gemini-2.5-flash"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.measures.claims import (
+from judgebayes.experiments.claims import (
     Evidence,
     claim,
     claim_equal,
