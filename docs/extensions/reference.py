@@ -106,7 +106,7 @@ TASKS = (
     Task(
         "decide",
         "Decide and measure",
-        "Bayes actions, proper scores, selective prediction, tests of differences.",
+        "Bayes actions, proper scores, reliability, tests of differences.",
         ("measures", "workflow.losses", "workflow.abstaining"),
     ),
     Task(

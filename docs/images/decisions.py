@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 import judgebayes as jb
 from judgebayes.cli.examples import example_tables
-from judgebayes.plots import decision_regions
+from judgebayes.experiments.plots import decision_regions
 
 VOTES = 8
 INK = {"light": "#1f2328", "dark": "#e6edf3"}

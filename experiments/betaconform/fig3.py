@@ -31,9 +31,9 @@ from judgebayes.experiments.betaconform.common import (
 from judgebayes.experiments.betaconform.margins import EM, OURS, kept_evidence, kind_of
 from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
+from judgebayes.experiments.plots import distributions
 from judgebayes.majority import Thinning
 from judgebayes.measures.significance import normal_interval
-from judgebayes.plots import distributions
 
 LABELS = 100
 METHODS = ("binomial", "beta-binomial", "em", "mixture-map")

@@ -18,7 +18,7 @@ from judgebayes.experiments.betaconform.common import MARGIN, PAPER
 from judgebayes.experiments.betaconform.transfers import margins, targets
 from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
-from judgebayes.plots import scatter
+from judgebayes.experiments.plots import scatter
 
 RESAMPLES = 2000
 LEAST_SUBSETS = 3

@@ -34,7 +34,7 @@ from judgebayes.experiments.beyond_consensus.program_worlds import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import shares
 from judgebayes.generators.systems import difference, success_rate
-from judgebayes.measures.selective import Reliability
+from judgebayes.measures.reliability import Reliability
 from judgebayes.plots import reliability_diagrams
 
 __all__ = ["BINS", "PAIRS", "binned", "main", "shown"]

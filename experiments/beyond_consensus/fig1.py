@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from judgebayes.experiments.beyond_consensus.common import DATASET, LEVELS, PAPER, matrix, truth
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.plots import scatter
+from judgebayes.experiments.plots import scatter
 
 STANDOUT = 1390
 """The two newest models have at least this Elo."""

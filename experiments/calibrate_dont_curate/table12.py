@@ -30,17 +30,17 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     paper_values,
     value_row,
 )
-from judgebayes.experiments.claims import Evidence, evidence_of
-from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.selective import (
-    SAME,
+from judgebayes.experiments.calibrate_dont_curate.selective import (
     AccuracyCurve,
     accuracy_at_coverage,
     auac,
     kept_at_confidence,
 )
+from judgebayes.experiments.claims import Evidence, evidence_of
+from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.plots import accuracy_coverage
+from judgebayes.measures.reliability import SAME
 from judgebayes.measures.significance import bootstrap_interval
-from judgebayes.plots import accuracy_coverage
 
 METHODS = ("majority", "one-coin")
 MAPS = ("none", "platt", "beta")

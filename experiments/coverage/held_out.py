@@ -24,7 +24,7 @@ from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
-from judgebayes.measures.selective import confidence_bins
+from judgebayes.measures.reliability import confidence_bins
 from judgebayes.votes import Classes
 from judgebayes.workflow.abstaining import abstention, sent_of
 from judgebayes.workflow.comparing import Compared, compare, grow

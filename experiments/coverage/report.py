@@ -6,7 +6,7 @@ import pandas as pd
 from PIL import Image  # which matplotlib needs
 
 from judgebayes.experiments.coverage.engine import LEVELS
-from judgebayes.plots import coverage_panels
+from judgebayes.experiments.plots import coverage_panels
 
 __all__ = ["markdown", "write"]
 

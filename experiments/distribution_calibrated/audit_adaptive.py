@@ -38,9 +38,9 @@ from judgebayes.experiments.distribution_calibrated.common import (
     seed_of,
     splits,
 )
+from judgebayes.experiments.plots import scatter
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.significance import Interval, normal_interval, two_way_interval
-from judgebayes.plots import scatter
 from judgebayes.votes import Votes, from_counts
 from judgebayes.workflow.adaptive import StoppingRule, price_within, share_prior
 from judgebayes.workflow.fit_file import profile

@@ -19,11 +19,11 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import rb2, rb2_tasks
 from judgebayes.experiments.distribution_calibrated.common import PAPER, splits
+from judgebayes.experiments.plots import densities
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.problem import Inference
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior, features
-from judgebayes.plots import densities
 
 COUNTS = {
     "4 : 0 : 0 for B": (4, 0, 0),

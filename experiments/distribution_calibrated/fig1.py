@@ -17,9 +17,9 @@ from judgebayes.aggregators import FittedAggregator, FittedDavidson, MajorityVot
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.distribution_calibrated.common import PAPER
+from judgebayes.experiments.plots import decision_regions
 from judgebayes.inference.status import Status
 from judgebayes.measures.decide import absolute_loss, bayes_action
-from judgebayes.plots import decision_regions
 from judgebayes.votes import from_counts
 
 VOTES = 20

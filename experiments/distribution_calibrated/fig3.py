@@ -33,8 +33,8 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     seed_of,
 )
+from judgebayes.experiments.plots import heat_map
 from judgebayes.measures.significance import Interval
-from judgebayes.plots import heat_map
 
 VOTES = 8
 CALIBRATION = 50

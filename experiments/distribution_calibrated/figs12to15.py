@@ -42,7 +42,8 @@ from judgebayes.experiments.distribution_calibrated.twins import (
     tie_shares,
     twin_cells,
 )
-from judgebayes.plots import bars, confusion_matrices, curves
+from judgebayes.experiments.plots import bars, confusion_matrices
+from judgebayes.plots import curves
 from judgebayes.sentence import percent
 
 SPLITS = 20

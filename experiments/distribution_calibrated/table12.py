@@ -25,7 +25,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     comparison,
     graded,
 )
-from judgebayes.plots import bars
+from judgebayes.experiments.plots import bars
 
 PROMPTS = ("base", "criteria")
 METHODS = ("davidson", "sc", "margin-threshold")

@@ -19,7 +19,7 @@ from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import pairs as rb2_pairs
 from judgebayes.experiments.data import rb2_tasks, wmt23
 from judgebayes.experiments.distribution_calibrated.common import MARGIN, PAPER
-from judgebayes.plots import bars
+from judgebayes.experiments.plots import bars
 
 CLASSES = ("B", "tie", "A")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
+from judgebayes.experiments.plots import ranks as rank_figure
 from judgebayes.experiments.sbc.engine import Ranks, assess, bins, ecdf_band
-from judgebayes.plots import ranks as rank_figure
 
 __all__ = ["HEAD", "markdown", "verdict", "write"]
 

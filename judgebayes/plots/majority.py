@@ -1,22 +1,17 @@
-"""The error of a majority vote, and distributions of correct votes."""
+"""The error of a majority vote."""
 
 from collections.abc import Mapping
-
-import numpy as np
-from jaxtyping import Float
 
 from judgebayes.majority.curve import ErrorCurve
 from judgebayes.plots.style import (
     MARKERS,
     Figure,
     colour,
-    grid_of_panels,
     legend_below,
-    line_style,
     without_frame,
 )
 
-__all__ = ["distributions", "error_curves"]
+__all__ = ["error_curves"]
 
 MAX_TICKS = 15
 
@@ -47,27 +42,5 @@ def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
     ax.set_ylim(bottom=0)
     without_frame(ax)
     legend_below(figure, [ax])
-    figure.suptitle(title, fontsize=11)
-    return figure
-
-
-def distributions(
-    panels: Mapping[str, Mapping[str, Float[np.ndarray, " count"]]], *, xlabel: str, title: str
-) -> Figure:
-    """Plot distributions over 0 .. k: the first of each panel as bars, the others as lines."""
-    figure, axes = grid_of_panels(len(panels), 4.2, 3.0, 2)
-    for ax, (name, series) in zip(axes, panels.items(), strict=True):
-        for index, (label, values) in enumerate(series.items()):
-            at = np.arange(len(values))
-            if index == 0:
-                ax.bar(at, values, color="#CCCCCC", width=0.85, label=label)
-            else:
-                style = line_style(label, index)
-                ax.plot(at, values, label=label, markersize=4, linewidth=1.3, **style)
-        ax.set_title(name, fontsize=10)
-        ax.set_xlabel(xlabel)
-        ax.set_ylabel("share of the items")
-        without_frame(ax)
-    legend_below(figure, axes)
     figure.suptitle(title, fontsize=11)
     return figure

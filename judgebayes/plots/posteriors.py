@@ -1,15 +1,15 @@
-"""Figures of posterior draws: intervals, ranks of chains, ranks of true values among draws."""
+"""Figures of posterior draws: intervals, ranks of chains."""
 
 import textwrap
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from judgebayes.plots.style import PALETTE, Figure, grid_of_panels, legend_below, without_frame
 
-__all__ = ["chain_ranks", "forest", "ranks"]
+__all__ = ["chain_ranks", "forest"]
 
 
 def forest(table: pd.DataFrame, *, title: str) -> Figure:
@@ -67,57 +67,5 @@ def chain_ranks(
         without_frame(ax)
     axes[0].set_ylabel("draws, 1 if level", fontsize=8)
     legend_below(figure, axes)
-    figure.suptitle(title, fontsize=11)
-    return figure
-
-
-def ranks(
-    given: Mapping[str, Int[np.ndarray, " simulation"]],
-    kept: int,
-    band: tuple[Int[np.ndarray, " rank"], Int[np.ndarray, " rank"]],
-    n_bins: int,
-    *,
-    title: str,
-) -> Figure:
-    """Plot ranks from 0 to `kept`: a histogram above, the ECDF minus uniform below.
-
-    Parameters
-    ----------
-    given
-        The ranks of each quantity, with a column of the figure each.
-    kept
-        The highest rank.
-    band
-        The simultaneous band of the number of ranks up to r, for all r below `kept`.
-    n_bins
-        Bins of the histogram, a divisor of `kept` + 1.
-    """
-    across = min(len(given), 5)
-    down = -(-len(given) // across)
-    figure = Figure(figsize=(2.5 * across, 3.4 * down + 0.5), layout="constrained")
-    axes = figure.subplots(2 * down, across, squeeze=False)
-    at = (np.arange(kept) + 1) / (kept + 1)
-    for index, (name, values) in enumerate(given.items()):
-        top, bottom = (axes[2 * (index // across) + row, index % across] for row in (0, 1))
-        n = len(values)
-        counts = np.bincount(values * n_bins // (kept + 1), minlength=n_bins)
-        top.bar((np.arange(n_bins) + 0.5) / n_bins, counts, 0.9 / n_bins, color=PALETTE[0])
-        top.axhline(n / n_bins, color="black", linewidth=0.8)
-        top.set_title(name, fontsize=9)
-        top.set_xticks([])
-        at_most = np.bincount(values, minlength=kept + 1).cumsum()[:-1]
-        bottom.fill_between(
-            at, band[0] / n - at, band[1] / n - at, color="#DDDDDD", label="95 % of uniform ranks"
-        )
-        bottom.plot(at, at_most / n - at, color=PALETTE[0], linewidth=1.2, label="ranks")
-        bottom.set_xlabel("rank / L", fontsize=8)
-        for ax, label in ((top, "simulations"), (bottom, "ECDF minus uniform")):
-            ax.set_ylabel(label if index % across == 0 else "", fontsize=8)
-            ax.tick_params(labelsize=7)
-            without_frame(ax)
-    for index in range(len(given), down * across):
-        for row in (0, 1):
-            axes[2 * (index // across) + row, index % across].remove()
-    legend_below(figure, [axes[1, 0]])
     figure.suptitle(title, fontsize=11)
     return figure

@@ -1,24 +1,21 @@
-"""Lines, bars, points and histograms from tidy tables, with a colour per series."""
+"""Lines and intervals from tidy tables, with a colour per series."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from judgebayes.plots.style import (
     Figure,
-    colour,
     dashes,
     grid_of_panels,
-    hatch,
     legend_below,
     line_style,
     without_frame,
 )
 
-__all__ = ["bars", "curves", "densities", "intervals", "scatter"]
+__all__ = ["curves", "intervals"]
 
 
 def curves(
@@ -69,40 +66,6 @@ def curves(
         ax.set_title(str(group), fontsize=10)
         ax.set_xlabel(xlabel)
         ax.set_ylabel(ylabel)
-        without_frame(ax)
-    legend_below(figure, axes)
-    figure.suptitle(title, fontsize=11)
-    return figure
-
-
-def bars(
-    groups: Mapping[str, Mapping[str, Sequence[float]]],
-    classes: Sequence[str],
-    *,
-    ylabel: str,
-    title: str,
-) -> Figure:
-    """Plot grouped bars: a panel per group, a bar per series within each class."""
-    figure, axes = grid_of_panels(len(groups), 3.6, 2.9, 4)
-    for ax, (name, series) in zip(axes, groups.items(), strict=True):
-        if ax is not axes[0]:
-            ax.sharey(axes[0])
-        width = 0.8 / len(series)
-        for index, (label, values) in enumerate(series.items()):
-            at = np.arange(len(classes)) + (index - (len(series) - 1) / 2) * width
-            ax.bar(
-                at,
-                values,
-                width,
-                label=label,
-                color=colour(label, index),
-                hatch=hatch(label, index),
-                edgecolor="white",
-                linewidth=0,
-            )
-        ax.set_xticks(range(len(classes)), classes)
-        ax.set_ylabel(ylabel)
-        ax.set_title(name, fontsize=10)
         without_frame(ax)
     legend_below(figure, axes)
     figure.suptitle(title, fontsize=11)
@@ -170,53 +133,4 @@ def intervals(
     figure.suptitle(title, fontsize=11)
     if len(names) > 1:
         legend_below(figure, axes)
-    return figure
-
-
-def densities(
-    samples: Mapping[str, Mapping[str, Float[np.ndarray, " draw"]]],
-    *,
-    xlabel: str,
-    title: str,
-    limits: tuple[float, float] | None = None,
-) -> Figure:
-    """Plot histograms as outlines: a panel per group, a line per series."""
-    figure, axes = grid_of_panels(len(samples), 3.6, 2.7, 4)
-    for ax, (name, series) in zip(axes, samples.items(), strict=True):
-        for index, (label, values) in enumerate(series.items()):
-            ax.hist(
-                values,
-                bins=40,
-                range=limits,
-                density=True,
-                histtype="step",
-                label=label,
-                color=colour(label, index),
-                linewidth=1.4,
-                linestyle=dashes(label, index),
-            )
-        ax.set_title(name, fontsize=10)
-        ax.set_xlabel(xlabel)
-        ax.set_yticks([])
-        ax.spines[["top", "right", "left"]].set_visible(False)
-    legend_below(figure, axes)
-    figure.suptitle(title, fontsize=11)
-    return figure
-
-
-def scatter(
-    points: Mapping[str, Float[np.ndarray, "point 2"]], *, xlabel: str, ylabel: str, title: str
-) -> Figure:
-    """Plot points in the plane, a colour and marker per series, with a line at zero."""
-    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
-    ax = figure.subplots()
-    for index, (name, pairs) in enumerate(points.items()):
-        style = line_style(name, index)
-        ax.scatter(pairs[:, 0], pairs[:, 1], s=22, alpha=0.8, label=name, **style)
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    without_frame(ax)
-    legend_below(figure, [ax])
-    figure.suptitle(title, fontsize=11)
     return figure

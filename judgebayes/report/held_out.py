@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.measures.selective import confidence_bins, reliability
+from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.measures.significance import Interval
 from judgebayes.plots import reliability_diagrams
 from judgebayes.report.figures import inline_svg, names_as_they_are

@@ -4,8 +4,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from judgebayes import plots
+from judgebayes.experiments import plots as paper_plots
+from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.majority import ErrorCurve
-from judgebayes.measures.selective import AccuracyCurve, Reliability
+from judgebayes.measures.reliability import Reliability
 from judgebayes.plots import style
 
 TIDY = pd.DataFrame(
@@ -52,7 +54,7 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         lambda: plots.intervals(
             TIDY, label="n", series="method", panel="task", xlabel="x", title="T", zero=True
         ),
-        lambda: plots.heat_map(
+        lambda: paper_plots.heat_map(
             np.array([[0.1, np.nan], [-0.2, 0.0]]),
             ["a", "b"],
             ["c", "d"],
@@ -61,14 +63,16 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
             title="T",
             colour_label="change",
         ),
-        lambda: plots.confusion_matrices({"davidson": P, "sc": P}, ("B", "tie", "A"), title="T"),
-        lambda: plots.bars(
+        lambda: paper_plots.confusion_matrices(
+            {"davidson": P, "sc": P}, ("B", "tie", "A"), title="T"
+        ),
+        lambda: paper_plots.bars(
             {"t": {"labels": [0.2, 0.3, 0.5], "sc": [0.1, 0.1, 0.8]}},
             ("B", "tie", "A"),
             ylabel="share",
             title="T",
         ),
-        lambda: plots.densities({"t": {"x": np.arange(50.0)}}, xlabel="x", title="T"),
+        lambda: paper_plots.densities({"t": {"x": np.arange(50.0)}}, xlabel="x", title="T"),
         lambda: plots.error_curves(
             {
                 "x": ErrorCurve(
@@ -81,22 +85,24 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
             },
             title="T",
         ),
-        lambda: plots.distributions(
+        lambda: paper_plots.distributions(
             {"t": {"actual": np.array([0.2, 0.8]), "x": np.array([0.3, 0.7])}},
             xlabel="x",
             title="T",
         ),
-        lambda: plots.scatter(
+        lambda: paper_plots.scatter(
             {"x": np.array([[0.0, 1.0], [1.0, 2.0]])}, xlabel="x", ylabel="y", title="T"
         ),
-        lambda: plots.decision_regions(
+        lambda: paper_plots.decision_regions(
             {"sign": lambda counts: 1 + np.sign(counts[:, 2] - counts[:, 0])}, 5, title="T"
         ),
         lambda: plots.judge_map(JUDGES, title="T"),
         lambda: plots.judge_map(JUDGES.filter(regex="judge|accuracy"), title="T"),
         lambda: plots.reliability_diagrams({"t": {"raw": BINS, "beta": BINS}}, title="T"),
-        lambda: plots.accuracy_coverage({"t": {"raw": CURVE}, "u": {"raw": CURVE}}, title="T"),
-        lambda: plots.coverage_panels(COVERED, title="T"),
+        lambda: paper_plots.accuracy_coverage(
+            {"t": {"raw": CURVE}, "u": {"raw": CURVE}}, title="T"
+        ),
+        lambda: paper_plots.coverage_panels(COVERED, title="T"),
     ],
     ids=[
         "curves",
@@ -134,7 +140,7 @@ def test_all_points_are_in_the_figure() -> None:
 
 
 def test_regions_show_every_count_once() -> None:
-    drawn = plots.decision_regions({"tie": lambda c: np.ones(len(c), int)}, 4, title="T")
+    drawn = paper_plots.decision_regions({"tie": lambda c: np.ones(len(c), int)}, 4, title="T")
     shown = sum(len(c.get_offsets()) for c in drawn.axes[0].collections)
     assert shown == 15
 
@@ -142,7 +148,7 @@ def test_regions_show_every_count_once() -> None:
 def test_ranks_have_a_histogram_above_and_an_ecdf_below() -> None:
     given = np.array([0, 0, 1, 2, 3, 3, 3, 3])
     band = (np.zeros(3, int), np.full(3, 8))
-    drawn = plots.ranks({"a": given, "b": given}, 3, band, 2, title="T")
+    drawn = paper_plots.ranks({"a": given, "b": given}, 3, band, 2, title="T")
     top, _, bottom, _ = drawn.axes
     assert [bar.get_height() for bar in top.patches] == [3, 5]
     difference = bottom.lines[0].get_ydata()

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
-from scipy import stats
 
-from judgebayes.measures import selective
-from judgebayes.measures.scores import ece
+from judgebayes.experiments.calibrate_dont_curate import selective
 
 
 def forecasts(n: int = 60, seed: int = 0, decimals: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +67,6 @@ def test_weights_are_repetitions_and_the_order_does_not_matter(decimals: int) ->
         lambda *x: selective.accuracy_at_coverage(*x[:2], 0.3, *x[2:]),
         lambda *x: selective.kept_at_confidence(*x[:2], 0.8, *x[2:]).share,
         lambda *x: selective.kept_at_confidence(*x[:2], 0.8, *x[2:]).accuracy,
-        selective.max_calibration_error,
     ):
         weighted = float(measure(log_probs, labels, weight))
         assert weighted == pytest.approx(float(measure(log_probs[repeated], labels[repeated])))
@@ -80,9 +77,8 @@ def test_weights_are_repetitions_and_the_order_does_not_matter(decimals: int) ->
 def test_swapping_the_classes_changes_nothing() -> None:
     log_probs, labels = forecasts(decimals=1)
     log_probs[:5] = np.log(0.5)
-    for measure in (selective.auac, selective.max_calibration_error):
-        swapped = measure(log_probs[:, ::-1], 1 - labels)
-        assert float(measure(log_probs, labels)) == pytest.approx(float(swapped))
+    swapped = selective.auac(log_probs[:, ::-1], 1 - labels)
+    assert float(selective.auac(log_probs, labels)) == pytest.approx(float(swapped))
 
 
 def test_accepted_share_and_accuracy_at_a_threshold() -> None:
@@ -92,49 +88,3 @@ def test_accepted_share_and_accuracy_at_a_threshold() -> None:
     none = selective.kept_at_confidence(log_probs, np.array([0, 0, 1]), 0.99)
     assert float(none.share) == 0
     assert np.isnan(float(none.accuracy))
-
-
-@pytest.mark.parametrize("of", [None, 1])
-def test_reliability_is_a_loop_over_bins(of: int | None) -> None:
-    log_probs, labels = forecasts(400)
-    p = np.exp(log_probs.max(1) if of is None else log_probs[:, 1])
-    happened = log_probs.argmax(1) == labels if of is None else labels == 1
-    diagram = selective.reliability(log_probs, labels, of=of)
-    gaps = []
-    for b in range(15):
-        inside = (p > b / 15) & (p <= (b + 1) / 15)
-        assert float(diagram.mass[b]) == inside.sum()
-        if inside.any():
-            assert float(diagram.predicted[b]) == pytest.approx(p[inside].mean())
-            assert float(diagram.observed[b]) == pytest.approx(happened[inside].mean())
-            gaps.append(abs(p[inside].mean() - happened[inside].mean()))
-    worst = selective.max_calibration_error(log_probs, labels, of=of)
-    assert float(worst) == pytest.approx(max(gaps))
-
-
-def test_the_largest_gap_bounds_the_mean_one() -> None:
-    log_probs, labels = forecasts(400)
-    assert float(selective.max_calibration_error(log_probs, labels)) >= float(
-        ece(log_probs, labels, bins=15)
-    )
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_bins_of_confidence_are_a_loop_over_predictions(grouped: bool) -> None:
-    log_probs, labels = forecasts()
-    items, groups = np.arange(60) // 3, np.arange(20) // 2 if grouped else None
-    table = selective.confidence_bins(log_probs, labels, items, groups, bins=5, level=0.9)
-    n_answers = 0
-    for each in table:
-        low, high = each.place / 5, (each.place + 1) / 5
-        own = [i for i in range(60) if low < np.exp(log_probs[i]).max() <= high]
-        n_answers += len(own)
-        share = np.mean([log_probs[i].argmax() == labels[i] for i in own])
-        n = len({items[i] // 2 if grouped else items[i] for i in own})
-        interval = stats.beta(1 + share * n, 1 + n - share * n).interval(0.9)
-        assert each.items == len({items[i] for i in own})
-        assert each.share == pytest.approx(len(own) / 60)
-        assert each.predicted == pytest.approx(np.mean([np.exp(log_probs[i]).max() for i in own]))
-        assert each.right == pytest.approx((share, *interval))
-    assert n_answers == 60
-    assert [each.place for each in table] == [2, 3, 4]

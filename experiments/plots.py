@@ -1,0 +1,374 @@
+"""Figures of the papers that no report of the library draws."""
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
+from judgebayes.plots.style import (
+    CLASS_COLOURS,
+    CLASS_NAMES,
+    MARKERS,
+    PALETTE,
+    Figure,
+    colour,
+    dashes,
+    grid_of_panels,
+    hatch,
+    legend_below,
+    line_style,
+    without_frame,
+)
+
+__all__ = [
+    "accuracy_coverage",
+    "bars",
+    "confusion_matrices",
+    "coverage_panels",
+    "decision_regions",
+    "densities",
+    "distributions",
+    "heat_map",
+    "ranks",
+    "scatter",
+]
+
+
+def decision_regions(
+    rules: Mapping[str, Callable[[Int[np.ndarray, "state class"]], Int[np.ndarray, " state"]]],
+    votes: int,
+    *,
+    title: str,
+) -> Figure:
+    """Plot each rule's decision at every count of `votes` ternary votes."""
+    a, b = np.meshgrid(np.arange(votes + 1), np.arange(votes + 1))
+    inside = a + b <= votes
+    counts = np.stack([b[inside], (votes - a - b)[inside], a[inside]], axis=1)
+    figure, axes = grid_of_panels(len(rules), 3.6, 3.6, 4)
+    for ax, (name, rule) in zip(axes, rules.items(), strict=True):
+        decided = rule(counts)
+        for label, (text, shade) in enumerate(zip(CLASS_NAMES, CLASS_COLOURS, strict=True)):
+            of_label = decided == label
+            ax.scatter(
+                counts[of_label, 2],
+                counts[of_label, 0],
+                c=shade,
+                s=5600 / votes**1.7,
+                marker="s",
+                label=text,
+                linewidths=0,
+            )
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel("votes for A")
+        ax.set_ylabel("votes for B")
+        ax.set_aspect("equal")
+        ax.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes[0].get_legend_handles_labels()
+    legend = figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, frameon=False, markerscale=0.8
+    )
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_sizes([60])  # type: ignore[attr-defined]
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def heat_map(
+    values: Float[np.ndarray, "row column"],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str,
+    colour_label: str,
+    marked: Bool[np.ndarray, "row column"] | None = None,
+) -> Figure:
+    """Plot a matrix of differences around zero: blue is better (lower), red is worse.
+
+    Cells that are `marked` have a star after their number.
+    """
+    figure = Figure(
+        figsize=(1.1 * len(columns) + 2.6, 0.75 * len(rows) + 1.8), layout="constrained"
+    )
+    ax = figure.subplots()
+    limit = max(float(np.nanmax(np.abs(values))), 1e-9)
+    star = np.where(np.zeros(values.shape, bool) if marked is None else marked, "*", "")
+    image = ax.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit)
+    for i, j in np.ndindex(values.shape):
+        if np.isfinite(values[i, j]):
+            dark = abs(values[i, j]) > 0.6 * limit
+            ax.text(
+                j,
+                i,
+                f"{values[i, j]:+.3f}{star[i, j]}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if dark else "black",
+            )
+    ax.set_xticks(range(len(columns)), columns, rotation=30, ha="right")
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.set_title(title, fontsize=11)
+    figure.colorbar(image, ax=ax, label=colour_label)
+    return figure
+
+
+def confusion_matrices(
+    matrices: Mapping[str, Float[np.ndarray, "label decision"]],
+    classes: Sequence[str],
+    *,
+    title: str,
+) -> Figure:
+    """Plot confusion matrices side by side: mean counts, and shares of each true label."""
+    figure, axes = grid_of_panels(len(matrices), 3.6, 3.4, 4)
+    for ax, (name, counts) in zip(axes, matrices.items(), strict=True):
+        share = counts / counts.sum(1, keepdims=True)
+        ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
+        for i, j in np.ndindex(counts.shape):
+            ax.text(
+                j,
+                i,
+                f"{counts[i, j]:.0f}\n{share[i, j]:.0%}",
+                ha="center",
+                va="center",
+                fontsize=9,
+                color="white" if share[i, j] > 0.6 else "black",
+            )
+        ax.set_xticks(range(len(classes)), classes)
+        ax.set_yticks(range(len(classes)), classes)
+        ax.set_xlabel("decision")
+        ax.set_ylabel("label")
+        ax.set_title(name, fontsize=10)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def accuracy_coverage(
+    panels: Mapping[str, Mapping[str, AccuracyCurve]],
+    *,
+    title: str,
+    columns: int = 4,
+) -> Figure:
+    """Plot the accuracy on the most confident items against their share, a line per method."""
+    figure, axes = grid_of_panels(len(panels), 3.7, 3.1, columns)
+    for ax, (name, methods) in zip(axes, panels.items(), strict=True):
+        for index, (method, curve) in enumerate(methods.items()):
+            ax.plot(
+                np.asarray(curve.coverage),
+                np.asarray(curve.accuracy),
+                label=method,
+                linewidth=1.4,
+                markevery=0.2,
+                markersize=4,
+                **line_style(method, index),
+            )
+        ax.set_xlim(0, 1.02)
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel("share of items kept")
+        ax.set_ylabel("accuracy on them")
+        without_frame(ax)
+    legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def coverage_panels(table: pd.DataFrame, *, title: str) -> Figure:
+    """Plot actual minus nominal coverage: a panel per `interval`, a line per `data`.
+
+    Requires the columns `interval`, `data`, `level`, `coverage` and `replays`. The grey band contains
+    95 % of the shares for a correct interval, with the number of trials of the source that has the
+    fewest.
+    """
+    from scipy.stats import binom
+
+    names = list(dict.fromkeys(table["interval"]))
+    across = min(len(names), 5)
+    down = -(-len(names) // across)
+    figure = Figure(figsize=(2.9 * across, 2.6 * down + 0.4), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False)
+    for ax, name in zip(axes.flat, names, strict=False):
+        panel = table[table["interval"] == name]
+        level = np.sort(panel["level"].unique().astype(float))
+        n = int(panel["replays"].min())
+        band = (binom.ppf(q, n, level) / n - level for q in (0.025, 0.975))
+        ax.fill_between(level, *band, color="#DDDDDD")
+        ax.axhline(0, color="black", linewidth=0.8)
+        for index, (source, line) in enumerate(panel.groupby("data", sort=False)):
+            difference = line["coverage"] - line["level"]
+            style = {"color": PALETTE[index], "marker": MARKERS[index]}
+            ax.plot(line["level"], difference, label=source, linewidth=1.1, markersize=4, **style)
+        ax.set_title(textwrap.fill(name, 34), fontsize=8)
+        ax.set_xticks(level)
+        ax.tick_params(labelsize=7)
+        ax.legend(fontsize=5.5, frameon=False)
+        without_frame(ax)
+    for ax in axes.flat[len(names) :]:
+        ax.remove()
+    figure.supxlabel("nominal coverage", fontsize=9)
+    figure.supylabel("actual minus nominal", fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def distributions(
+    panels: Mapping[str, Mapping[str, Float[np.ndarray, " count"]]], *, xlabel: str, title: str
+) -> Figure:
+    """Plot distributions over 0 .. k: the first of each panel as bars, the others as lines."""
+    figure, axes = grid_of_panels(len(panels), 4.2, 3.0, 2)
+    for ax, (name, series) in zip(axes, panels.items(), strict=True):
+        for index, (label, values) in enumerate(series.items()):
+            at = np.arange(len(values))
+            if index == 0:
+                ax.bar(at, values, color="#CCCCCC", width=0.85, label=label)
+            else:
+                style = line_style(label, index)
+                ax.plot(at, values, label=label, markersize=4, linewidth=1.3, **style)
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel("share of the items")
+        without_frame(ax)
+    legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def ranks(
+    given: Mapping[str, Int[np.ndarray, " simulation"]],
+    kept: int,
+    band: tuple[Int[np.ndarray, " rank"], Int[np.ndarray, " rank"]],
+    n_bins: int,
+    *,
+    title: str,
+) -> Figure:
+    """Plot ranks from 0 to `kept`: a histogram above, the ECDF minus uniform below.
+
+    Parameters
+    ----------
+    given
+        The ranks of each quantity, with a column of the figure each.
+    kept
+        The highest rank.
+    band
+        The simultaneous band of the number of ranks up to r, for all r below `kept`.
+    n_bins
+        Bins of the histogram, a divisor of `kept` + 1.
+    """
+    across = min(len(given), 5)
+    down = -(-len(given) // across)
+    figure = Figure(figsize=(2.5 * across, 3.4 * down + 0.5), layout="constrained")
+    axes = figure.subplots(2 * down, across, squeeze=False)
+    at = (np.arange(kept) + 1) / (kept + 1)
+    for index, (name, values) in enumerate(given.items()):
+        top, bottom = (axes[2 * (index // across) + row, index % across] for row in (0, 1))
+        n = len(values)
+        counts = np.bincount(values * n_bins // (kept + 1), minlength=n_bins)
+        top.bar((np.arange(n_bins) + 0.5) / n_bins, counts, 0.9 / n_bins, color=PALETTE[0])
+        top.axhline(n / n_bins, color="black", linewidth=0.8)
+        top.set_title(name, fontsize=9)
+        top.set_xticks([])
+        at_most = np.bincount(values, minlength=kept + 1).cumsum()[:-1]
+        bottom.fill_between(
+            at, band[0] / n - at, band[1] / n - at, color="#DDDDDD", label="95 % of uniform ranks"
+        )
+        bottom.plot(at, at_most / n - at, color=PALETTE[0], linewidth=1.2, label="ranks")
+        bottom.set_xlabel("rank / L", fontsize=8)
+        for ax, label in ((top, "simulations"), (bottom, "ECDF minus uniform")):
+            ax.set_ylabel(label if index % across == 0 else "", fontsize=8)
+            ax.tick_params(labelsize=7)
+            without_frame(ax)
+    for index in range(len(given), down * across):
+        for row in (0, 1):
+            axes[2 * (index // across) + row, index % across].remove()
+    legend_below(figure, [axes[1, 0]])
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def bars(
+    groups: Mapping[str, Mapping[str, Sequence[float]]],
+    classes: Sequence[str],
+    *,
+    ylabel: str,
+    title: str,
+) -> Figure:
+    """Plot grouped bars: a panel per group, a bar per series within each class."""
+    figure, axes = grid_of_panels(len(groups), 3.6, 2.9, 4)
+    for ax, (name, series) in zip(axes, groups.items(), strict=True):
+        if ax is not axes[0]:
+            ax.sharey(axes[0])
+        width = 0.8 / len(series)
+        for index, (label, values) in enumerate(series.items()):
+            at = np.arange(len(classes)) + (index - (len(series) - 1) / 2) * width
+            ax.bar(
+                at,
+                values,
+                width,
+                label=label,
+                color=colour(label, index),
+                hatch=hatch(label, index),
+                edgecolor="white",
+                linewidth=0,
+            )
+        ax.set_xticks(range(len(classes)), classes)
+        ax.set_ylabel(ylabel)
+        ax.set_title(name, fontsize=10)
+        without_frame(ax)
+    legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def densities(
+    samples: Mapping[str, Mapping[str, Float[np.ndarray, " draw"]]],
+    *,
+    xlabel: str,
+    title: str,
+    limits: tuple[float, float] | None = None,
+) -> Figure:
+    """Plot histograms as outlines: a panel per group, a line per series."""
+    figure, axes = grid_of_panels(len(samples), 3.6, 2.7, 4)
+    for ax, (name, series) in zip(axes, samples.items(), strict=True):
+        for index, (label, values) in enumerate(series.items()):
+            ax.hist(
+                values,
+                bins=40,
+                range=limits,
+                density=True,
+                histtype="step",
+                label=label,
+                color=colour(label, index),
+                linewidth=1.4,
+                linestyle=dashes(label, index),
+            )
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_yticks([])
+        ax.spines[["top", "right", "left"]].set_visible(False)
+    legend_below(figure, axes)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def scatter(
+    points: Mapping[str, Float[np.ndarray, "point 2"]], *, xlabel: str, ylabel: str, title: str
+) -> Figure:
+    """Plot points in the plane, a colour and marker per series, with a line at zero."""
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for index, (name, pairs) in enumerate(points.items()):
+        style = line_style(name, index)
+        ax.scatter(pairs[:, 0], pairs[:, 1], s=22, alpha=0.8, label=name, **style)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    without_frame(ax)
+    legend_below(figure, [ax])
+    figure.suptitle(title, fontsize=11)
+    return figure
