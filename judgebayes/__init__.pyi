@@ -6,7 +6,6 @@ from .aggregators import EM as EM
 from .aggregators import AccuracyWeighted as AccuracyWeighted
 from .aggregators import BaseRate as BaseRate
 from .aggregators import Calibrated as Calibrated
-from .aggregators import ConfidenceVote as ConfidenceVote
 from .aggregators import Davidson as Davidson
 from .aggregators import DawidSkene as DawidSkene
 from .aggregators import HierarchicalDavidson as HierarchicalDavidson
@@ -14,18 +13,14 @@ from .aggregators import LogOddsWeighted as LogOddsWeighted
 from .aggregators import MajorityVote as MajorityVote
 from .aggregators import MarginThreshold as MarginThreshold
 from .aggregators import OneCoin as OneCoin
-from .aggregators import PerTask as PerTask
 from .aggregators import Pool as Pool
-from .aggregators import RoundedMedian as RoundedMedian
 from .aggregators import SharedDifficulty as SharedDifficulty
-from .aggregators import SoftVote as SoftVote
 from .aggregators import Stacking as Stacking
 from .aggregators import Verdict as Verdict
 from .aggregators import VoteShare as VoteShare
 from .aggregators import WithUndecided as WithUndecided
 from .calibrators import BayesianMap as BayesianMap
 from .calibrators import Beta as Beta
-from .calibrators import Chain as Chain
 from .calibrators import Identity as Identity
 from .calibrators import Isotonic as Isotonic
 from .calibrators import Platt as Platt

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from judgebayes.aggregators import OneCoin
-from judgebayes.calibrators import Beta, Calibrator, Chain, Identity, Platt
+from judgebayes.calibrators import Beta, Calibrator, Identity, Platt
 from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law, set_size
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.answers import answers_of
+from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import benchmark, both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import Parts, halves

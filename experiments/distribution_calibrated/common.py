@@ -8,16 +8,7 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import (
-    Aggregator,
-    BaseRate,
-    ConfidenceVote,
-    Davidson,
-    MajorityVote,
-    MarginThreshold,
-    RoundedMedian,
-    SoftVote,
-)
+from judgebayes.aggregators import Aggregator, BaseRate, Davidson, MajorityVote, MarginThreshold
 from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.digest import digest_of
 from judgebayes.evaluate.one_split import measure
@@ -31,6 +22,11 @@ from judgebayes.experiments.claims import (
 )
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.data import Cell
+from judgebayes.experiments.distribution_calibrated.confidence_votes import (
+    ConfidenceVote,
+    RoundedMedian,
+    SoftVote,
+)
 from judgebayes.inference import MinimumLoss, MinimumScore
 from judgebayes.measures.scores import nll
 from judgebayes.measures.significance import Interval, item_means, normal_interval

@@ -14,7 +14,6 @@ from judgebayes.aggregators.hierarchical_davidson import (
 )
 from judgebayes.aggregators.margin_threshold import MarginThreshold
 from judgebayes.aggregators.one_coin import FittedOneCoin, OneCoin
-from judgebayes.aggregators.per_task import PerTask
 from judgebayes.aggregators.pool import FittedPool, Pool
 from judgebayes.aggregators.shared_difficulty import (
     EmpiricalBayes,
@@ -24,10 +23,7 @@ from judgebayes.aggregators.shared_difficulty import (
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
 from judgebayes.aggregators.undecided import FittedWithUndecided, WithUndecided
 from judgebayes.aggregators.vote_rules import (
-    ConfidenceVote,
     MajorityVote,
-    RoundedMedian,
-    SoftVote,
     Verdict,
 )
 from judgebayes.aggregators.weighted import (
@@ -44,7 +40,6 @@ __all__ = [
     "Aggregator",
     "BaseRate",
     "Calibrated",
-    "ConfidenceVote",
     "Davidson",
     "DawidSkene",
     "EmpiricalBayes",
@@ -66,12 +61,9 @@ __all__ = [
     "MajorityVote",
     "MarginThreshold",
     "OneCoin",
-    "PerTask",
     "Pool",
     "Reliability",
-    "RoundedMedian",
     "SharedDifficulty",
-    "SoftVote",
     "Stacking",
     "Verdict",
     "VoteShare",

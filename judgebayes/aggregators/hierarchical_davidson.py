@@ -9,9 +9,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import summarised, training
 from judgebayes.aggregators.davidson import davidson_evidence
-from judgebayes.aggregators.per_task import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import (
@@ -193,3 +193,18 @@ def _by_draw(fitted: FittedHierarchicalDavidson, votes: Votes) -> Float[Array, "
         )
 
     return jax.vmap(one)(fitted.draws)
+
+
+def tasks_of(votes: Votes) -> Int[Array, " item"]:
+    """Return the tasks of the items.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the votes have no tasks.
+    """
+    if votes.task is None:
+        raise JudgeBayesError(
+            "These votes have no tasks; name the column of the tasks with encode(task=...)."
+        )
+    return votes.task

@@ -1,4 +1,4 @@
-"""The rules that P1 compares with: majority votes, plain and weighted by confidence.
+"""Rules that need no fit: the majority vote, and the verdict of one judge.
 
 The rules have no parameters to fit. Each has an explicit rule for tied classes: the paper has none,
 and with four votes it has a large effect.
@@ -13,12 +13,11 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import CountingRule, Rule, certain
 from judgebayes.compiled.jit_inline import jit_inline
-from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.votes.array import Votes
 from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
-__all__ = ["ConfidenceVote", "MajorityVote", "RoundedMedian", "SoftVote", "TieRule", "Verdict"]
+__all__ = ["MajorityVote", "TieRule", "Verdict"]
 
 TieRule = Literal["middle", "outer", "first", "drawn"]
 """The decision when several classes have the most support.
@@ -63,70 +62,6 @@ class MajorityVote(CountingRule):
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SoftVote(Rule):
-    """The class whose votes have the highest least, mean or product of confidences (Soft-SC).
-
-    Wang et al. (2024); P1 section 5. The confidence is the votes' `score`. A class without votes
-    has no support.
-    """
-
-    reduce: Literal["min", "mean", "product"] = field(default="mean", metadata={"static": True})
-    tie: TieRule = field(default="middle", metadata={"static": True})
-
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
-        """Return the class with the best confidence."""
-        member, confidence = _members(votes)
-        if self.reduce == "min":
-            support = jnp.where(member, confidence, jnp.inf).min(1)
-        elif self.reduce == "mean":
-            support = jnp.where(member, confidence, 0.0).sum(1) / jnp.maximum(member.sum(1), 1)
-        else:
-            support = jnp.where(member, confidence, 1.0).prod(1)
-        return most_supported(jnp.where(member.any(1), support, -jnp.inf), votes, self.tie)
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class ConfidenceVote(Rule):
-    """The class with the largest sum of confidences (CI-SC).
-
-    Taubenfeld et al. (2025); P1 section 5. The confidence is the votes' `score`.
-    """
-
-    tie: TieRule = field(default="middle", metadata={"static": True})
-
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
-        """Return the class with the most confidence."""
-        member, confidence = _members(votes)
-        support = jnp.where(member, confidence, 0.0).sum(1)
-        return most_supported(support, votes, self.tie)
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class RoundedMedian(Rule):
-    """The median of the first votes, halves rounded away from the middle (P1's greedy decoding).
-
-    The paper draws two votes at temperature 0, one in each order: a pair of tie and A gives A, a
-    pair of A and B a tie.
-    """
-
-    samples: int = field(default=2, metadata={"static": True})
-
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
-        """Return the rounded median."""
-        first = votes.first(self.samples)
-        given = first.index.reshape(first.n_items, -1).astype(float)
-        median = jnp.nanmedian(jnp.where(given >= 0, given, jnp.nan), axis=1)
-        twice = jnp.where(jnp.isnan(median), votes.n_classes - 1, 2 * median)
-        return _at_centre(jnp.round(twice).astype(int), votes.n_classes, "outer")
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
 class Verdict(Rule):
     """The verdict of one judge, unchanged: an aggregation that was computed elsewhere.
 
@@ -141,20 +76,6 @@ class Verdict(Rule):
         given = votes.index[:, self.judge, 0].astype(int)
         undecided = jnp.full((votes.n_items, votes.n_classes), -jnp.log(votes.n_classes))
         return jnp.where((given >= 0)[:, None], certain(given, votes.n_classes), undecided)
-
-
-def _members(
-    votes: Votes,
-) -> tuple[Array, Float[Array, "item vote 1"]]:
-    """Return which votes are for which class (item, vote, class), and their confidences."""
-    if votes.score is None:
-        raise JudgeBayesError(
-            "This rule weights votes by their confidence, but these votes have no score; name its "
-            "column with encode(score=...)."
-        )
-    given = votes.index.reshape(votes.n_items, -1)
-    member = given[..., None] == jnp.arange(votes.n_classes)
-    return member, votes.score.reshape(votes.n_items, -1, 1)
 
 
 @jit_inline("tie")
@@ -174,11 +95,11 @@ def most_supported(
         return certain(_first_voted(tied, votes), votes.n_classes)
     lowest = jnp.argmax(tied, 1)
     highest = votes.n_classes - 1 - jnp.argmax(tied[:, ::-1], 1)
-    return _at_centre(lowest + highest, votes.n_classes, tie)
+    return at_centre(lowest + highest, votes.n_classes, tie)
 
 
 @jit_inline("n_classes", "tie")
-def _at_centre(
+def at_centre(
     twice: Int[Array, " item"], n_classes: int, tie: Literal["middle", "outer"]
 ) -> Float[Array, "item class"]:
     """Return the class at `twice / 2`; a half is rounded to the middle or outwards, or is a tie."""

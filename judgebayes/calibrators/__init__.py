@@ -6,7 +6,6 @@ This package may not import `aggregators` or any package after it.
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator
 from judgebayes.calibrators.bayesian import BayesianMap
 from judgebayes.calibrators.beta import Beta
-from judgebayes.calibrators.chain import Chain
 from judgebayes.calibrators.conformal import (
     CoverageLaw,
     FittedConformal,
@@ -24,7 +23,6 @@ __all__ = [
     "BayesianMap",
     "Beta",
     "Calibrator",
-    "Chain",
     "CoverageLaw",
     "FittedCalibrator",
     "FittedConformal",

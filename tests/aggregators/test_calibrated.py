@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import BaseRate, Calibrated, SoftVote
+from judgebayes.aggregators import BaseRate, Calibrated
 from judgebayes.aggregators.base import training
 from judgebayes.aggregators.calibrated import random_places
 from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
@@ -16,6 +16,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
+from judgebayes.experiments.distribution_calibrated.confidence_votes import SoftVote
 from judgebayes.inference import Status
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes import Votes

@@ -2,8 +2,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import Davidson, HierarchicalDavidson, PerTask
+from judgebayes.aggregators import Davidson, HierarchicalDavidson
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.distribution_calibrated.per_task import PerTask
 from judgebayes.inference import MAP, NUTS, Status
 from judgebayes.measures.scores import drps
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior

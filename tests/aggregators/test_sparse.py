@@ -15,11 +15,11 @@ from judgebayes.aggregators import (
     LogOddsWeighted,
     MajorityVote,
     OneCoin,
-    SoftVote,
     VoteShare,
 )
 from judgebayes.aggregators.dawid_skene import fit_sparse
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.distribution_calibrated.confidence_votes import SoftVote
 from judgebayes.inference import NUTS, Status
 from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes import Votes, encode_sparse, from_dense, sparse

@@ -2,9 +2,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import ConfidenceVote, MajorityVote, RoundedMedian, SoftVote, Verdict
+from judgebayes.aggregators import MajorityVote, Verdict
 from judgebayes.aggregators.base import Rule
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.distribution_calibrated.confidence_votes import (
+    ConfidenceVote,
+    RoundedMedian,
+    SoftVote,
+)
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import Votes, from_counts
 

@@ -29,7 +29,6 @@ from judgebayes.aggregators import (
     AccuracyWeighted,
     BaseRate,
     Calibrated,
-    ConfidenceVote,
     Davidson,
     DawidSkene,
     HierarchicalDavidson,
@@ -37,20 +36,18 @@ from judgebayes.aggregators import (
     MajorityVote,
     MarginThreshold,
     OneCoin,
-    PerTask,
     Pool,
-    RoundedMedian,
     SharedDifficulty,
-    SoftVote,
     Stacking,
     Verdict,
     VoteShare,
     WithUndecided,
 )
-from judgebayes.calibrators import BayesianMap, Beta, Chain, Identity, Isotonic, Platt, Temperature
+from judgebayes.calibrators import BayesianMap, Beta, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.experiments.calibrate_dont_curate.criteria import CrossValidated
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
 from judgebayes.experiments.calibrate_dont_curate.searches import (
@@ -59,6 +56,12 @@ from judgebayes.experiments.calibrate_dont_curate.searches import (
     Exhaustive,
 )
 from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic
+from judgebayes.experiments.distribution_calibrated.confidence_votes import (
+    ConfidenceVote,
+    RoundedMedian,
+    SoftVote,
+)
+from judgebayes.experiments.distribution_calibrated.per_task import PerTask
 from judgebayes.generators import (
     Impression,
     ItemLevel,
@@ -224,6 +227,7 @@ POOLS = {
     "unseen judge": "pools the votes of all judges",
 }
 ONE_TASK = {"permuting groups": "does not use tasks"}
+UNSAVED = {"save and apply": "has no file format"}
 PANEL_OF_TWO = {"one item of one judge": "a panel of two needs two judges, and raises an error"}
 REFERENCE = dict.fromkeys(
     ("swapping responses", "renaming classes"),
@@ -336,7 +340,7 @@ CASES: dict[str, Case] = {
         AGGREGATOR,
         PerTask(MarginThreshold()),
         middle,
-        lacks={"unseen judge": POOLS["unseen judge"], "save and apply": "has no file format"},
+        lacks={"unseen judge": POOLS["unseen judge"]} | UNSAVED,
         breaks=ORDERED,
         classes=(3,),
     ),
@@ -400,19 +404,19 @@ CASES: dict[str, Case] = {
         breaks={"permuting judges": "the first judge's vote breaks a tie"},
         lacks={"swapping responses": "decides for the lowest class without votes", **BY_NUMBER},
     ),
-    "soft-sc": rule(SoftVote(), middle, breaks=BY_NUMBER),
-    "soft-sc-min": rule(SoftVote("min"), middle, breaks=BY_NUMBER),
-    "soft-sc-product": rule(SoftVote("product"), middle, breaks=BY_NUMBER),
-    "ci-sc": rule(ConfidenceVote(), middle, breaks=BY_NUMBER),
-    "greedy-2": rule(RoundedMedian(), middle, breaks=ORDERED),
+    "soft-sc": rule(SoftVote(), middle, lacks=UNSAVED, breaks=BY_NUMBER),
+    "soft-sc-min": rule(SoftVote("min"), middle, lacks=UNSAVED, breaks=BY_NUMBER),
+    "soft-sc-product": rule(SoftVote("product"), middle, lacks=UNSAVED, breaks=BY_NUMBER),
+    "ci-sc": rule(ConfidenceVote(), middle, lacks=UNSAVED, breaks=BY_NUMBER),
+    "greedy-2": rule(RoundedMedian(), middle, lacks=UNSAVED, breaks=ORDERED),
     "verdict": rule(
         Verdict(judge=0),
         uniform,
         breaks={"permuting judges": "identifies a judge by its position"},
-        lacks={"save and apply": "has no file format"},
+        lacks=UNSAVED,
     ),
     "calibrated": vote(
-        Calibrated(SoftVote(), Isotonic(symmetric=True), None),
+        Calibrated(MajorityVote(), Isotonic(symmetric=True), None),
         mapped(middle),
         breaks=ORDERED,
     ),

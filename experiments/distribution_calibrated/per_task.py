@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, training
+from judgebayes.aggregators.hierarchical_davidson import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import MISSING, Votes
 
@@ -69,18 +69,3 @@ class FittedPerTask:
         """Return the log-probabilities of each item under its own task's fit."""
         predictions = jax.vmap(lambda fitted: fitted(votes))(self.by_task)
         return predictions[tasks_of(votes), jnp.arange(votes.n_items)]
-
-
-def tasks_of(votes: Votes) -> Int[Array, " item"]:
-    """Return the tasks of the items.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the votes have no tasks.
-    """
-    if votes.task is None:
-        raise JudgeBayesError(
-            "These votes have no tasks; name the column of the tasks with encode(task=...)."
-        )
-    return votes.task

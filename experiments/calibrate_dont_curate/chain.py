@@ -10,7 +10,6 @@ from judgebayes.arrays import AnyArray
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
 
@@ -54,7 +53,6 @@ class Chain:
         return FittedChain(tuple(fitted))
 
 
-@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FittedChain:
