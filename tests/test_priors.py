@@ -24,14 +24,8 @@ from judgebayes.aggregators.shared_difficulty import EmpiricalBayes
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.paper_em import PaperEM
-from judgebayes.generators import (
-    Impression,
-    ItemLevel,
-    Panel,
-    Stratified,
-    as_published,
-    true_minimum,
-)
+from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
+from judgebayes.generators import Impression, ItemLevel, Panel, Stratified, as_published
 from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
 from judgebayes.majority import BetaBinomial, Binomial, SplitCurve, Thinning

@@ -34,8 +34,9 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
     matrix,
 )
+from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators import as_published, starts, targets, true_minimum
+from judgebayes.generators import as_published, starts, targets
 from judgebayes.plots import curves
 
 WEIGHTS: dict[str, tuple[float, float, float]] = {

@@ -12,6 +12,7 @@ error on the others exceeds the mean error of the veto of four, which was chosen
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Int
 
 from judgebayes.experiments.beyond_consensus.common import (
     DATASET,
@@ -25,7 +26,8 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.generators import choose_threshold, ensemble_precision, ensemble_rates, ensembles
+from judgebayes.generators import choose_threshold, ensemble_precision, ensembles
+from judgebayes.generators.counts import Rates
 from judgebayes.generators.voting import KINDS
 from judgebayes.plots import curves
 
@@ -109,3 +111,11 @@ def main(run: Run) -> Output:
         title="Voting ensembles: maximum error over six generators",
     )
     return Output(table, {"thresholds": picture}, notes)
+
+
+def ensemble_rates(
+    called: Bool[np.ndarray, "judge item"], labels: Int[np.ndarray, " item"]
+) -> Rates:
+    """Return the TPR and TNR of the ensemble at every threshold, over the labelled items."""
+    labels = np.asarray(labels)
+    return Rates(called[:, labels == 1].mean(1), (~called[:, labels == 0]).mean(1))

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import (
@@ -37,6 +37,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
     spread_over_generators,
 )
+from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Output, Run, expected, experiment, graded, rows
 from judgebayes.generators import (
@@ -44,7 +45,6 @@ from judgebayes.generators import (
     Panel,
     PrecisionCounts,
     as_published,
-    best_judge,
     choose_threshold,
     ensemble_precision,
     ensembles,
@@ -53,7 +53,6 @@ from judgebayes.generators import (
     rogan_gladen,
     starts,
     targets,
-    true_minimum,
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP
@@ -61,6 +60,21 @@ from judgebayes.plots import curves
 
 VETO = 4
 """Votes of the paper's best ensemble, chosen by the paper on the generators that it then predicts."""
+
+
+@in_float64
+def best_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
+    """Return the shares of the judge with the least maximum error on the labelled generators.
+
+    A judge that was not run on a labelled generator is not considered; without labels, NaN.
+    """
+    error = jnp.abs(counts.matrix - counts.labelled_precision[:, None])
+    max_error = jnp.where(counts.labelled[:, None], error, 0.0).max(0)
+    max_error = jnp.where(jnp.isnan(max_error), jnp.inf, max_error)
+    chosen = counts.matrix[:, jnp.argmin(max_error)]
+    return jnp.where(counts.labelled.any() & jnp.isfinite(max_error.min()), chosen, jnp.nan)
+
+
 RULES = {
     "logit-shift": logit_shift,
     "mean-prediction": mean_prediction,

@@ -4,11 +4,9 @@ This package may not import `priors` or any package after it.
 """
 
 from judgebayes.generators.baselines import (
-    best_judge,
     logit_shift,
     mean_prediction,
     rogan_gladen,
-    rogan_gladen_by_judge,
 )
 from judgebayes.generators.counts import (
     PrecisionCounts,
@@ -32,20 +30,12 @@ from judgebayes.generators.labelling import (
 from judgebayes.generators.more_items import MoreItems, for_more_items
 from judgebayes.generators.own_labels import FittedShares, item_scores, shares
 from judgebayes.generators.panel import FittedPanel, Panel, PanelPrior
-from judgebayes.generators.regression import (
-    Regression,
-    Targets,
-    as_published,
-    starts,
-    targets,
-    true_minimum,
-)
+from judgebayes.generators.regression import Regression, Targets, as_published, starts, targets
 from judgebayes.generators.uncertain import expected_validity
 from judgebayes.generators.voting import (
     Choice,
     choose_threshold,
     ensemble_precision,
-    ensemble_rates,
     ensembles,
 )
 from judgebayes.generators.youden import YoudenIndex, judge_youden, panel_youden
@@ -72,13 +62,11 @@ __all__ = [
     "Targets",
     "YoudenIndex",
     "as_published",
-    "best_judge",
     "choose_threshold",
     "count_strata",
     "count_votes",
     "counts_from_matrix",
     "ensemble_precision",
-    "ensemble_rates",
     "ensembles",
     "expected_counts",
     "expected_validity",
@@ -89,11 +77,9 @@ __all__ = [
     "mean_prediction",
     "panel_youden",
     "rogan_gladen",
-    "rogan_gladen_by_judge",
     "shares",
     "starts",
     "stratify",
     "targets",
-    "true_minimum",
     "valid_share",
 ]

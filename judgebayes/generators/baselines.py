@@ -1,4 +1,4 @@
-r"""Estimators of precision that need no iteration: raw mean, best judge, logit shift, Rogan-Gladen.
+r"""Estimators of precision that need no iteration: raw mean, logit shift, Rogan-Gladen.
 
 Each takes counts with the labels of some generators, and returns an estimate for every generator. The
 estimate of a labelled generator comes from its votes by the same rule, not from its labels.
@@ -13,11 +13,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
 
 __all__ = [
-    "best_judge",
     "logit_shift",
     "mean_prediction",
     "rogan_gladen",
-    "rogan_gladen_by_judge",
 ]
 
 
@@ -41,19 +39,6 @@ def mean_prediction(counts: PrecisionCounts) -> Float[Array, " generator"]:
     [0.86 0.8  0.75]
     """
     return _mean(counts.matrix)
-
-
-@in_float64
-def best_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
-    """Return the shares of the judge with the least maximum error on the labelled generators.
-
-    A judge that was not run on a labelled generator is not considered; without labels, NaN.
-    """
-    error = jnp.abs(counts.matrix - counts.labelled_precision[:, None])
-    max_error = jnp.where(counts.labelled[:, None], error, 0.0).max(0)
-    max_error = jnp.where(jnp.isnan(max_error), jnp.inf, max_error)
-    chosen = counts.matrix[:, jnp.argmin(max_error)]
-    return jnp.where(counts.labelled.any() & jnp.isfinite(max_error.min()), chosen, jnp.nan)
 
 
 @in_float64
@@ -110,10 +95,3 @@ def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
     run = jnp.isfinite(counts.matrix)
     tpr, tnr = (_mean(jnp.where(run, rate, jnp.nan)) for rate in (rates.tpr, rates.tnr))
     return _corrected(mean_prediction(counts), tpr, tnr)
-
-
-@in_float64
-def rogan_gladen_by_judge(counts: PrecisionCounts) -> Float[Array, " generator"]:
-    """Return the mean over judges of each judge's clipped Rogan-Gladen correction."""
-    rates = counts.rates()
-    return _mean(_corrected(counts.matrix, rates.tpr, rates.tnr))

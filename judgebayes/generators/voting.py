@@ -12,10 +12,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.counts import Rates
 from judgebayes.votes.array import Votes
 
-__all__ = ["Choice", "choose_threshold", "ensemble_precision", "ensemble_rates", "ensembles"]
+__all__ = ["Choice", "choose_threshold", "ensemble_precision", "ensembles"]
 
 Kind = Literal["valid", "veto"]
 KINDS: tuple[Kind, ...] = ("valid", "veto")
@@ -58,14 +57,6 @@ def ensemble_precision(
     """Return the share of each generator's items that is called valid, by threshold."""
     member = np.asarray(generators)[:, None] == np.arange(n_generators)
     return (called.astype(float) @ member) / member.sum(0)
-
-
-def ensemble_rates(
-    called: Bool[np.ndarray, "judge item"], labels: Int[np.ndarray, " item"]
-) -> Rates:
-    """Return the TPR and TNR of the ensemble at every threshold, over the labelled items."""
-    labels = np.asarray(labels)
-    return Rates(called[:, labels == 1].mean(1), (~called[:, labels == 0]).mean(1))
 
 
 def choose_threshold(

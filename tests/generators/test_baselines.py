@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 
+from judgebayes.experiments.beyond_consensus.fig6 import best_judge
 from judgebayes.generators import (
     PrecisionCounts,
-    best_judge,
     logit_shift,
     mean_prediction,
     rogan_gladen,
-    rogan_gladen_by_judge,
 )
 
 LABELLED = np.array([True, True, True, False, False])
@@ -27,8 +26,6 @@ def test_each_rule_matches_its_formula(tallied: PrecisionCounts) -> None:
     ].sum(0)
     pooled = (m - fpr.mean()) / (tpr.mean() - fpr.mean())
     np.testing.assert_allclose(rogan_gladen(partly_labelled), np.clip(pooled, 0, 1))
-    by_judge = np.clip((matrix - fpr) / (tpr - fpr), 0, 1).mean(1)
-    np.testing.assert_allclose(rogan_gladen_by_judge(partly_labelled), by_judge)
     best = np.abs(matrix - g[:, None])[:3].max(0).argmin()
     np.testing.assert_allclose(best_judge(partly_labelled), matrix[:, best])
 
@@ -48,7 +45,7 @@ def test_a_perfect_judge_needs_no_correction() -> None:
         zero[:, 0],
     )
     hidden = perfect.reveal(np.array([True, False]))
-    for rule in (mean_prediction, best_judge, logit_shift, rogan_gladen, rogan_gladen_by_judge):
+    for rule in (mean_prediction, best_judge, logit_shift, rogan_gladen):
         np.testing.assert_allclose(rule(hidden), [0.8, 0.6])
 
 

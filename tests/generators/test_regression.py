@@ -5,7 +5,9 @@ from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import PrecisionCounts, as_published, starts, targets, true_minimum
+from judgebayes.experiments.beyond_consensus import true_minimum as exact
+from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
+from judgebayes.generators import PrecisionCounts, as_published, starts, targets
 from judgebayes.generators import regression as module
 
 SHOWN = np.array([True, True, False, False, False])
@@ -33,7 +35,7 @@ def test_the_loss_is_eqs_2_and_3(tallied: PrecisionCounts) -> None:
     aim = targets(tallied.reveal(SHOWN))
     rng = np.random.default_rng(0)
     x = [rng.uniform(0.2, 0.9, size) for size in (5, 6, 6)]
-    ours = float(module.loss(module.Parameters(*map(jax.numpy.asarray, x)), aim))
+    ours = float(exact.loss(module.Parameters(*map(jax.numpy.asarray, x)), aim))
     assert ours == pytest.approx(naive_loss(*x, aim), abs=1e-12)
     host = module._HostLoss(aim, module.WEIGHTS)
     flat = np.concatenate([x[1], x[2], x[0]])
@@ -48,7 +50,7 @@ def test_every_start_ends_at_the_same_certified_minimum(tallied: PrecisionCounts
     aim = targets(tallied.reveal(SHOWN))
     fit = true_minimum(aim, starts(aim.matrix, 4) + starts(aim.matrix, 2, rate=0.9))
     assert (np.asarray(fit.status) == 0).all()
-    assert float(fit.certificate.max()) <= module.TOLERANCE
+    assert float(fit.certificate.max()) <= exact.TOLERANCE
     np.testing.assert_allclose(fit.loss, fit.loss[0], atol=1e-10)
     # At the kink the labelled precisions and all rates equal their targets.
     np.testing.assert_allclose(fit.tnr[0], aim.tnr, atol=1e-9)
@@ -83,8 +85,8 @@ def test_the_minimum_along_each_free_precision_matches_brents_method(
 def test_a_point_off_the_minimum_gets_no_certificate(tallied: PrecisionCounts) -> None:
     aim = targets(tallied.reveal(SHOWN))
     start = starts(aim.matrix, 1)[0]
-    gradient = jax.jit(jax.grad(module.prediction_loss))(start, aim.matrix)
-    assert float(module.certificate(start, gradient, aim, module.WEIGHTS)) > 1e-3
+    gradient = jax.jit(jax.grad(exact.prediction_loss))(start, aim.matrix)
+    assert float(exact.certificate(start, gradient, aim, module.WEIGHTS)) > 1e-3
 
 
 @in_float64

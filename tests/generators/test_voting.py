@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import choose_threshold, ensemble_precision, ensemble_rates, ensembles
+from judgebayes.experiments.beyond_consensus.fig5 import ensemble_rates
+from judgebayes.generators import choose_threshold, ensemble_precision, ensembles
 from judgebayes.votes import Votes
 
 

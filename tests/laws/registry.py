@@ -47,6 +47,8 @@ from judgebayes.calibrators import BayesianMap, Beta, Identity, Isotonic, Platt,
 from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.beyond_consensus.fig6 import best_judge
+from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.experiments.calibrate_dont_curate.criteria import CrossValidated
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
@@ -68,13 +70,10 @@ from judgebayes.generators import (
     Panel,
     Stratified,
     as_published,
-    best_judge,
     logit_shift,
     mean_prediction,
     rogan_gladen,
-    rogan_gladen_by_judge,
     starts,
-    true_minimum,
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import (
@@ -529,9 +528,6 @@ CASES: dict[str, Case] = {
     "best-judge": Case(FORMULA, best_judge, lacks=ONE_GENERATOR, breaks=BEST_JUDGE),
     "logit-shift": Case(FORMULA, logit_shift, lacks=ONE_GENERATOR, breaks={"one item": NOT_RUN}),
     "rogan-gladen": Case(FORMULA, rogan_gladen, lacks=ONE_GENERATOR, breaks=RATES),
-    "rogan-gladen-by-judge": Case(
-        FORMULA, rogan_gladen_by_judge, lacks=ONE_GENERATOR, breaks=RATES
-    ),
     "true-minimum": Case(LOSS, true_minimum_from_one_start, costly=True),
     "as-published": Case(LOSS, as_published_from_one_start, breaks=STOPS_SHORT),
     "irt": Case(RESPONSE, ItemResponse(), costly=True, breaks=COPIES),

@@ -36,6 +36,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
 )
+from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
 from judgebayes.generators import Impression, PrecisionCounts, regression
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
@@ -286,7 +287,7 @@ def test_slopes_of_p4s_loss() -> None:
     host = regression._HostLoss(aim, regression.WEIGHTS)
     at = np.random.default_rng(4).uniform(0.2, 0.9, 2 * JUDGES + 3)
     assert_differentiated(host.value, host.gradient, at)
-    smooth = jax.jit(jax.value_and_grad(regression.prediction_loss))
+    smooth = jax.jit(jax.value_and_grad(prediction_loss))
 
     def parted(x: np.ndarray) -> regression.Parameters:
         return regression.Parameters(x[:3], x[3 : 3 + JUDGES], x[3 + JUDGES :])

@@ -14,8 +14,9 @@ from judgebayes.experiments.beyond_consensus.common import (
     errors,
     matrix,
 )
+from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.core import Run
-from judgebayes.generators import as_published, ensembles, starts, targets, true_minimum
+from judgebayes.generators import as_published, ensembles, starts, targets
 from judgebayes.votes import Votes
 
 
