@@ -1,7 +1,7 @@
-"""P3's transfer of a fitted distribution from other data sets (its section 6 and Algorithm 1)."""
+"""P3's transfer of a fitted distribution from other data sets (its section 6)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import jax
@@ -12,13 +12,10 @@ from jaxtyping import Array, Float, Num
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.betaconform.paper_em import PaperEM
-from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, Rule, Session
-from judgebayes.majority.counts import Counts
-from judgebayes.majority.distribution import Distribution, FittedDistribution
+from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.models.beta_binomial import Parameters
 
-__all__ = ["Sources", "TransferWeights", "beta_conform", "swapped_components", "transfer"]
+__all__ = ["TransferWeights", "swapped_components", "transfer"]
 
 
 @dataclass(frozen=True)
@@ -118,61 +115,3 @@ def transfer(
 def swapped_components(fit: FittedDistribution) -> FittedDistribution:
     """Return the same distribution with its components in the other order."""
     return replace(fit, theta=jax.tree.map(lambda x: x[..., ::-1], fit.theta))
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Labelled data sets of the same judges, with embeddings for their similarity to the target."""
-
-    fits: Sequence[FittedDistribution]
-    labels: Num[np.ndarray, " source"]
-    embeddings: Float[np.ndarray, "set feature"]
-    """Mean embeddings, the target's first."""
-    weights: TransferWeights = field(default_factory=TransferWeights)
-
-
-def beta_conform(
-    stream: Counts,
-    *,
-    sources: Sources | None = None,
-    rule: Rule | None = None,
-    method: Distribution | None = None,
-) -> tuple[FittedDistribution, int]:
-    """Run P3's Algorithm 1; return the distribution and the number of labelled items.
-
-    Parameters
-    ----------
-    stream
-        Counts of correct votes in the order of labelling, with the same number of votes each.
-    sources
-        If given, all of the stream is used, and the sources' parameters are transferred (lines 4 to 7).
-        Otherwise items are labelled until the rule stops (lines 9 to 13).
-    rule
-        `QuantileRule()` by default.
-    method
-        The estimator of the parameters; `PaperEM()` by default.
-
-    Raises
-    ------
-    JudgeBayesError
-        If items have different numbers of votes and there are no sources.
-    """
-    fitter: Distribution = PaperEM() if method is None else method
-    if sources is not None:
-        target_fit = fitter.fit(stream)
-        n = int((np.asarray(stream.correct) >= 0).sum())
-        labels = np.concatenate([[n], sources.labels])
-        weights = sources.weights(sources.embeddings, labels)
-        return transfer([target_fit, *sources.fits], weights), n
-    vote_counts = np.unique(np.asarray(stream.given))
-    if len(vote_counts) != 1:
-        raise JudgeBayesError(
-            f"Items have {vote_counts.tolist()} votes; the stopping rule needs the same number for all."
-        )
-    session = Session(QuantileRule() if rule is None else rule, int(vote_counts[0]))
-    n_labelled = 0
-    for count in np.asarray(stream.correct).tolist():
-        n_labelled += 1
-        if session.update(count) == "stop":
-            break
-    return fitter.fit(stream.take(np.arange(n_labelled))), n_labelled

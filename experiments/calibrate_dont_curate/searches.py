@@ -59,7 +59,7 @@ class Beam:
     exact
         Return the best panel of exactly `additions` judges; otherwise the best of any size reached.
     criterion
-        `InSample()` (as in the paper) or `CrossValidated()`.
+        `InSample()`, as in the paper.
     """
 
     additions: int = field(metadata={"static": True})

@@ -20,23 +20,16 @@ __all__ = [
     "AccuracyCurve",
     "Kept",
     "accuracy_at_coverage",
-    "accuracy_curve",
     "auac",
     "kept_at_confidence",
 ]
 
 
 class AccuracyCurve(NamedTuple):
-    """Share of accepted items, the most confident first, and the accuracy and risk on them."""
+    """Share of accepted items, the most confident first, and the accuracy on them."""
 
     coverage: Float[Array, " item"]
     accuracy: Float[Array, " item"]
-
-    @property
-    @in_float64
-    def risk(self) -> Float[Array, " item"]:
-        """The share of wrong predictions on the accepted items."""
-        return 1 - self.accuracy
 
 
 class Kept(NamedTuple):
@@ -73,18 +66,6 @@ def _sorted(
     block = mass[end] - mass[begin]
     rate = (hits[end] - hits[begin]) / jnp.where(block > 0, block, 1.0)
     return _Sorted(mass, jnp.concatenate([zero, (w * rate).cumsum()]))
-
-
-@in_float64
-@jit_inline()
-def accuracy_curve(
-    log_probs: Float[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
-) -> AccuracyCurve:
-    """Return coverage and accuracy after each item, the most confident first (P2 App. H.14)."""
-    mass, right = _sorted(log_probs, labels, weight)
-    return AccuracyCurve(mass[1:] / mass[-1], right[1:] / mass[1:])
 
 
 @in_float64

@@ -1,4 +1,4 @@
-r"""Success rates, win rates and order probabilities of systems, from judges and labels.
+r"""Success rates and win rates of systems, from judges and labels.
 
 Beside the posterior of `Impression`, there are three estimators. They use one panel score per item (the
 mean of its judges' votes, or any other) and labels of some items drawn at random:
@@ -33,7 +33,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.impression import FittedImpression
 from judgebayes.measures.significance import Interval
 
 __all__ = [
@@ -44,9 +43,7 @@ __all__ = [
     "interval",
     "labels_only",
     "mean_win_rates",
-    "order_probabilities",
     "prediction_powered",
-    "rogan_gladen_interval",
     "success_rate",
     "tuned_power",
 ]
@@ -290,18 +287,6 @@ def prediction_powered(
     return interval(rate, groups, level=level)
 
 
-def rogan_gladen_interval(
-    scores: Float[np.ndarray, " item"],
-    labels: Int[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"] | None = None,
-    *,
-    noise: float = 0.0,
-    level: float = 0.9,
-) -> Interval:
-    """Return Rogan and Gladen's success rate, as `success_rate` and `interval` do."""
-    return interval(success_rate("rogan-gladen", scores, labels, noise=noise), groups, level=level)
-
-
 def mean_win_rates(
     pairs: Sequence[tuple[int, int]], n_systems: int
 ) -> Float[np.ndarray, "system pair"]:
@@ -324,16 +309,3 @@ def mean_win_rates(
             f"System {int(np.argmin(n_pairs))} is in no pair, so it has no win rate."
         )
     return signs / n_pairs[:, None]
-
-
-def order_probabilities(
-    fit: FittedImpression, draws: int = 4000
-) -> Float[np.ndarray, "generator generator"]:
-    """Return the probability that each generator (row) is better than each other (column).
-
-    The probabilities come from joint draws, in which errors of shared judges cancel. The diagonal is
-    1/2.
-    """
-    precision = np.asarray(fit.draws(draws))
-    above = (precision[:, :, None] > precision[:, None, :]).mean(0)
-    return above + 0.5 * (precision[:, :, None] == precision[:, None, :]).mean(0)

@@ -19,7 +19,6 @@ __all__ = [
     "Score",
     "accuracy",
     "brier",
-    "confusion",
     "drps",
     "ece",
     "ece_debiased",
@@ -147,20 +146,6 @@ def accuracy(
     return average(
         (jnp.asarray(decisions) == labels).astype(float), labelled_weight(labels, weight)
     )
-
-
-@in_float64
-@jit_inline("n_classes")
-def confusion(
-    decisions: Int[AnyArray, " item"],
-    labels: Int[AnyArray, " item"],
-    n_classes: int,
-    weight: Float[AnyArray, " item"] | None = None,
-) -> Float[Array, "label decision"]:
-    """Return the weighted number of items with each label (rows) and decision (columns)."""
-    truth = jax.nn.one_hot(labels, n_classes, dtype=float)
-    decided = jax.nn.one_hot(decisions, n_classes, dtype=float)
-    return jnp.einsum("il,id,i->ld", truth, decided, labelled_weight(labels, weight))
 
 
 def _bins(

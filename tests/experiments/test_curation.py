@@ -15,7 +15,7 @@ from judgebayes.aggregators.base import Training
 from judgebayes.calibrators import Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.calibrate_dont_curate.criteria import CrossValidated, InSample, folds_of
+from judgebayes.experiments.calibrate_dont_curate.criteria import InSample
 from judgebayes.experiments.calibrate_dont_curate.curators import (
     OnePerFamily,
     OracleTop,
@@ -99,7 +99,6 @@ CURATORS: dict[str, Curator] = {
     "exhaustive": Exhaustive(TopAccuracy(3)),
     "l1": L1Logistic(0.05),
     "random": RandomPanel(2),
-    "folds": Beam(2, width=1, criterion=CrossValidated(3)),
 }
 curators = pytest.mark.parametrize("name", list(CURATORS))
 
@@ -218,24 +217,6 @@ def test_exhaustive_search_tries_every_panel_of_its_pool(votes: Votes, labels: n
 
 
 @in_float64
-def test_cross_validation_fits_without_the_fold(votes: Votes, labels: np.ndarray) -> None:
-    key = jax.random.key(3)
-    data = Training(votes, jnp.asarray(labels), jnp.ones(ITEMS), key)
-    mask = jnp.asarray([True, True, True, False, True, False])
-    score = CrossValidated(4)(LIGHT, data, mask)
-    fold = np.asarray(folds_of(jnp.asarray(labels >= 0), key, 4))
-    assert set(np.bincount(fold[labels >= 0]).tolist()) == {20}
-    assert (fold[labels < 0] == -1).all()
-    own, each = votes.of_judges([0, 1, 2, 4]), []
-    for f in range(4):
-        held_out = np.flatnonzero(fold == f)
-        rest = np.flatnonzero((labels >= 0) & (fold != f))
-        answers = np.asarray(LIGHT.fit(own.take(rest), labels[rest])(own.take(held_out)))
-        each += (-answers[np.arange(len(held_out)), labels[held_out]]).tolist()
-    assert float(score) == pytest.approx(np.mean(each))
-
-
-@in_float64
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
 def test_the_sparse_regression_is_at_the_minimum(
     noise: float, votes: Votes, labels: np.ndarray
@@ -300,11 +281,8 @@ def test_a_sparse_regression_with_label_noise_recovers_the_weights_of_the_true_l
     assert distance[0.0] > 1.0
 
 
-@pytest.mark.parametrize("kind", [InSample, CrossValidated])
 @in_float64
-def test_a_criterion_with_label_noise_scores_the_observed_labels(
-    kind: type[InSample] | type[CrossValidated],
-) -> None:
+def test_a_criterion_with_label_noise_scores_the_observed_labels() -> None:
     votes, true, observed = noisy(400, 0.2)
     answers = np.asarray(ConstantAnswer(true)(votes))
     probability = np.exp(answers)[np.arange(400), observed]
@@ -312,7 +290,7 @@ def test_a_criterion_with_label_noise_scores_the_observed_labels(
     everyone = jnp.ones(JUDGES, bool)
     for noise in (0.0, 0.2):
         expected = -np.log(probability * (1 - noise) + (1 - probability) * noise).mean()
-        score = kind(label_noise=noise)(ConstantAnswer(true), data, everyone)
+        score = InSample(label_noise=noise)(ConstantAnswer(true), data, everyone)
         assert float(score) == pytest.approx(expected)
 
 

@@ -15,10 +15,8 @@ def test_the_curve_is_a_running_mean_from_the_most_confident_on() -> None:
     log_probs, labels = forecasts()
     order = np.argsort(-log_probs.max(1))
     right = (log_probs.argmax(1) == labels)[order]
-    curve = selective.accuracy_curve(log_probs, labels)
-    np.testing.assert_allclose(curve.accuracy, right.cumsum() / np.arange(1, 61))
-    np.testing.assert_allclose(curve.coverage, np.arange(1, 61) / 60)
-    np.testing.assert_allclose(curve.risk, 1 - np.asarray(curve.accuracy))
+    accuracy = [selective.accuracy_at_coverage(log_probs, labels, k / 60) for k in range(1, 61)]
+    np.testing.assert_allclose(accuracy, right.cumsum() / np.arange(1, 61))
 
 
 def test_accuracy_at_full_coverage_is_accuracy() -> None:
@@ -53,7 +51,7 @@ def test_ties_are_the_average_over_random_orders() -> None:
         noise = rng.random(24)
         order = np.lexsort((noise, -np.round(log_probs.max(1), 9)))
         curves.append((log_probs.argmax(1) == labels)[order].cumsum() / np.arange(1, 25))
-    accuracy = selective.accuracy_curve(log_probs, labels).accuracy
+    accuracy = [selective.accuracy_at_coverage(log_probs, labels, k / 24) for k in range(1, 25)]
     np.testing.assert_allclose(accuracy, np.mean(curves, 0), atol=0.03)
 
 

@@ -10,15 +10,12 @@ from judgebayes.experiments.betaconform.embeddings import (
 )
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial, limited
-from judgebayes.experiments.betaconform.stopping_rules import WidthRule
 from judgebayes.experiments.betaconform.transfer_weights import (
-    Sources,
     TransferWeights,
-    beta_conform,
     swapped_components,
     transfer,
 )
-from judgebayes.inference import MAP, Status
+from judgebayes.inference import Status
 from judgebayes.majority import BetaBinomial, Counts, Thinning, counts_of
 
 E = np.array([[1.0, 0.0, 1.0], [1.0, 0.2, 0.8], [0.0, 1.0, 0.1]])
@@ -71,28 +68,6 @@ def test_the_result_depends_on_the_order_of_the_components() -> None:
     one = transfer(fits, weights).estimate((7,))
     other = transfer([fits[0], swapped], weights).estimate((7,))
     assert abs(float(one[0] - other[0])) > 0.03
-
-
-def test_algorithm_1_stops_or_transfers() -> None:
-    stream = simulate(0.25, 150, 5)
-    fit, used = beta_conform(stream)
-    assert 57 <= used < 80
-    np.testing.assert_allclose(
-        fit.estimate((7,)), PaperEM().fit(stream.take(np.arange(used))).estimate((7,))
-    )
-    few, _ = beta_conform(stream, rule=WidthRule(0.4), method=BetaBinomial(1, MAP(starts=1)))
-    assert few.theta.mean.shape == (1, 1)
-    ten = stream.take(np.arange(10))
-    sources = Sources([PaperEM().fit(simulate(0.2, 200, 6))], np.array([200]), E[:2])
-    transferred, used = beta_conform(ten, sources=sources)
-    assert used == 10
-    expected = transfer(
-        [PaperEM().fit(ten), *sources.fits], TransferWeights()(E[:2], np.array([10, 200]))
-    )
-    np.testing.assert_allclose(transferred.estimate((7,)), expected.estimate((7,)))
-    mixed = counts_of(np.array([3, 3]), np.array([3, 5]))
-    with pytest.raises(JudgeBayesError, match="the same number for all"):
-        beta_conform(mixed)
 
 
 @pytest.fixture(scope="module")

@@ -4,18 +4,21 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import Impression, PrecisionCounts
 from judgebayes.generators.systems import (
     covariance,
     difference,
     interval,
     labels_only,
     mean_win_rates,
-    order_probabilities,
     prediction_powered,
-    rogan_gladen_interval,
     success_rate,
 )
+from judgebayes.measures.significance import Interval
+
+
+def rogan_gladen_interval(*data: np.ndarray, noise: float = 0.0) -> Interval:
+    """Return Rogan and Gladen's success rate from scores, labels and groups."""
+    return interval(success_rate("rogan-gladen", *data[:2], noise=noise), *data[2:])
 
 
 @pytest.fixture(scope="module")
@@ -148,11 +151,3 @@ def test_missing_labels_are_reported(scored: tuple) -> None:
         prediction_powered(score, label)
     with pytest.raises(JudgeBayesError, match="No item is invalid"):
         rogan_gladen_interval(score, np.where(some == 0, -1, some))
-
-
-def test_order_probabilities_add_up(tallied: PrecisionCounts) -> None:
-    fit = Impression().fit(tallied.reveal(np.array([True, True, True, False, False])))
-    above = order_probabilities(fit)
-    np.testing.assert_allclose(above + above.T, 1)
-    truth = np.asarray(tallied.labelled_precision)
-    assert above[0, 1] == float(truth[0] > truth[1])

@@ -50,7 +50,6 @@ from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
-from judgebayes.experiments.calibrate_dont_curate.criteria import CrossValidated
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
 from judgebayes.experiments.calibrate_dont_curate.searches import (
     BackwardElimination,
@@ -440,9 +439,6 @@ CASES: dict[str, Case] = {
         slow_only=True,
     ),
     "beam": curator(Beam(2, width=2), lacks=PANEL_OF_TWO),
-    "beam-folds": curator(
-        Beam(2, width=1, criterion=CrossValidated(3)), lacks=RANDOM | PANEL_OF_TWO, slow_only=True
-    ),
     "backward": curator(BackwardElimination(), slow_only=True),
     "exhaustive": curator(Exhaustive(TopAccuracy(2)), lacks=PANEL_OF_TWO, slow_only=True),
     "l1": curator(L1Logistic(0.05), classes=(2,), slow_only=True),

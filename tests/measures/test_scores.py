@@ -78,11 +78,6 @@ def test_mean_score_ignores_rows_of_weight_0() -> None:
     assert float(score) == pytest.approx(np.log(2), rel=1e-6)
 
 
-def test_confusion_counts_label_by_decision() -> None:
-    table = scores.confusion(jnp.array([0, 2, 2, 1]), jnp.array([0, 2, 1, -1]), 3)
-    np.testing.assert_array_equal(table, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
-
-
 def naive_ece(probs: np.ndarray, labels: np.ndarray, bins: int) -> float:
     confidence, right = probs.max(1), probs.argmax(1) == labels
     total = 0.0
