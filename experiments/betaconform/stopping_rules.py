@@ -1,26 +1,12 @@
 """Stopping rules for labelling: P3's quantile rule, the variance rule, and the interval width.
 
 A rule is a frozen record that decides from the counts of correct votes so far, in the order of
-labelling. `Session` passes it one count at a time while a person labels; `replay` passes it the items
-of a labelled data set.
-
-While labelling, with five votes on every item::
-
-    session = Session(WidthRule(width=0.1), votes=5)
-    for item in rng.permutation(items):              # a random order, or the estimate is biased
-        label = ask_a_person(item)
-        if session.update(sum(vote == label for vote in votes[item])) == "stop":
-            break
-    Thinning().fit(counts_of(session.correct, session.votes)).curve((1, 3, 5))
-
-`Session.state` describes the state of the labelling, and `Session(..., labelled=...)` resumes it from
-the counts so far.
+labelling. `replay` passes it the items of a labelled data set.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,13 +16,10 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.counts import counts_of
 from judgebayes.majority.curve import largest_odd
 from judgebayes.majority.thinning import FittedThinning, Thinning, beta_quantile
-from judgebayes.sentence import percent
 
 __all__ = [
-    "Advice",
     "QuantileRule",
     "Rule",
-    "Session",
     "VarianceRule",
     "WidthRule",
     "minimum_labels",
@@ -45,13 +28,6 @@ __all__ = [
 
 Unreachable = Literal["largest", "wait"]
 SLACK = 1e-12
-
-
-class Advice(StrEnum):
-    """The advice of a rule after a label."""
-
-    CONTINUE = "continue"
-    STOP = "stop"
 
 
 @runtime_checkable
@@ -208,78 +184,6 @@ class WidthRule:
         ends = ((1 - self.level) / 2, (1 + self.level) / 2)
         low, high = (beta_quantile(q, mean, variance) for q in ends)
         return float(high[0] - low[0])
-
-
-class Session:
-    """Labelling under a rule, one item at a time. This is the only class here with state.
-
-    Parameters
-    ----------
-    rule
-        The stopping rule.
-    votes
-        The number of votes on every item.
-    labelled
-        Counts of correct votes on items labelled before, in order.
-
-    Examples
-    --------
-    >>> session = Session(WidthRule(width=0.3), votes=5)
-    >>> [str(session.update(count)) for count in (5, 4, 5, 5, 1, 5, 5, 4, 3, 5, 5, 5)][-3:]
-    ['continue', 'stop', 'stop']
-    >>> print(session.state)
-    12 labelled: a majority of 5 is wrong on 8.3 % of the items, 90 % interval 1.5 % to 28.3 %; stop.
-    """
-
-    def __init__(self, rule: Rule, votes: int, labelled: Iterable[int] = ()) -> None:
-        self.rule = rule
-        self.votes = votes
-        self._correct: list[int] = []
-        for count in labelled:
-            self._append(int(count))
-
-    @property
-    def advice(self) -> Advice:
-        """The rule's advice after the labels so far."""
-        enough = self.rule.enough(self.correct, self.votes)
-        return Advice.STOP if enough else Advice.CONTINUE
-
-    @property
-    def state(self) -> str:
-        """The state of the labelling, in a sentence."""
-        n = len(self._correct)
-        if n == 0:
-            return "No item is labelled."
-        size = largest_odd(self.votes)
-        curve = Thinning().fit(counts_of(self.correct, self.votes)).curve((size,))
-        return (
-            f"{n} labelled: a majority of {size} is wrong on {percent(curve.error[0], 1)} of the "
-            f"items, 90 % interval {percent(curve.low[0], 1)} to {percent(curve.high[0], 1)}; "
-            f"{self.advice}."
-        )
-
-    def update(self, count: int) -> Advice:
-        """Add the number of correct votes of one more labelled item; return whether to continue.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the count is not between 0 and the number of votes.
-        """
-        self._append(count)
-        return self.advice
-
-    def _append(self, count: int) -> None:
-        if not 0 <= count <= self.votes:
-            raise JudgeBayesError(
-                f"{count} correct votes of {self.votes}; the number must be 0 to {self.votes}."
-            )
-        self._correct.append(int(count))
-
-    @property
-    def correct(self) -> Int[np.ndarray, " item"]:
-        """The counts so far, in the order of labelling."""
-        return np.asarray(self._correct, np.int64)
 
 
 def replay(

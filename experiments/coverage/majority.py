@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.betaconform import stopping_rules
 from judgebayes.experiments.betaconform.common import (
     COUNTS,
     TWINS,
@@ -19,7 +20,6 @@ from judgebayes.experiments.betaconform.common import (
     simulated,
     wrong_majorities,
 )
-from judgebayes.experiments.betaconform.stopping_rules import Session, WidthRule
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.majority import Counts, Thinning, counts_of, in_population
 from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, Distribution
@@ -106,13 +106,12 @@ def _stopped(setting: Setting, name: str, data_sets: list[DataSet], place: int) 
     """Return trials of the interval at which a session stops because the interval is narrow."""
     rng = setting.rng(10, place)
     intervals: list[tuple[Ends, float]] = []
+    rule = stopping_rules.WidthRule(WIDTH)
     for replay in range(setting.fewer(STOPPED)):
         one = data_sets[replay % len(data_sets)]
-        session = Session(WidthRule(WIDTH), one.votes)
-        for item in rng.integers(0, len(one.correct), 400):
-            if session.update(int(one.correct[item])) == "stop":
-                break
-        fit = Thinning().fit(counts_of(session.correct, one.votes))
+        order = rng.integers(0, len(one.correct), 400)
+        (stop,) = stopping_rules.replay(rule, one.correct, one.votes, order[None])
+        fit = Thinning().fit(counts_of(one.correct[order[:stop]], one.votes))
         top = one.sizes[-1:]
         curves = [fit.curve(top, level=level) for level in LEVELS]
         intervals.append(([(c.low[0], c.high[0]) for c in curves], float(one.truth[-1])))

@@ -48,7 +48,7 @@ SUBJECTS: Mapping[str, Subject] = {
         sets.conformal,
     ),
     "majority": Subject(
-        "`ensemble`: both columns, with and without `--these-items`; Python: `Session.state`",
+        "`ensemble`: both columns, with and without `--these-items`; stops by `WidthRule`",
         majority.majority,
     ),
     "hard-items": Subject("`ensemble`: how many items are hard", majority.hard_items),

@@ -6,16 +6,12 @@ from scipy import stats
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.stopping_rules import (
-    Advice,
     QuantileRule,
-    Rule,
-    Session,
     VarianceRule,
     WidthRule,
     minimum_labels,
     replay,
 )
-from judgebayes.majority import Thinning, counts_of
 
 COUNTS = np.random.default_rng(2).binomial(11, np.random.default_rng(3).beta(3, 1, 200))
 
@@ -87,34 +83,5 @@ def test_the_width_rule_stops_when_the_interval_is_narrow() -> None:
     assert finite < stop
 
 
-@pytest.mark.parametrize("rule", [QuantileRule(), VarianceRule(), WidthRule(0.25)])
-def test_a_session_is_a_replay(rule: Rule) -> None:
-    session = Session(rule, votes=11)
-    used = 0
-    for count in COUNTS.tolist():
-        used += 1
-        if session.update(count) is Advice.STOP:
-            break
-    assert used == int(replay(rule, COUNTS, 11, np.arange(200)[None])[0])
-    np.testing.assert_array_equal(session.correct, COUNTS[:used])
-    resumed = Session(rule, votes=11, labelled=session.correct[:-1])
-    assert resumed.advice is Advice.CONTINUE
-    assert resumed.update(int(COUNTS[used - 1])) is Advice.STOP
-
-
 def test_a_rule_that_is_never_satisfied_uses_all_items() -> None:
     assert replay(WidthRule(1e-4), COUNTS[:30], 11, np.arange(30)[None]).tolist() == [30]
-
-
-def test_a_session_describes_its_state() -> None:
-    assert Session(WidthRule(), votes=5).state == "No item is labelled."
-    session = Session(WidthRule(width=0.3), votes=4, labelled=[4, 4, 0, 4])
-    curve = Thinning().fit(counts_of(np.array([4, 4, 0, 4]), 4)).curve((3,))
-    assert f"a majority of 3 is wrong on {100 * curve.error[0]:.1f} %" in session.state
-    low, high = 100 * curve.low[0], 100 * curve.high[0]
-    assert f"interval {low:.1f} % to {high:.1f} %; continue." in session.state
-
-
-def test_an_impossible_count_is_refused() -> None:
-    with pytest.raises(JudgeBayesError, match="the number must be 0 to 11"):
-        Session(VarianceRule(), 11).update(12)
