@@ -24,8 +24,9 @@ from judgebayes.experiments.calibrate_dont_curate.parts import (
 from judgebayes.experiments.claims import Evidence, evidence
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
+from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.measures.decide import zero_one_loss
-from judgebayes.measures.significance import Interval, bootstrap_interval, item_means
+from judgebayes.measures.significance import Interval, item_means
 
 __all__ = [
     "CLIP",

@@ -17,7 +17,8 @@ from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.rows import Cell, Statement, graded
 from judgebayes.experiments.claims import evidence
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.significance import equivalence_test, item_means
+from judgebayes.experiments.significance import equivalence_test
+from judgebayes.measures.significance import item_means
 
 MTBENCH_HUMAN = "mtbench_human_gpt4"
 MARGINS = (0.005, 0.01, 0.02)

@@ -37,7 +37,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import bootstrap_interval
+from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.panel.curate import top_k
 from judgebayes.plots import curves
 

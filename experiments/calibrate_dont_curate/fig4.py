@@ -30,7 +30,8 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.claims import simultaneous
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import Interval, max_t_test
+from judgebayes.experiments.significance import max_t_test
+from judgebayes.measures.significance import Interval
 from judgebayes.plots import curves
 
 BUDGETS = (20, 50, 100, 200, 500)

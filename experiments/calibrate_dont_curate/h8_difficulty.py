@@ -37,7 +37,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import bootstrap_interval
+from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.votes import Votes
 
 SPLITS, STRATA, MIXED = 50, 3, 0.1

@@ -31,7 +31,7 @@ from judgebayes.experiments.calibrate_dont_curate.parts import halves
 from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import bootstrap_interval
+from judgebayes.experiments.significance import bootstrap_interval
 
 Distortion = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 FINITE = 1e-9

@@ -20,7 +20,8 @@ from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import halves
 from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.measures.significance import Interval, bootstrap_interval
+from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.measures.significance import Interval
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 SPLITS = 50

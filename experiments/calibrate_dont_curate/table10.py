@@ -25,7 +25,8 @@ from judgebayes.experiments.calibrate_dont_curate.parts import Parts, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, paper_values, value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import Interval, bootstrap_interval
+from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.measures.significance import Interval
 from judgebayes.panel.curate import top_k
 
 NESTED = 0.7

@@ -39,8 +39,8 @@ from judgebayes.experiments.calibrate_dont_curate.selective import (
 from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.plots import accuracy_coverage
+from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.measures.reliability import SAME
-from judgebayes.measures.significance import bootstrap_interval
 
 METHODS = ("majority", "one-coin")
 MAPS = ("none", "platt", "beta")

@@ -32,7 +32,8 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR
-from judgebayes.measures.significance import Interval, bootstrap_interval
+from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.measures.significance import Interval
 
 ARMS = ("top-3", "top-5", "top-10", "one-per-family")
 CLAIM = Statement("all judges beat the most accurate ones", "paper", MARGIN["nll"])

@@ -17,7 +17,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
 from judgebayes.experiments.distribution_calibrated.forests import forests
 from judgebayes.experiments.distribution_calibrated.predicting import twin_note, twin_rows
 from judgebayes.experiments.distribution_calibrated.twins import published_cells
-from judgebayes.measures.significance import top_cluster
+from judgebayes.experiments.significance import top_cluster
 
 JUDGE = "gpt-5.4"
 PAPER_JUDGE = "gemini-2.5-flash"

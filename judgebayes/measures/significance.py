@@ -1,11 +1,10 @@
-"""Significance of differences: permutation tests, intervals, and the top cluster of methods.
+"""Intervals of means over splits, items and groups of items.
 
 Random splits share most of their items, so their spread measures how much a result depends on the
 calibration items, not how it would change with new items. The item-level functions use an item's
 mean outcome over the splits; with `groups`, items of a group are resampled together.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,21 +13,13 @@ from jaxtyping import Bool, Float, Int, Shaped
 from judgebayes.errors import JudgeBayesError
 
 __all__ = [
-    "Equivalence",
     "Interval",
-    "MaxT",
-    "bootstrap_interval",
     "clustered_interval",
     "clustered_mean",
-    "equivalence_test",
     "independent_trials",
     "item_means",
-    "max_t_test",
     "normal_interval",
-    "permutation_test",
     "share_interval",
-    "split_permutation_test",
-    "top_cluster",
     "two_way_interval",
 ]
 
@@ -115,20 +106,6 @@ def independent_trials(
     )
     effective *= (of_items / of_groups) ** 2
     return np.minimum(np.where(constant, groups_voted, effective), trials)
-
-
-def bootstrap_interval(
-    values: Shaped[np.ndarray, " split"],
-    *,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-) -> Interval:
-    """Return the percentile bootstrap interval of a mean over splits."""
-    values = np.asarray(values, float)
-    draws = np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))
-    low, high = np.quantile(values[draws].mean(1), [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(values.mean()), float(low), float(high))
 
 
 def item_means(
@@ -236,199 +213,7 @@ def two_way_interval(
     return Interval.around(mean, float(error), level=level)
 
 
-class MaxT(NamedTuple):
-    """A joint test of several differences."""
-
-    t: Float[np.ndarray, " budget"]
-    statistic: float
-    """The largest t, of its absolute values if two-sided."""
-    critical: float
-    """The value that the largest t exceeds with probability `level` under the null hypothesis."""
-    p_value: float
-    """P-value of the joint null hypothesis that all differences are 0."""
-    adjusted: Float[np.ndarray, " budget"]
-    """P-value of each difference, adjusted for all (single-step max-t)."""
-
-
-def max_t_test(
-    differences: Float[np.ndarray, "unit budget"],
-    groups: Int[np.ndarray, " unit"] | None = None,
-    *,
-    level: float = 0.05,
-    two_sided: bool = True,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> MaxT:
-    r"""Test several mean differences at once by the Gaussian multiplier bootstrap (P2 App. G).
-
-    .. math:: T^* = \max_b \Bigl|\sum_g \xi_g D_{gb}\Bigr| / \Bigl(\sum_g D_{gb}^2\Bigr)^{1/2},
-              \qquad D_{gb} = \sum_{i \in g} (d_{ib} - \bar d_b), \quad \xi_g \sim N(0, 1)
-
-    Chernozhukov et al. (2013). Given the data, T* is the maximum of normal variables with the
-    correlation of the differences, so the critical value is smaller than Bonferroni's. The paper's units
-    are the splits, with one column per label budget. Splits share items and are not independent: the
-    test is about the mean *over splits of these items*. For inference about new items, use item means
-    (`item_means`) as units, with `groups` where items share a source.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are fewer than two units, or a value is missing.
-    """
-    values = np.asarray(differences, float)
-    if not np.isfinite(values).all():
-        raise JudgeBayesError("Every unit needs a finite difference at every budget.")
-    n = len(values)
-    group = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-    n_groups = int(group.max(initial=0)) + 1
-    if n_groups < 2:
-        raise JudgeBayesError(f"A joint test needs at least two units; there is {n_groups}.")
-    mean = values.mean(0)
-    sums = np.zeros((n_groups, values.shape[1]))
-    np.add.at(sums, group, values - mean)
-    scale = np.sqrt((sums**2).sum(0))
-    scale = np.where(scale > 0, scale, np.inf)  # no spread gives t = 0
-    t = n * mean / (scale * np.sqrt(n_groups / (n_groups - 1)))
-    side = np.abs if two_sided else np.asarray
-    sampled = np.random.default_rng(seed).standard_normal((resamples, n_groups)) @ (sums / scale)
-    largest = np.asarray(side(sampled)).max(1)
-    own = np.asarray(side(t))
-    return MaxT(
-        t=t,
-        statistic=float(own.max()),
-        critical=float(np.quantile(largest, 1 - level)),
-        p_value=float((1 + (largest >= own.max()).sum()) / (1 + resamples)),
-        adjusted=(1 + (largest[:, None] >= own).sum(0)) / (1 + resamples),
-    )
-
-
-class Equivalence(NamedTuple):
-    """The result of a test that a difference is too small to matter."""
-
-    interval: Interval
-    """Interval with confidence 1 - 2 level: equivalent at `level` if it lies within the margin."""
-    p_value: float
-    """P-value of the null hypothesis that the difference is at least as large as the margin."""
-
-
-def equivalence_test(
-    difference: Float[np.ndarray, " item"],
-    margin: float,
-    groups: Int[np.ndarray, " item"] | None = None,
-    *,
-    level: float = 0.05,
-) -> Equivalence:
-    r"""Return two one-sided t-tests of a mean paired difference (TOST; P2 App. D).
-
-    .. math:: p = \max\{P(T > (\bar d + m) / \mathrm{SE}),\; P(T < (\bar d - m) / \mathrm{SE})\}
-
-    with Student's t at G - 1 degrees of freedom and the cluster-robust standard error of
-    `clustered_interval` over G groups (items, by default). Schuirmann (1987). A small p shows that
-    the difference lies within the margin m; a large p of an ordinary test does not show this.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the margin is not positive, or there are fewer than two groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> test = equivalence_test(np.array([0.01, -0.02, 0.0, 0.01, -0.01]), margin=0.05)
-    >>> round(test.p_value, 4)
-    0.0006
-    """
-    from scipy.stats import t as student
-
-    if not margin > 0:
-        raise JudgeBayesError(f"margin={margin}; it must be a number above 0.")
-    mean, error, freedom = clustered_mean(difference, groups)
-    below = float(student.sf((mean + margin) / error, freedom))
-    above = float(student.cdf((mean - margin) / error, freedom))
-    half = float(student.isf(level, freedom)) * error
-    return Equivalence(Interval(mean, mean - half, mean + half), max(below, above))
-
-
-def permutation_test(
-    difference: Float[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"] | None = None,
-    *,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> float:
-    """Return the two-sided p-value of a mean paired difference by random sign flips.
-
-    With groups, all items of a group flip together, which keeps the test valid where items that
-    share a source err together. The observed signs count as one resample, so p is never 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> round(permutation_test(np.array([0.3, 0.2, 0.4, 0.1, 0.3, 0.2, 0.4, 0.5])), 3)
-    0.007
-    """
-    values, which = _grouped(difference, groups)
-    sums = np.bincount(which, weights=values)
-    exceed = _exceedances(sums[None], resamples, np.random.default_rng(seed))
-    return float((1 + exceed) / (1 + resamples))
-
-
-def split_permutation_test(
-    difference: Float[np.ndarray, "split item"],
-    items: Int[np.ndarray, "split item"],
-    groups: Int[np.ndarray, " all_items"] | None = None,
-    *,
-    resamples: int = 100,
-    seed: int = 0,
-) -> float:
-    """Return the p-value of P1's protocol: sign flips within each split, pooled over splits.
-
-    Each split contributes its own `resamples` random flips of the items of its evaluation part;
-    the p-value is the share of all of them whose mean difference is at least as large as that
-    split's observed one. The paper states the test in words (section 5); this is our reading.
-    """
-    use = (np.asarray(items) >= 0) & np.isfinite(difference)
-    group = np.where(use, items if groups is None else groups[np.maximum(items, 0)], 0)
-    n_groups = int(group.max()) + 1
-    split = np.broadcast_to(np.arange(len(difference))[:, None], difference.shape)
-    flat = np.bincount(
-        (split * n_groups + group)[use],
-        weights=difference[use],
-        minlength=len(difference) * n_groups,
-    )
-    sums = flat.reshape(len(difference), n_groups)
-    exceed = _exceedances(sums, resamples, np.random.default_rng(seed))
-    return float((1 + exceed) / (1 + resamples * len(difference)))
-
-
-def top_cluster(
-    errors: Mapping[str, Float[np.ndarray, "split item"]],
-    items: Int[np.ndarray, "split item"],
-    groups: Int[np.ndarray, " all_items"] | None = None,
-    *,
-    level: float = 0.05,
-    resamples: int = 100,
-    seed: int = 0,
-) -> list[str]:
-    """Return the methods that share the first rank (Freitag et al. 2023; P1 section 5).
-
-    Methods are sorted by mean error. Starting with the best, methods are added until one differs
-    significantly (`split_permutation_test`) from any method in the cluster.
-    """
-    order = sorted(errors, key=lambda name: float(np.nanmean(errors[name])))
-    cluster: list[str] = []
-    for name in order:
-        for member in cluster:
-            p = split_permutation_test(
-                errors[name] - errors[member], items, groups, resamples=resamples, seed=seed
-            )
-            if p < level:
-                return cluster
-        cluster.append(name)
-    return cluster
-
-
-def _grouped(
+def grouped(
     values: Float[np.ndarray, " item"], groups: Int[np.ndarray, " item"] | None
 ) -> tuple[Float[np.ndarray, " some"], Int[np.ndarray, " some"]]:
     values = np.asarray(values, float)
@@ -451,7 +236,7 @@ def clustered_mean(
     JudgeBayesError
         If there are fewer than two groups.
     """
-    own, which = _grouped(values, groups)
+    own, which = grouped(values, groups)
     n_groups = int(which.max()) + 1
     if n_groups < 2:
         raise JudgeBayesError(
@@ -461,16 +246,3 @@ def clustered_mean(
     sums = np.bincount(which, weights=own - mean)
     error = float(np.sqrt(n_groups / (n_groups - 1) * (sums**2).sum())) / len(own)
     return mean, error, n_groups - 1
-
-
-def _exceedances(
-    sums: Float[np.ndarray, "split group"], resamples: int, rng: np.random.Generator
-) -> int:
-    """Return how often randomly signed sums are at least as far from 0 as the observed ones."""
-    total = 0
-    for row in sums:
-        own = row[row != 0]  # a group without a difference cannot change the sum
-        observed = abs(own.sum())
-        signs = rng.integers(0, 2, (resamples, len(own)), dtype=np.int8) * 2 - 1
-        total += int((np.abs(signs @ own) >= observed * (1 - 1e-12) - 1e-12).sum())
-    return total

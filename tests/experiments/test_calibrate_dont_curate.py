@@ -42,7 +42,7 @@ from judgebayes.experiments.calibrate_dont_curate.selective import auac
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.panels import Panel
-from judgebayes.measures.significance import permutation_test
+from judgebayes.experiments.significance import permutation_test
 from judgebayes.votes import Votes
 
 PAPER = "calibrate-dont-curate"

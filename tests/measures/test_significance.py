@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments import significance as tests
 from judgebayes.measures import significance as sig
 
 
@@ -17,7 +18,7 @@ def exact_p(difference: np.ndarray) -> float:
 
 def test_permutation_test_approaches_the_exact_one() -> None:
     difference = np.random.default_rng(0).normal(0.4, 1, 12)
-    p_value = sig.permutation_test(difference, resamples=20_000)
+    p_value = tests.permutation_test(difference, resamples=20_000)
     assert p_value == pytest.approx(exact_p(difference), abs=0.015)
 
 
@@ -25,14 +26,14 @@ def test_grouped_permutation_flips_groups() -> None:
     difference = np.random.default_rng(1).normal(0.5, 1, 12)
     groups = np.repeat(np.arange(6), 2)
     sums = difference.reshape(6, 2).sum(1)
-    p_value = sig.permutation_test(difference, groups, resamples=20_000)
+    p_value = tests.permutation_test(difference, groups, resamples=20_000)
     assert p_value == pytest.approx(exact_p(sums), abs=0.015)
 
 
 def test_p_values_are_uniform_under_the_null() -> None:
     rng = np.random.default_rng(2)
     p_values = [
-        sig.permutation_test(rng.normal(size=30), resamples=199, seed=i) for i in range(400)
+        tests.permutation_test(rng.normal(size=30), resamples=199, seed=i) for i in range(400)
     ]
     assert abs(np.mean(np.array(p_values) <= 0.05) - 0.05) < 0.035
     assert abs(np.mean(p_values) - 0.5) < 0.05
@@ -42,8 +43,8 @@ def test_split_permutation_pools_the_splits() -> None:
     rng = np.random.default_rng(3)
     items = np.array([rng.permutation(40)[:30] for _ in range(5)])
     better = rng.normal(0.8, 1, 40)[items]
-    assert sig.split_permutation_test(better, items) < 0.05
-    assert sig.split_permutation_test(np.zeros_like(better), items) == 1.0
+    assert tests.split_permutation_test(better, items) < 0.05
+    assert tests.split_permutation_test(np.zeros_like(better), items) == 1.0
 
 
 def test_padding_is_ignored() -> None:
@@ -52,7 +53,9 @@ def test_padding_is_ignored() -> None:
     difference = rng.normal(size=items.shape)
     wide = np.pad(items, ((0, 0), (0, 4)), constant_values=-1)
     filled = np.pad(difference, ((0, 0), (0, 4)), constant_values=np.nan)
-    assert sig.split_permutation_test(filled, wide) == sig.split_permutation_test(difference, items)
+    assert tests.split_permutation_test(filled, wide) == tests.split_permutation_test(
+        difference, items
+    )
     np.testing.assert_array_equal(
         sig.item_means(filled, wide, 20), sig.item_means(difference, items, 20)
     )
@@ -125,7 +128,7 @@ def test_two_way_interval_adds_items_and_splits() -> None:
 
 def test_bootstrap_interval_agrees_with_the_normal_one_on_many_values() -> None:
     x = np.random.default_rng(8).normal(size=400)
-    boot, normal = sig.bootstrap_interval(x), sig.normal_interval(x)
+    boot, normal = tests.bootstrap_interval(x), sig.normal_interval(x)
     assert boot.low == pytest.approx(normal.low, abs=0.02)
     assert boot.high == pytest.approx(normal.high, abs=0.02)
 
@@ -140,12 +143,12 @@ def test_top_cluster_stops_at_the_first_that_differs() -> None:
         "worse": base + (rng.random(base.shape) < 0.5),
         "worst": base + 1,
     }
-    assert sig.top_cluster(errors, items) == ["best", "same"]
+    assert tests.top_cluster(errors, items) == ["best", "same"]
 
 
 def test_nothing_to_compare_raises_an_error() -> None:
     with pytest.raises(JudgeBayesError, match="every value is missing"):
-        sig.permutation_test(np.array([np.nan, np.nan]))
+        tests.permutation_test(np.array([np.nan, np.nan]))
     with pytest.raises(JudgeBayesError, match="at least two"):
         sig.clustered_interval(np.ones(4), np.zeros(4, int))
 
@@ -163,7 +166,7 @@ def test_max_t_is_the_largest_of_correlated_normals() -> None:
     rng = np.random.default_rng(10)
     shared = rng.normal(size=(100, 1))
     differences = shared + 0.5 * rng.normal(size=(100, 6)) + 0.1
-    result = sig.max_t_test(differences, resamples=20_000)
+    result = tests.max_t_test(differences, resamples=20_000)
     t, largest = naive_max_t(differences, 20_000)
     np.testing.assert_allclose(result.t, t)
     assert result.statistic == pytest.approx(np.abs(t).max())
@@ -176,31 +179,31 @@ def test_max_t_is_the_largest_of_correlated_normals() -> None:
 def test_max_t_holds_its_level_over_all_budgets() -> None:
     rng = np.random.default_rng(11)
     null = [rng.normal(size=(80, 1)) + rng.normal(size=(80, 5)) for _ in range(300)]
-    joint = [sig.max_t_test(d, resamples=400, seed=i) for i, d in enumerate(null)]
+    joint = [tests.max_t_test(d, resamples=400, seed=i) for i, d in enumerate(null)]
     assert abs(np.mean([result.p_value <= 0.05 for result in joint]) - 0.05) < 0.04
     assert np.mean([(np.abs(result.t) > 1.96).any() for result in joint]) > 0.09
 
 
 def test_one_sided_max_t_depends_on_the_direction() -> None:
     worse = np.random.default_rng(12).normal(-1, 1, (60, 3))
-    assert sig.max_t_test(worse, two_sided=False, resamples=999).p_value > 0.9
-    assert sig.max_t_test(worse, resamples=999).p_value < 0.01
+    assert tests.max_t_test(worse, two_sided=False, resamples=999).p_value > 0.9
+    assert tests.max_t_test(worse, resamples=999).p_value < 0.01
 
 
 def test_grouped_max_t_is_that_of_the_group_sums() -> None:
     rng = np.random.default_rng(13)
     groups = np.repeat(np.arange(30), 4)
     differences = np.repeat(rng.normal(0.2, 1, (30, 2)), 4, axis=0)
-    grouped = sig.max_t_test(differences, groups, resamples=2000)
-    single = sig.max_t_test(differences[::4], resamples=2000)
+    grouped = tests.max_t_test(differences, groups, resamples=2000)
+    single = tests.max_t_test(differences[::4], resamples=2000)
     np.testing.assert_allclose(grouped.t, single.t)
     assert grouped.critical == pytest.approx(single.critical)
-    assert (np.abs(sig.max_t_test(differences).t) > np.abs(grouped.t)).all()
+    assert (np.abs(tests.max_t_test(differences).t) > np.abs(grouped.t)).all()
 
 
 def test_equivalence_is_two_one_sided_t_tests() -> None:
     x = np.random.default_rng(14).normal(0.01, 0.2, 60)
-    result = sig.equivalence_test(x, 0.08)
+    result = tests.equivalence_test(x, 0.08)
     sides = (
         stats.ttest_1samp(x, -0.08, alternative="greater").pvalue,
         stats.ttest_1samp(x, 0.08, alternative="less").pvalue,
@@ -214,17 +217,17 @@ def test_equivalence_is_two_one_sided_t_tests() -> None:
 
 def test_equivalence_is_rarely_found_at_the_margin() -> None:
     rng = np.random.default_rng(15)
-    p_values = [sig.equivalence_test(rng.normal(0.1, 0.3, 50), 0.1).p_value for _ in range(500)]
+    p_values = [tests.equivalence_test(rng.normal(0.1, 0.3, 50), 0.1).p_value for _ in range(500)]
     assert abs(np.mean(np.array(p_values) < 0.05) - 0.05) < 0.03
 
 
 def test_impossible_joint_and_equivalence_tests_raise_errors() -> None:
     with pytest.raises(JudgeBayesError, match="finite difference at every budget"):
-        sig.max_t_test(np.array([[1.0, np.nan], [1.0, 2.0]]))
+        tests.max_t_test(np.array([[1.0, np.nan], [1.0, 2.0]]))
     with pytest.raises(JudgeBayesError, match="at least two units"):
-        sig.max_t_test(np.ones((1, 2)))
+        tests.max_t_test(np.ones((1, 2)))
     with pytest.raises(JudgeBayesError, match="must be a number above 0"):
-        sig.equivalence_test(np.ones(4), 0.0)
+        tests.equivalence_test(np.ones(4), 0.0)
 
 
 def test_defaults_are_those_used_for_the_numbers_of_the_papers() -> None:
@@ -236,16 +239,22 @@ def test_defaults_are_those_used_for_the_numbers_of_the_papers() -> None:
     for by_default, explicit in (
         (sig.normal_interval(x), sig.normal_interval(x, level=0.95)),
         (sig.share_interval(x**2, x**2 + 1), sig.share_interval(x**2, x**2 + 1, level=0.95)),
-        (sig.bootstrap_interval(x), sig.bootstrap_interval(x, level=0.95, resamples=2000, seed=0)),
+        (
+            tests.bootstrap_interval(x),
+            tests.bootstrap_interval(x, level=0.95, resamples=2000, seed=0),
+        ),
         (sig.clustered_interval(x), sig.clustered_interval(x, level=0.95)),
         (
             sig.two_way_interval(wide, items, 12, fitted=4),
             sig.two_way_interval(wide, items, 12, fitted=4, level=0.95, unseen=1.0),
         ),
-        (sig.max_t_test(wide.T), sig.max_t_test(wide.T, level=0.05, two_sided=True, **many)),
-        (sig.equivalence_test(x, 0.5), sig.equivalence_test(x, 0.5, level=0.05)),
-        (sig.permutation_test(x), sig.permutation_test(x, **many)),
-        (sig.split_permutation_test(wide, items), sig.split_permutation_test(wide, items, **few)),
+        (tests.max_t_test(wide.T), tests.max_t_test(wide.T, level=0.05, two_sided=True, **many)),
+        (tests.equivalence_test(x, 0.5), tests.equivalence_test(x, 0.5, level=0.05)),
+        (tests.permutation_test(x), tests.permutation_test(x, **many)),
+        (
+            tests.split_permutation_test(wide, items),
+            tests.split_permutation_test(wide, items, **few),
+        ),
     ):
         np.testing.assert_equal(by_default, explicit)
 
@@ -279,7 +288,7 @@ def test_bootstrap_interval_is_that_of_a_loop_over_resamples() -> None:
     rows = np.random.default_rng(3).integers(0, 7, (50, 7))
     means = [sum(x[i] for i in row) / 7 for row in rows]
     expected = (x.mean(), np.quantile(means, 0.1), np.quantile(means, 0.9))
-    interval = sig.bootstrap_interval(x, level=0.8, resamples=50, seed=3)
+    interval = tests.bootstrap_interval(x, level=0.8, resamples=50, seed=3)
     assert interval == pytest.approx(expected, rel=1e-12)
 
 
@@ -305,11 +314,11 @@ def test_grouped_intervals_and_equivalence_are_loops_over_uneven_groups() -> Non
     z, t = stats.norm.isf(0.1), stats.t.isf(0.1, freedom)
     interval = sig.clustered_interval(x, groups, level=0.8)
     assert interval == pytest.approx((mean, mean - z * error, mean + z * error), rel=1e-12)
-    result = sig.equivalence_test(x, 0.2, groups, level=0.1)
+    result = tests.equivalence_test(x, 0.2, groups, level=0.1)
     assert result.interval == pytest.approx((mean, mean - t * error, mean + t * error), rel=1e-12)
     ends = stats.t.sf([(0.2 + mean) / error, (0.2 - mean) / error], freedom)
     assert result.p_value == pytest.approx(max(ends), rel=1e-9)
-    mirrored = sig.equivalence_test(-x, 0.2, groups, level=0.1)
+    mirrored = tests.equivalence_test(-x, 0.2, groups, level=0.1)
     assert mirrored.p_value == pytest.approx(result.p_value, rel=1e-9)
 
 
@@ -346,7 +355,7 @@ def test_grouped_max_t_is_two_loops_over_uneven_groups(two_sided: bool) -> None:
     t, null_t = np.array(own), np.array(null_t)
     size = abs if two_sided else np.array
     largest = size(null_t).max(0)
-    result = sig.max_t_test(d, groups, level=0.2, two_sided=two_sided, resamples=40, seed=5)
+    result = tests.max_t_test(d, groups, level=0.2, two_sided=two_sided, resamples=40, seed=5)
     np.testing.assert_allclose(result.t, t, rtol=1e-12)
     assert result.statistic == pytest.approx(size(t).max())
     assert result.critical == pytest.approx(np.quantile(largest, 0.8))
@@ -357,10 +366,10 @@ def test_grouped_max_t_is_two_loops_over_uneven_groups(two_sided: bool) -> None:
 
 def test_a_difference_that_never_varies_is_no_evidence_in_a_joint_test() -> None:
     always = np.random.default_rng(24).normal(size=(20, 2)) * [0, 1] + [3, 0]
-    result = sig.max_t_test(always, resamples=99)
+    result = tests.max_t_test(always, resamples=99)
     assert result.t[0] == 0
     assert result.adjusted[0] == 1
-    nothing = sig.max_t_test(np.zeros((2, 3)), resamples=99)
+    nothing = tests.max_t_test(np.zeros((2, 3)), resamples=99)
     assert nothing.p_value == 1
     assert nothing.adjusted.tolist() == [1, 1, 1]
 
@@ -392,27 +401,27 @@ def test_split_permutation_is_a_loop_over_splits_groups_and_flips() -> None:
             count = sum(value != 0 for value in sums)
             exceed += naive_exceedances(sums, flips.integers(0, 2, (30, count), dtype=np.int8))
         given = None if g is not groups else groups
-        p_value = sig.split_permutation_test(d, items, given, resamples=30, seed=seed)
+        p_value = tests.split_permutation_test(d, items, given, resamples=30, seed=seed)
         assert p_value == (1 + exceed) / 61
 
 
 def test_no_difference_and_the_largest_one_have_their_counted_p_values() -> None:
-    assert sig.permutation_test(np.zeros(5), resamples=9) == 1
+    assert tests.permutation_test(np.zeros(5), resamples=9) == 1
     assert (
-        sig.permutation_test(np.ones(50), resamples=99) == 1 / 100
+        tests.permutation_test(np.ones(50), resamples=99) == 1 / 100
     )  # 2^-49: no other flip is as extreme
     x = np.arange(-1.0, 7)  # a 0 and a 1 among them
     flips = np.random.default_rng(4).integers(0, 2, (60, 7), dtype=np.int8)
-    p_value = sig.permutation_test(x, resamples=60, seed=4)
+    p_value = tests.permutation_test(x, resamples=60, seed=4)
     assert p_value == (1 + naive_exceedances(list(x), flips)) / 61
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.1, 1e6 / 3, 1e9 / 7])
 def test_rounding_does_not_decide_a_tie_between_flips_at_any_scale(scale: float) -> None:
     x = np.array([1.0, 2, 3, -1, 4, 1, 2, 2])  # whole numbers tie often
-    expected = sig.permutation_test(x, resamples=500)
-    assert sig.permutation_test(x * scale, resamples=500) == expected
-    assert sig.permutation_test(x[::-1] * scale, resamples=2000) == pytest.approx(
+    expected = tests.permutation_test(x, resamples=500)
+    assert tests.permutation_test(x * scale, resamples=500) == expected
+    assert tests.permutation_test(x[::-1] * scale, resamples=2000) == pytest.approx(
         exact_p(x), abs=0.05
     )
 
@@ -426,7 +435,7 @@ def test_a_method_that_differs_exactly_at_the_level_still_joins_the_top_cluster(
     base = rng.normal(size=(2, 20))
     errors = {"b": base + rng.normal(0.3, 1, (2, 20)), "a": base}
     settings = {"resamples": 100, "seed": 0} | options  # the defaults are the protocol's
-    p = sig.split_permutation_test(errors["b"] - errors["a"], items, **settings)
+    p = tests.split_permutation_test(errors["b"] - errors["a"], items, **settings)
     assert 0.02 < p < 1
-    assert sig.top_cluster(errors, items, level=p, **options) == ["a", "b"]
-    assert sig.top_cluster(errors, items, level=p + 1e-9, **options) == ["a"]
+    assert tests.top_cluster(errors, items, level=p, **options) == ["a", "b"]
+    assert tests.top_cluster(errors, items, level=p + 1e-9, **options) == ["a"]
