@@ -57,5 +57,5 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _word(value: str | int) -> str:
-    """A word of a name: of a path only the file's name, without its suffix."""
-    return Path(value).stem if isinstance(value, str) and "/" in value else str(value)[:WORD]
+    """A word of a name: of an absolute path only the file's name, without its suffix."""
+    return Path(str(value)).stem if str(value).startswith("/") else str(value)[:WORD]
