@@ -1,4 +1,4 @@
-"""The pages' tables of claims are those of the saved results."""
+"""The numbers and tables on the pages are those of the saved results."""
 
 from pathlib import Path
 
@@ -7,34 +7,62 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import pages
+from judgebayes.experiments.queries import evaluate
 from judgebayes.experiments.summary import ClaimSummary
 
+ROWS = pd.DataFrame(
+    [
+        ("em", "1.25", "-0.5", "gain, a minus b"),
+        ("em", "3.75", "0.5", "loss"),
+        ("map", "-0.04", "", "loss"),
+    ],
+    columns=["method", "value", "low", "metric"],
+)
+QUERY = "p/table1: mean value; method=em"
 CLAIM = ClaimSummary("p/table1", "a > b", "paper", "replicated 3", "0.2 [0.1, 0.3]", "0.21", "a|b")
-PAGE = "# P\n\n<!-- claims of p -->\nold\n<!-- end of claims -->\n\nThe end.\n"
+PAGE = """# P
+
+The error is 2.5<!--p9.1--> points of 1,000<!--p9.2-->, in 40<!--p9.3%--> % of
+-0.1<!--p9.1+-->-0.20<!--p9.4--> cells; printed 7.1.
+
+<!-- claims of p -->
+old
+<!-- end of claims -->
+
+The end.
+"""
+NUMBERS = pd.DataFrame(
+    {"query": QUERY, "value": [2.5, 1000.0, 0.4, -0.001]},
+    index=pd.Index(["p9.1", "p9.2", "p9.3", "p9.4"], name="name"),
+)
 
 
-def drifted(page: str, claims: list[ClaimSummary]) -> bool:
-    """Tell whether the numbers on a page are not those of the claims."""
-    return pages.with_blocks(page, claims) != page
+def saved_claims() -> list[ClaimSummary]:
+    return pages.saved(pages.HOME / "claims.csv")
 
 
 def test_every_page_has_the_numbers_of_the_saved_results() -> None:
-    claims = pages.saved()
+    claims, numbers = saved_claims(), pages.saved_numbers()
     texts = {path: path.read_text(encoding="utf-8") for path in pages.pages()}
-    shown = {match[2] for text in texts.values() for match in pages.BLOCK.finditer(text)}
-    assert shown == {"all", *(claim.result.partition("/")[0] for claim in claims)}
     for path, text in texts.items():
-        assert not drifted(text, claims), path
+        assert pages.inserted(text, claims, numbers) == text, path
+    shown = {match[2] for text in texts.values() for match in pages.PLACE.finditer(text)}
+    assert shown == set(numbers.index)
+    blocks = {match[3] for text in texts.values() for match in pages.BLOCK.finditer(text)}
+    papers = {claim.result.partition("/")[0] for claim in claims}
+    assert blocks == {"all", "coverage", "maps", "sbc", *papers}
 
 
-def test_a_planted_number_is_seen() -> None:
-    page = pages.with_blocks(PAGE, [CLAIM])
+def test_planted_numbers_are_written_anew() -> None:
+    page = pages.inserted(PAGE, [CLAIM], NUMBERS)
     assert "| table1 | paper | replicated 3 | 0.2 [0.1, 0.3] | 0.21 | a\\|b |" in page
+    assert "2.5<!--p9.1--> points of 1,000<!--p9.2-->, in 40<!--p9.3%--> %" in page
+    assert "+2.5<!--p9.1+-->-0.00<!--p9.4--> cells; printed 7.1." in page
     assert page.startswith("# P\n") and page.endswith("The end.\n")  # noqa: PT018
-    assert not drifted(page, [CLAIM])
-    assert drifted(page.replace("replicated 3", "replicated 4"), [CLAIM])
-    with pytest.raises(JudgeBayesError, match="The saved results have no claim of 'p'"):
-        drifted(page, [CLAIM._replace(result="q/table1")])
+    for right, planted in (("2.5<", "-1.75<"), ("1,000<", "9<"), ("replicated 3", "replicated 4")):
+        text = page.replace(right, planted, 1)
+        assert text != page
+        assert pages.inserted(text, [CLAIM], NUMBERS) != text
 
 
 def test_the_overview_counts_the_claims_of_every_paper() -> None:
@@ -44,7 +72,7 @@ def test_the_overview_counts_the_claims_of_every_paper() -> None:
         CLAIM._replace(result=f"{paper}/b", kind="paper", outcome="replicated 2"),
         CLAIM._replace(result="beyond-consensus/a", kind="audit", outcome="uninformative 12"),
     ]
-    head, _, *rows = pages.overview(claims).splitlines()
+    head, _, *rows = pages.overview(claims)
     names = [cell.strip() for cell in head.strip("|").split("|")]
     counts = [
         dict(zip(names, [cell.strip() for cell in row.strip("|").split("|")], strict=True))
@@ -59,31 +87,50 @@ def test_the_overview_counts_the_claims_of_every_paper() -> None:
     assert counts[1]["uninformative"] == "12"
 
 
-@pytest.mark.parametrize("name", ["coverage", "maps", "sbc"])
-def test_a_planted_number_in_a_table_is_seen(name: str) -> None:
-    start = f"<!-- table of {name} -->\n"
-    texts = [path.read_text(encoding="utf-8") for path in pages.pages()]
-    (text,) = [text for text in texts if start in text]
-    assert not drifted(text, pages.saved())
-    assert drifted(text.replace(f"{start}|", f"{start}| 1 |"), pages.saved())
-
-
-def test_a_new_run_replaces_the_claims_of_its_papers(
+def test_a_new_run_replaces_the_claims_and_numbers_of_its_papers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    home = tmp_path / "experiments"
+    (home / "p").mkdir(parents=True)
+    monkeypatch.setattr(pages, "HOME", home)
+    page = home / "p" / "README.md"
+    page.write_text(PAGE, encoding="utf-8")
+    queries = [QUERY, "p/table1: count", "p/table1: max value", "q/table2: max value"]
+    NUMBERS.assign(query=queries).to_csv(home / "numbers.csv")
     other = CLAIM._replace(result="q/table2")
-    monkeypatch.setattr(pages, "HOME", tmp_path)
-    monkeypatch.setattr(pages, "SAVED", tmp_path / "claims.csv")
-    monkeypatch.setattr(pages, "FIGURES", tmp_path / "figures.csv")
-    (tmp_path / "README.md").write_text(PAGE, encoding="utf-8")
-    for number, claims in enumerate(([CLAIM, other], [CLAIM._replace(outcome="contradicted 3")])):
-        folder = tmp_path / f"run{number}"
-        folder.mkdir()
-        pd.DataFrame(claims, columns=ClaimSummary._fields).to_csv(
-            folder / "summary.csv", index=False
-        )
-        pages.update([folder])
-    assert pages.saved(tmp_path / "claims.csv") == [CLAIM._replace(outcome="contradicted 3"), other]
-    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    pd.DataFrame([CLAIM, other]).to_csv(home / "claims.csv", index=False)
+    run = tmp_path / "run"
+    (run / "p").mkdir(parents=True)
+    ROWS.to_csv(run / "p" / "table1.csv", index=False)
+    new = CLAIM._replace(outcome="contradicted 3")
+    pd.DataFrame([new]).to_csv(run / "summary.csv", index=False)
+    pages.update([run])
+    assert pages.saved(home / "claims.csv") == [new, other]
+    assert pages.saved_numbers()["value"].tolist() == [2.5, 3.0, 3.75, -0.001]
+    text = page.read_text(encoding="utf-8")
+    assert "points of 3<!--p9.2-->, in 375<!--p9.3%--> % of\n" in text
     assert "contradicted 3" in text
-    assert "replicated 3" not in text
+    assert "old" not in text
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        (QUERY, 2.5),
+        ("p/table1: count; method!=em", 1),
+        ("p/table1: count; method=em; low>0", 1),
+        ("p/table1: count; value<=1.25", 2),
+        ("p/table1: distinct method", 2),
+        ("p/table1: only value; metric~a minus b", 1.25),
+        ("p/table1: max value minus p/table1: min value", 3.79),
+        ("p/table1: count; low>0 over p/table1: count", 1 / 3),
+    ],
+)
+def test_a_query_is_computed(query: str, value: float) -> None:
+    assert evaluate(query, {"p/table1": ROWS}.__getitem__) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("query", ["only value; method=em", "mean value; method=ds"])
+def test_a_query_of_too_many_or_no_rows_is_an_error(query: str) -> None:
+    with pytest.raises(JudgeBayesError, match=r"[02] rows meet"):
+        evaluate(f"p/table1: {query}", {"p/table1": ROWS}.__getitem__)
