@@ -43,15 +43,10 @@ HEAD = ("result", "kind", "outcome", "ours", "paper", "of")
 
 
 def pages() -> list[Path]:
-    """Return the pages and notebooks that have something to insert."""
+    """Return the pages that have something to insert."""
     docs = HOME.parent / "docs"
-    paths = [
-        *HOME.rglob("README.md"),
-        *docs.glob("*.md"),
-        *docs.glob("guides/*.md"),
-        *HOME.parent.glob("notebooks/*.ipynb"),
-    ]
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(paths)}
+    paths = sorted([*HOME.rglob("README.md"), *docs.glob("*.md"), *docs.glob("guides/*.md")])
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
     return [path for path, text in texts.items() if BLOCK.search(text) or PLACE.search(text)]
 
 
