@@ -110,7 +110,6 @@ def test_every_row_of_the_plan_has_its_experiment() -> None:
         "audit-adaptive",
         "audit-groups",
         "audit-hierarchical",
-        "audit-priors",
         "audit-published",
     }
 
