@@ -17,7 +17,6 @@ from judgebayes.experiments.betaconform.vote_splits import split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import SplitCurve, Splits, label_forecast, odd_sizes
 from judgebayes.measures.significance import normal_interval
-from judgebayes.plots import intervals
 
 REPLAYS = 3
 LABELS, ITEMS = 20, 300
@@ -81,15 +80,7 @@ def main(run: Run) -> Output:
             f"{method} number of labels ({ASSURANCES[method]:.0%}): the target is met in {share:.3f} "
             f"of {own['splits'].sum():.0f} replays (simulation error {half:.3f}; {families})."
         )
-    figure = intervals(
-        met.assign(panel=met["method"]),
-        label="judge",
-        series="dataset",
-        panel="panel",
-        xlabel="share of replays in which the target is met (bars: 95 %)",
-        title="Labels bought as advised",
-    )
-    return Output(table, {"met": figure}, notes)
+    return Output(table, notes=notes)
 
 
 def _bought(whole: Splits, by_class: bool, rng: np.random.Generator) -> dict[str, float]:

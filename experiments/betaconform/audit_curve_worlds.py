@@ -19,7 +19,6 @@ from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.curve_worlds import WORLDS, World
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import ErrorCurve, SplitCurve, Splits, Thinning, counts_of, losses
-from judgebayes.plots import intervals
 
 REPLAYS = 200
 LABELS = (10, 20, 50)
@@ -51,15 +50,7 @@ def main(run: Run) -> Output:
                     records.append(_row(world, n, method, f"{metric}, {target}", column))
     table = rows(PAPER, "audit-curve-worlds", records)
     cover = table[table["metric"].str.startswith("coverage")]
-    figure = intervals(
-        cover.assign(panel=cover["metric"] + ", " + cover["n"].astype(str) + " labels"),
-        label="task",
-        series="method",
-        panel="panel",
-        xlabel="coverage of 90 % intervals, mean over numbers of votes (bars: 95 %)",
-        title=f"Simulated worlds, {ITEMS} items, {replays} replays",
-    )
-    return Output(table, {"coverage": figure}, _notes(cover))
+    return Output(table, notes=_notes(cover))
 
 
 def _replayed(

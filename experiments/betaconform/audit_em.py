@@ -24,7 +24,6 @@ from judgebayes.experiments.betaconform.common import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import Distribution, Thinning
 from judgebayes.measures.significance import normal_interval
-from judgebayes.plots import intervals
 
 SIZES = (56, 100, 400)
 RUNS = 200
@@ -68,14 +67,6 @@ def main(run: Run) -> Output:
                     }
                 )
     table = rows(PAPER, "audit-em", records)
-    figure = intervals(
-        table,
-        label="n",
-        series="method",
-        panel="task",
-        xlabel="error margin in points",
-        title="Error margin by number of labels on simulated judges",
-    )
     peaks = table[table["task"] == "two peaks"]
     means = peaks.pivot_table(index="method", columns="n", values="value", sort=False)
     last = means.columns[-1]
@@ -84,7 +75,7 @@ def main(run: Run) -> Output:
         + ", ".join(f"{name} {value:.1f}" for name, value in means[last].items())
         + " points. The error that remains with many labels is an estimator's bias."
     )
-    return Output(table, {"margins": figure}, [note, _shares(simulated()[0])])
+    return Output(table, notes=[note, _shares(simulated()[0])])
 
 
 def _shares(data_set: DataSet) -> str:

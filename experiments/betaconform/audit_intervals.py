@@ -25,14 +25,12 @@ from judgebayes.experiments.betaconform.common import (
     orders,
     pmfs,
     posterior,
-    with_panels,
 )
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, minimum_labels
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import Thinning, counts_of, in_population
 from judgebayes.measures.significance import Interval
-from judgebayes.plots import intervals
 
 REPLAYS = 200
 LABELS = 57
@@ -71,16 +69,7 @@ def main(run: Run) -> Output:
     cells = [(record, values - (LEVEL - margin)) for record, values in cells]
     records += mean_claims(all_data_sets(run), cells, kind="paper", margin=margin)
     table = rows(PAPER, "audit-intervals", records)
-    coverage_rows = table[table["metric"] == "coverage"]
-    figure = intervals(
-        with_panels(coverage_rows[coverage_rows["method"] != "eq 12"]),
-        label="name",
-        series="method",
-        panel="panel",
-        xlabel="coverage of 90 % intervals, mean over odd k (bars: 95 %)",
-        title=f"{LABELS} labels, {REPLAYS} replays; nominal coverage 0.9",
-    )
-    return Output(table, {"coverage": figure}, [_note(table, name) for name in _names(table)])
+    return Output(table, notes=[_note(table, name) for name in _names(table)])
 
 
 def _names(table: Any) -> list[str]:

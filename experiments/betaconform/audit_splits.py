@@ -28,7 +28,6 @@ from judgebayes.majority import (
     mean_loss,
     odd_sizes,
 )
-from judgebayes.plots import intervals
 
 REPLAYS = 200
 LABELS = (10, 20, 50)
@@ -77,16 +76,7 @@ def main(run: Run) -> Output:
                     f"{100 * width:.1f} points, coverage {cover:.3f}; below {COVER} on {count} sets "
                     "by an interval over all cells at once."
                 )
-    shown = table[table["metric"] == "error, P(S < k/2)"]
-    figure = intervals(
-        shown.assign(panel=shown["dataset"] + ", " + shown["n"].astype(str) + " labels"),
-        label="judge",
-        series="method",
-        panel="panel",
-        xlabel="mean absolute error over odd k (bars: 95 % over replays)",
-        title="Error of the estimated error of a majority, on these items",
-    )
-    return Output(table, {"error": figure}, notes)
+    return Output(table, notes=notes)
 
 
 def _replayed(

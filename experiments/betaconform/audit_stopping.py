@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from judgebayes.experiments.betaconform.common import PAPER
@@ -30,7 +29,6 @@ from judgebayes.majority import (
     stopping_level,
 )
 from judgebayes.measures.significance import normal_interval
-from judgebayes.plots import intervals
 
 REPLAYS = 12
 WIDTHS = (0.2, 0.12, 0.08)
@@ -91,17 +89,7 @@ def main(run: Run) -> Output:
         for width in WIDTHS[:1] if run.smoke else WIDTHS:
             records += _rows(one, paths, width)
     table = rows(PAPER, "audit-stopping", records)
-    shown = table[table["metric"] == "coverage"]
-    means = _over_sets(shown)
-    figure = intervals(
-        means.assign(panel="width " + means["n"].astype(str)),
-        label="dataset",
-        series="method",
-        panel="panel",
-        xlabel="coverage when labelling stops, mean over data sets (bars: 95 %)",
-        title="Labelling until the interval is narrow",
-    )
-    return Output(table, {"coverage": figure}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 def _labelled(one: _Set, seed: int, short: bool) -> _Path:
@@ -166,17 +154,6 @@ def _rows(one: _Set, paths: Sequence[_Path], width: float) -> list[dict[str, Any
                 }
             )
     return records
-
-
-def _over_sets(cover: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean coverage over data sets of a family, with the error of the simulation."""
-    each = cover["value"].astype(float)
-    parts = cover.assign(variance=each * (1 - each) / cover["splits"], value=each)
-    means = parts.groupby(["dataset", "n", "method"], as_index=False).agg(
-        value=("value", "mean"), variance=("variance", "sum"), sets=("value", "size")
-    )
-    half = 1.96 * np.sqrt(means["variance"]) / means["sets"]
-    return means.assign(low=means["value"] - half, high=means["value"] + half)
 
 
 def _notes(table: Any) -> list[str]:

@@ -37,7 +37,6 @@ from judgebayes.experiments.beyond_consensus.common import (
 from judgebayes.experiments.beyond_consensus.fig6 import estimates
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators.regression import WEIGHTS
-from judgebayes.plots import intervals
 
 T90 = 2.015048
 """Student's 95 % quantile with five degrees of freedom."""
@@ -138,21 +137,7 @@ def main(run: Run) -> Output:
         if 5 in present:
             records += _released(level, gaps["impression"], hidden, size)
     table = rows(PAPER, "audit-bars", records)
-    figure_rows = table[table["metric"] == "mean error"].copy()
-    figure_rows[["value", "low", "high"]] = 100 * figure_rows[["value", "low", "high"]].astype(
-        float
-    )
-    figure_rows["method"] = figure_rows["method"].str.removeprefix("impression - ")
-    picture = intervals(
-        figure_rows[figure_rows["method"] != "rogan-gladen"],
-        label="judge",
-        series="method",
-        panel="task",
-        xlabel="impression's mean error less the other's, points",
-        title="Differences by generator, 90 % intervals",
-        zero=True,
-    )
-    return Output(table, {"differences": picture})
+    return Output(table)
 
 
 def _released(

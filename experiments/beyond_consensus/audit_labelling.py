@@ -30,7 +30,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
-from matplotlib.figure import Figure
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_votes
@@ -38,7 +37,6 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, crowd, llmbar_orders
 from judgebayes.generators import Strata, Stratified, StratumCounts, stratify, valid_share
 from judgebayes.generators.choosing import labels_by_cell
-from judgebayes.plots import curves
 
 REPLAYS = 40
 ROUND = 20
@@ -259,7 +257,7 @@ def main(run: Run) -> Output:
             add(pooled, counts)
     records += ratios(pooled, "new generator", run.seed)
     table = rows(PAPER, "audit-labelling", records)
-    return Output(table, {"width": figure(table)}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 Counts = dict[float, dict[str, np.ndarray]]
@@ -412,22 +410,6 @@ def ratios(pooled: Pooled, task: str, seed: int, of: int = 6) -> list[dict[str, 
                 }
             )
     return records
-
-
-def figure(table: pd.DataFrame) -> Figure:
-    """Plot the width of the intervals against the number of labels."""
-    widths = table[table["metric"] == "width"].copy()
-    widths[["value", "low", "high"]] = 100 * widths[["value", "low", "high"]].astype(float)
-    widths = widths[(widths["method"] != "labels-only") | (widths["n"] >= ROUND)]
-    return curves(
-        widths,
-        "n",
-        panel="task",
-        metric="width",
-        xlabel="labels",
-        ylabel="90 % interval's width, points",
-        title="Replay: width against labels",
-    )
 
 
 def _notes(table: pd.DataFrame) -> list[str]:

@@ -26,9 +26,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
-from matplotlib.figure import Figure
 from scipy.stats import t
 
 from judgebayes.compiled.float64 import in_float64
@@ -41,7 +39,6 @@ from judgebayes.generators.item_posterior import Items as OwnItems
 from judgebayes.generators.item_posterior import Mixture, quantiles, tail_probability
 from judgebayes.generators.own_labels import item_scores
 from judgebayes.measures.significance import share_interval
-from judgebayes.plots import curves
 from judgebayes.votes.evidence import certain
 
 __all__ = ["FACTORS", "LABELS", "Answer", "Source", "answer", "main", "nested", "prior"]
@@ -341,26 +338,4 @@ def main(run: Run) -> Output:
         for what, draws in replay(run, source).items():
             records += _scores(source, what, draws)
     table = rows(PAPER, "audit-leave-out", records)
-    return Output(
-        table,
-        {
-            "width": _figure(table, "width", "90 % interval's width, points"),
-            "coverage": _figure(table, "coverage", "coverage of 90 % intervals, %"),
-        },
-    )
-
-
-def _figure(table: pd.DataFrame, metric: str, label: str) -> Figure:
-    shown = table[table["metric"] == metric].copy()
-    shown[["value", "low", "high"]] = 100 * shown[["value", "low", "high"]].astype(float)
-    return curves(
-        shown,
-        "n",
-        panel="task",
-        metric=metric,
-        xlabel="labels of the new generator",
-        ylabel=label,
-        title=f"A generator with few labels: {metric}",
-        columns=2,
-        banded=(),
-    )
+    return Output(table)

@@ -24,7 +24,6 @@ from judgebayes.experiments.beyond_consensus.audit_labelling import (
     Setting,
     add,
     compared,
-    figure,
     ratios,
 )
 from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_votes
@@ -102,7 +101,7 @@ def main(run: Run) -> Output:
         ]
         records += own
     table = rows(PAPER, "audit-next", records)
-    return Output(table, {"width": figure(table)}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 def _notes(table: pd.DataFrame) -> list[str]:

@@ -26,7 +26,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import PAPER
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import Impression, Panel, PrecisionCounts, logit_shift, rogan_gladen
-from judgebayes.plots import curves
 
 GENERATORS, JUDGES, ITEMS = 10, 8, 600
 HELD_OUT = slice(5, 10)
@@ -175,15 +174,4 @@ def main(run: Run) -> Output:
                 for size, m, e in zip(SIZES, mean, error, strict=True)
             ]
     table = rows(PAPER, "audit-regimes", records)
-    figure_rows = table[table["metric"] == "mean error"].copy()
-    figure_rows[["value", "low", "high"]] *= 100
-    picture = curves(
-        figure_rows,
-        "n",
-        panel="task",
-        metric="mean error",
-        xlabel="labelled generators, s",
-        ylabel="mean error, points",
-        title="Held-out generators in simulated worlds",
-    )
-    return Output(table, {"regimes": picture})
+    return Output(table)

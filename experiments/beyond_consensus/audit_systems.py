@@ -28,7 +28,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 
 from judgebayes.compiled.float64 import in_float64
@@ -51,7 +50,6 @@ from judgebayes.generators import (
     valid_share,
 )
 from judgebayes.generators.systems import Method, difference, interval, mean_win_rates, success_rate
-from judgebayes.plots import intervals
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
 PROGRAMS = (25, 50, 100)
@@ -210,7 +208,7 @@ def _both(counts: PrecisionCounts, by_stratum: StratumCounts) -> dict[str, jax.A
 
 
 @in_float64
-def _win_rates(run: Run, replays: int) -> tuple[list[dict[str, Any]], Any]:
+def _win_rates(run: Run, replays: int) -> list[dict[str, Any]]:
     votes, labels, generator, pairs, names = model_pairs(run)
     score = valid_share(votes)
     strata = stratify(score)
@@ -219,7 +217,6 @@ def _win_rates(run: Run, replays: int) -> tuple[list[dict[str, Any]], Any]:
     strength = to_systems @ (truth - 0.5) + 0.5
     rng = np.random.default_rng(run.seed + 2)
     records: list[dict[str, Any]] = []
-    drawn_rows: list[dict[str, Any]] = []
 
     for part in run.few(list(LABELLED), 1):
         values_by_method: dict[str, list[np.ndarray]] = {}
@@ -249,19 +246,8 @@ def _win_rates(run: Run, replays: int) -> tuple[list[dict[str, Any]], Any]:
                 ranked = base | {"task": "mean win rate of a model", "method": name}
                 records += _summary(ranked, list(ends), strength)
                 records.append(ranked | _orders(systems, strength))
-                if part == LABELLED[0]:
-                    drawn_rows += [
-                        {"system": names[i], "value": 100 * ends[1][0, i], "series": name}
-                        | {"low": 100 * ends[0][0, i], "high": 100 * ends[2][0, i]}
-                        for i in np.argsort(-strength)
-                    ]
             records += _summary(base | {"method": name}, [low, middle, high], truth)
-    drawn_rows += [
-        {"system": names[i], "value": 100 * strength[i], "low": np.nan, "high": np.nan}
-        | {"series": "people, all labels"}
-        for i in np.argsort(-strength)
-    ]
-    return records, drawn_rows
+    return records
 
 
 def _powered(
@@ -297,7 +283,7 @@ def _orders(
     needs=(DATASET,),
 )
 def main(run: Run) -> Output:
-    """Return coverage, width and error of every estimate, and the ranking of one replay."""
+    """Return coverage, width and error of every estimate."""
     cell = item_votes(run, "fcnhp")
     replays = min(REPLAYS, 2 * run.splits)
     run.say("success rates")
@@ -306,16 +292,7 @@ def main(run: Run) -> Output:
     records += _differences(run, cell, replays)
     run.say("partly labelled generators")
     records += _parts(run, cell, min(MATCHES, run.splits))
-    figures = {}
     if run.has(MTBENCH_PEOPLE):
         run.say("win rates")
-        win_rate_records, interval_rows = _win_rates(run, min(MATCHES, run.splits))
-        records += win_rate_records
-        figures["ranking"] = intervals(
-            pd.DataFrame(interval_rows),
-            label="system",
-            series="series",
-            xlabel="mean win rate, %: 10 % of the items labelled",
-            title="MT-Bench: ranking with GPT-4 as the judge",
-        )
-    return Output(rows(PAPER, "audit-systems", records), figures)
+        records += _win_rates(run, min(MATCHES, run.splits))
+    return Output(rows(PAPER, "audit-systems", records))

@@ -37,7 +37,6 @@ from judgebayes.experiments.beyond_consensus.common import (
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import as_published, starts, targets
-from judgebayes.plots import curves
 
 WEIGHTS: dict[str, tuple[float, float, float]] = {
     "(2, 1, 10)": (2.0, 1.0, 10.0),
@@ -50,8 +49,6 @@ WEIGHTS: dict[str, tuple[float, float, float]] = {
     "(1, 1, 1)": (1.0, 1.0, 1.0),
 }
 CHOSEN = "leave one out"
-HIDDEN = "(2, 10, 10)"
-"""Left out of the figure, where it would hide (2, 1, 100)."""
 
 
 @in_float64
@@ -128,19 +125,7 @@ def main(run: Run) -> Output:
                     for metric in ("max error", "mean error")
                 ]
     table = rows(PAPER, "audit-weights", records)
-    figure_rows = table[(table["metric"] == "mean error") & (table["method"] != HIDDEN)]
-    figure_rows = figure_rows[figure_rows["task"].str.endswith("as published")]
-    picture = curves(
-        figure_rows.assign(value=100 * figure_rows["value"].astype(float), low=np.nan, high=np.nan),
-        "n",
-        panel="task",
-        metric="mean error",
-        xlabel="labelled generators, s",
-        ylabel="mean error, points",
-        title="Weights of precision, TPR and TNR in the regression's loss",
-        columns=2,
-    )
-    return Output(table, {"weights": picture})
+    return Output(table)
 
 
 def _choice(

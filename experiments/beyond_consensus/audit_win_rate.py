@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 
 from judgebayes.experiments.beyond_consensus.common import PAPER
 from judgebayes.experiments.beyond_consensus.win_worlds import INDEPENDENT, WORLDS, draw_world
@@ -40,7 +39,6 @@ from judgebayes.experiments.data import (
 from judgebayes.experiments.panels import REWARDBENCH, llmbar_panel, rewardbench_panel
 from judgebayes.generators.win_rate import labels_alone, win_rates, win_scores
 from judgebayes.generators.win_scores import Verdicts, verdicts
-from judgebayes.plots import curves
 from judgebayes.votes import Votes, encode
 
 NEEDS = (LLMBAR, REWARDBENCH, RB2, MTBENCH_PEOPLE)
@@ -214,7 +212,7 @@ def main(run: Run) -> Output:
         done[place] = replays(run, cell, count)
     records = [*_means(done, chosen), *_judged(done, chosen, count)]
     table = rows(PAPER, "audit-win-rate", records)
-    return Output(table, {"widths": _figure(records)}, [])
+    return Output(table)
 
 
 def _means(done: dict[int, Scores], chosen: list[Cell]) -> Iterator[dict[str, Any]]:
@@ -259,22 +257,3 @@ def _judged(done: dict[int, Scores], chosen: list[Cell], count: int) -> Iterator
         }
         for metric, n in counts.items():
             yield base | {"dataset": "all", "task": bar, "metric": metric, "value": n}
-
-
-def _figure(records: list[dict[str, Any]]) -> Figure:
-    """Plot the widths of both methods by world and number of labels."""
-    shown = rows(PAPER, "audit-win-rate", records)
-    shown = shown[(shown["metric"] == "width") & (shown["dataset"] == "twin")]
-    shown = shown[shown["task"].str.endswith(", these")].copy()
-    shown[["value", "low", "high"]] *= 100
-    return curves(
-        shown,
-        "n",
-        panel="task",
-        metric="width",
-        xlabel="labels",
-        ylabel="width of 90 % intervals, points",
-        title="Win rates: votes and labels, beside the labels alone",
-        columns=4,
-        banded=(),
-    )

@@ -26,9 +26,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
@@ -54,7 +52,6 @@ from judgebayes.generators import (
     rogan_gladen,
 )
 from judgebayes.generators.regression import starts, targets
-from judgebayes.plots import curves
 
 SIZES = (2, 3, 4, 5)
 PART = 10
@@ -324,48 +321,4 @@ def main(run: Run) -> Output:
         }
     )
     table = rows(PAPER, "audit-worlds", [{"dataset": "twin", **record} for record in records])
-    return Output(table, {"errors": _errors(table), "coverage": _coverage(table)})
-
-
-def _errors(table: pd.DataFrame) -> Figure:
-    """Plot errors by kind and number of saturated judges, means over the other factors."""
-    shown = table[(table["metric"] == "mean error") & (table["n"] >= min(SIZES))].copy()
-    shown = shown[~shown["task"].str.startswith("uninformative")]
-    shown["task"] = shown["task"].str.extract(r"^(\w+, \d saturated)")[0]
-    means = shown.groupby(["task", "method", "n", "metric"], sort=False, as_index=False)
-    values = means[["value", "low", "high"]].mean()
-    values[["value", "low", "high"]] *= 100
-    return curves(
-        values,
-        "n",
-        panel="task",
-        metric="mean error",
-        xlabel="labelled generators, s",
-        ylabel="mean error, points",
-        title="Generators without labels in simulated worlds",
-        columns=4,
-        banded=(),
-    )
-
-
-def _coverage(table: pd.DataFrame) -> Figure:
-    """Plot the panel's and the oracle's coverage by kind, saturated judges and shift."""
-    shown = table[(table["metric"] == "coverage") & (table["n"] >= min(SIZES))].copy()
-    shown = shown[shown["method"] == "panel"]
-    shown = shown[~shown["task"].str.startswith("uninformative")]
-    parts_of_name = shown["task"].str.extract(r"^(\w+, \d saturated).*, (shift \w+)$")
-    shown["task"], shown["method"] = parts_of_name[0], parts_of_name[1]
-    means = shown.groupby(["task", "method", "n", "metric"], sort=False, as_index=False)
-    values = means[["value", "low", "high"]].mean()
-    values[["value", "low", "high"]] *= 100
-    return curves(
-        values,
-        "n",
-        panel="task",
-        metric="coverage",
-        xlabel="labelled generators, s",
-        ylabel="coverage of 90 % intervals, %",
-        title="Panel's intervals by kind of shift between generators",
-        columns=4,
-        banded=(),
-    )
+    return Output(table)

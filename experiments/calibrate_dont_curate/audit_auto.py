@@ -34,7 +34,6 @@ from judgebayes.experiments.data import LLMBAR, MTBENCH_PEOPLE, RB2, WMT23
 from judgebayes.experiments.panels import REWARDBENCH, Panel
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import Interval, two_way_interval
-from judgebayes.plots import intervals
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.comparing import Compared, better_rule
 from judgebayes.workflow.methods import FEW_LABELS, Choice, compared_methods, fit_on_of, suited
@@ -93,20 +92,7 @@ def main(run: Run) -> Output:
             compared.append((cell, size, *_replayed(run, cell, size)))
     level = 1 - 0.05 / len(compared)
     table = rows(PAPER, "audit-auto", [row for each in compared for row in _rows(*each, level)])
-    excess = table[table["metric"] == "nll difference"]
-    figure = intervals(
-        excess.assign(
-            label=excess["dataset"] + ", " + excess["task"],
-            panel=excess["n"].astype(str) + " labels",
-            method="auto minus the best",
-        ),
-        label="label",
-        series="method",
-        panel="panel",
-        xlabel="NLL difference",
-        title="NLL of auto minus that of the best single method (bars: all cells at once)",
-    )
-    return Output(table, {"excess": figure}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 def cells(run: Run) -> Iterator[Callable[[], Cell]]:

@@ -27,7 +27,6 @@ from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.plots import intervals
 from judgebayes.votes import Votes
 from judgebayes.workflow.conformal_sets import (
     strata_table,
@@ -148,20 +147,7 @@ def main(run: Run) -> Output:
         )
         records += _records(panel, seen)
     table = rows(PAPER, "audit-conformal", records)
-    shown = table[
-        (table["metric"] == "coverage")
-        & (table["judge"] != "all")
-        & ~table["method"].str.endswith(FILLED)
-    ]
-    figure = intervals(
-        shown.assign(label=shown["judge"], panel=shown["task"] + ", " + shown["n"].astype(str)),
-        label="label",
-        series="method",
-        panel="panel",
-        xlabel="coverage of sets at 90 %",
-        title=f"Conformal sets by stratum, {replays} replays",
-    )
-    return Output(table, {"coverage": figure}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 def method_for(panel: Panel) -> Aggregator:

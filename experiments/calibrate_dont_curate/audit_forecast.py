@@ -32,10 +32,9 @@ from judgebayes.experiments.panels import (
 )
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.significance import Interval, share_interval
-from judgebayes.plots import intervals
 from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import compare
-from judgebayes.workflow.more_labels import LEVEL, SPLITS, more_labels
+from judgebayes.workflow.more_labels import SPLITS, more_labels
 
 LEAST, MOST = 0.74, 0.9
 """The bounds that the coverage must keep: 200 replays have a standard error of .028."""
@@ -80,16 +79,7 @@ def main(run: Run) -> Output:
             for cell in replayed(dataset, name, method, votes, labels, run):
                 records += _records(cell)
     table = rows(PAPER, "audit-forecast", records)
-    shown = table[table["metric"] == f"coverage of the {NLL}"]
-    figure = intervals(
-        shown.assign(label=shown["n"].astype(str) + " to " + shown["task"], panel=shown["dataset"]),
-        label="label",
-        series="method",
-        panel="panel",
-        xlabel=f"coverage of intervals at {LEVEL:.0%}",
-        title="Forecasts of the NLL with more labels",
-    )
-    return Output(table, {"coverage": figure}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 def real_sets(run: Run) -> dict[str, Callable[[], tuple[Votes, Int[np.ndarray, " item"]]]]:

@@ -33,7 +33,6 @@ from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World, wor
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.panel.curate import top_k
-from judgebayes.plots import intervals
 
 LABELS = (20, 50, 400)
 ITEMS = 800
@@ -75,18 +74,7 @@ def main(run: Run) -> Output:
         )
     table = rows(PAPER, "audit-panel-worlds", records)
     excess = table[table["metric"] == "nll difference"]
-    figure = intervals(
-        excess.assign(
-            label=excess["task"] + ", " + excess["judge"],
-            panel=excess["n"].astype(str) + " labels",
-        ),
-        label="label",
-        series="method",
-        panel="panel",
-        xlabel="NLL difference",
-        title=f"Pool minus the best other method, {replays} replays (bars: all cells at once)",
-    )
-    return Output(table, {"excess": figure}, _notes(excess))
+    return Output(table, notes=_notes(excess))
 
 
 def arms(world: World) -> dict[str, Aggregator]:

@@ -35,13 +35,11 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     Statement,
     claim_row,
     graded,
-    log_scales,
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, RB2
 from judgebayes.experiments.panels import REWARDBENCH, Panel
-from judgebayes.plots import curves
 
 BUDGETS = (50, 100, 200)
 COUNT = 20
@@ -96,24 +94,12 @@ def main(run: Run) -> Output:
                 run.say(f"{cell.name}: {size} labels")
                 records += compared(run, cell, size, dense=share == 1)
     table = rows(PAPER, "audit-pool", graded(records))
-    shown = table[(table["metric"] == "nll") & (table["method"] != "davidson")]
-    figure = curves(
-        shown.assign(panel=shown["dataset"]),
-        "n",
-        panel="panel",
-        metric="nll",
-        xlabel="labels",
-        ylabel="NLL",
-        title="NLL against label budget, dense panels and a random part of their votes",
-        columns=2,
-    )
-    log_scales(figure, BUDGETS)
     notes = [
         "In this table n is the number of labels. The best other method is chosen on the same numbers, "
         "which favours it; shared-difficulty, a part of the pool, is not among the others.",
         "Intervals account for sampling of items and of labels.",
     ]
-    return Output(table, {"curves": figure}, notes)
+    return Output(table, notes=notes)
 
 
 def compared(run: Run, panel: Panel, size: int, *, dense: bool) -> list[dict[str, Any]]:

@@ -25,7 +25,6 @@ from judgebayes.experiments.data import MTBENCH_LLM, MTBENCH_PEOPLE, WMT23, peop
 from judgebayes.inference import MAP
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.significance import two_way_interval
-from judgebayes.plots import curves
 from judgebayes.votes import Votes, encode
 
 LABELS = (50, 100, 200)
@@ -61,23 +60,13 @@ def main(run: Run) -> Output:
             run.say(f"{name}: {size} labels")
             records += _compared(name, votes, labels, whole.with_calibration(size), size)
     table = rows(PAPER, "audit-raters", records)
-    figure = curves(
-        table[table["metric"] == "nll"].assign(panel=lambda t: t["dataset"]),
-        "n",
-        panel="panel",
-        metric="nll",
-        xlabel="labels",
-        ylabel="NLL",
-        title="One rater's vote, predicted from the others'",
-        columns=3,
-    )
     notes = [
         "The label of an item is the vote of one of its raters, drawn at random, who leaves the votes. "
         "On MT-Bench it is a person's, and GPT-4 is one of the judges.",
         "Intervals account for sampling of items and of labels. The best other method is chosen on "
         "the same numbers, which favours it; shared-difficulty, a part of the pool, is not among them.",
     ]
-    return Output(table, {"curves": figure}, notes)
+    return Output(table, notes=notes)
 
 
 def rater_panels(run: Run) -> dict[str, Callable[[], pd.DataFrame]]:

@@ -32,14 +32,12 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     Statement,
     claim_row,
     graded,
-    log_scales,
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.panel.curate import top_k
-from judgebayes.plots import curves
 
 BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)
@@ -135,18 +133,6 @@ def main(run: Run) -> Output:
             parts = few_shapes(Parts(whole.name, Splits(cal, ev)))
             records += compared(run, panel, parts, size, panel.subset)
     table = rows(PAPER, "audit-stacking", graded(records))
-    figure_rows = table[(table["metric"] == "nll") & ~table["method"].str.contains("subsets")]
-    figure = curves(
-        figure_rows.assign(panel=figure_rows["dataset"]),
-        "n",
-        panel="panel",
-        metric="nll",
-        xlabel="labels",
-        ylabel="NLL",
-        title="NLL against label budget, with positions",
-        columns=2,
-    )
-    log_scales(figure, (10, 25, 50, 100, 200, 500, 1500))
     notes = [
         "In this table n is the number of labels. Methods are those of the command line: all except "
         f"stacking have a symmetric beta map without a floor, learnt by {FOLDS}-fold "
@@ -156,7 +142,7 @@ def main(run: Run) -> Output:
         "Other subsets: labels come from half of the subsets and evaluation items from the rest; "
         "intervals are over subsets.",
     ]
-    return Output(table, {"curves": figure}, notes)
+    return Output(table, notes=notes)
 
 
 def compared(

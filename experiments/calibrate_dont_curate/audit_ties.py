@@ -26,7 +26,6 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR
 from judgebayes.experiments.panels import llmbar_panel
 from judgebayes.measures.significance import two_way_interval
-from judgebayes.plots import intervals
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
 LABELS, COUNT, FOLDS = 100, 20, 5
@@ -71,14 +70,7 @@ def main(run: Run) -> Output:
                 title = f"{method}, ties {how} minus {OUT}"
                 records.append(interval_row(name, title, "nll difference", gap, count, n=LABELS))
     table = rows(PAPER, "audit-ties", sorted(records, key=lambda r: (r["dataset"], r["method"])))
-    figure = intervals(
-        table[table["metric"] == "nll difference"].assign(label=lambda x: x["method"]),
-        label="label",
-        series="dataset",
-        xlabel="NLL difference",
-        title=f"Ties in {SHARE:.0%} of the votes, minus the same votes without them",
-    )
-    return Output(table, {"difference": figure}, [f"Ties are planted in {SHARE:.0%} of the votes."])
+    return Output(table, notes=[f"Ties are planted in {SHARE:.0%} of the votes."])
 
 
 def _panels(run: Run) -> Iterator[tuple[str, Votes, Int[np.ndarray, " item"]]]:

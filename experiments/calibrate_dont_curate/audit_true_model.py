@@ -25,7 +25,6 @@ from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.measures.significance import Interval
-from judgebayes.plots import intervals
 from judgebayes.votes import Votes
 
 LABELS, ITEMS, JUDGES = 200, 800, 20
@@ -71,18 +70,11 @@ def main(run: Run) -> Output:
                 interval_row("simulated", method, metric, interval, replays, task=name, n=LABELS)
             )
     table = rows(PAPER, "audit-true-model", records)
-    figure = intervals(
-        table[table["metric"] == "nll difference"].assign(label=lambda x: x["task"]),
-        label="label",
-        series="method",
-        xlabel="NLL difference",
-        title=f"The pool minus the model that drew the votes, {LABELS} labels",
-    )
     notes = [
         "The model of independent judges is one-coin with its default prior; that of equally correlated "
         "judges is shared difficulty; that of copies is shared difficulty of the originals alone."
     ]
-    return Output(table, {"difference": figure}, notes)
+    return Output(table, notes=notes)
 
 
 def _replay(

@@ -83,13 +83,7 @@ def main(run: Run) -> Output:
             losses.append(lost)
     records += graded(savings, MARGIN["votes saved"]) + graded(losses, MARGIN["mae lost"])
     table = rows(PAPER, "audit-adaptive", records)
-    figure = scatter(
-        _points(table),
-        xlabel="share of the votes saved",
-        ylabel="MAE lost",
-        title="Stopping when settled, against the best fixed n of each cell",
-    )
-    return Output(table, {"votes-saved": figure}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 def _complete(cell: Cell) -> Cell:
@@ -262,17 +256,6 @@ def _interval(values: Float[np.ndarray, "split item"], fixed: Answers) -> Interv
     cell = fixed.cell
     fitted = len(cell.labels) - (fixed.items >= 0).sum(1).mean()  # all that is not tested
     return two_way_interval(values, fixed.items, cell.votes.n_items, cell.groups, fitted=fitted)
-
-
-def _points(table: pd.DataFrame) -> dict[str, Float[np.ndarray, "point 2"]]:
-    """Return each judge's cells as points: share of votes saved, MAE lost."""
-    name = f"{_name(GIVE_UP)} against best fixed n"
-    both = pd.concat(
-        [_values(table, name, metric) for metric in ("share of votes saved", "mae lost")], axis=1
-    )
-    return {
-        str(judge): cells.to_numpy() for judge, cells in both.groupby(level="judge", sort=False)
-    }
 
 
 def _values(table: pd.DataFrame, method: str, metric: str) -> pd.Series:

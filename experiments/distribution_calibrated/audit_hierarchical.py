@@ -33,7 +33,6 @@ from judgebayes.experiments.distribution_calibrated.per_task import PerTask
 from judgebayes.inference import MAP
 from judgebayes.measures.scores import drps
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior
-from judgebayes.plots import intervals
 
 LABELS = (20, 50)
 VOTES = (4, 8)
@@ -79,16 +78,7 @@ def main(run: Run) -> Output:
                 comparisons += leads
     records += graded(comparisons, MARGIN["mae"])
     table = rows(PAPER, "audit-hierarchical", records)
-    mean = table[table["metric"] == "mae"]
-    figure = intervals(
-        mean[mean["method"].isin(list(candidates())[:5])],
-        label="task",
-        series="method",
-        panel="judge",
-        xlabel="mean MAE over five tasks",
-        title="Few labels in each of five tasks (95 % intervals over splits)",
-    )
-    return Output(table, {"few-labels": figure}, _notes(table))
+    return Output(table, notes=_notes(table))
 
 
 def _compare(
