@@ -15,7 +15,6 @@ from judgebayes.plots.style import (
     PALETTE,
     Figure,
     colour,
-    dashes,
     grid_of_panels,
     hatch,
     legend_below,
@@ -29,7 +28,6 @@ __all__ = [
     "confusion_matrices",
     "coverage_panels",
     "decision_regions",
-    "densities",
     "distributions",
     "heat_map",
     "ranks",
@@ -320,37 +318,6 @@ def bars(
         ax.set_ylabel(ylabel)
         ax.set_title(name, fontsize=10)
         without_frame(ax)
-    legend_below(figure, axes)
-    figure.suptitle(title, fontsize=11)
-    return figure
-
-
-def densities(
-    samples: Mapping[str, Mapping[str, Float[np.ndarray, " draw"]]],
-    *,
-    xlabel: str,
-    title: str,
-    limits: tuple[float, float] | None = None,
-) -> Figure:
-    """Plot histograms as outlines: a panel per group, a line per series."""
-    figure, axes = grid_of_panels(len(samples), 3.6, 2.7, 4)
-    for ax, (name, series) in zip(axes, samples.items(), strict=True):
-        for index, (label, values) in enumerate(series.items()):
-            ax.hist(
-                values,
-                bins=40,
-                range=limits,
-                density=True,
-                histtype="step",
-                label=label,
-                color=colour(label, index),
-                linewidth=1.4,
-                linestyle=dashes(label, index),
-            )
-        ax.set_title(name, fontsize=10)
-        ax.set_xlabel(xlabel)
-        ax.set_yticks([])
-        ax.spines[["top", "right", "left"]].set_visible(False)
     legend_below(figure, axes)
     figure.suptitle(title, fontsize=11)
     return figure

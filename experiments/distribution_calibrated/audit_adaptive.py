@@ -38,7 +38,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
     seed_of,
     splits,
 )
-from judgebayes.experiments.plots import scatter
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.significance import Interval, normal_interval, two_way_interval
 from judgebayes.votes import Votes, from_counts

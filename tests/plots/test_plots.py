@@ -72,7 +72,6 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
             ylabel="share",
             title="T",
         ),
-        lambda: paper_plots.densities({"t": {"x": np.arange(50.0)}}, xlabel="x", title="T"),
         lambda: plots.error_curves(
             {
                 "x": ErrorCurve(
@@ -111,7 +110,6 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         "heat",
         "confusion",
         "bars",
-        "densities",
         "errors",
         "shares",
         "scatter",
