@@ -102,7 +102,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "diagnose": ("diagnose", *LABELLED),
     "ensemble": ("ensemble", *LABELLED),
     "precision": ("precision", *LABELLED),
-    "posterior": ("posterior", *LABELLED, "--model", "irt", "-o", "p.nc"),
+    "posterior": ("posterior", *LABELLED, "--model", "irt", "-o", "p.npz"),
     "reproduce": ("reproduce", "distribution-calibrated/table3", "--twins", "--smoke"),
 }
 """The long commands by name."""

@@ -252,8 +252,9 @@ class PosteriorRequest(LabelledVotes):
     ] = None
     prior: Annotated[list[str] | None, Option(metavar="NAME=NUMBERS", help=PRIORS_HELP)] = None
     out: Annotated[
-        Path, Option("--out", "-o", help="Where to write the posterior (netCDF, for ArviZ).")
-    ] = Path("posterior.nc")
+        Path,
+        Option("--out", "-o", help="Where to write the posterior; a name in .nc exports netCDF."),
+    ] = Path("posterior.npz")
     draws: Annotated[int, Option(min=20, help="Draws per chain.")] = 1000
     warmup: Annotated[int, Option(min=20, help="Warm-up steps per chain.")] = 1000
     chains: Annotated[

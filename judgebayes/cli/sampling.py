@@ -131,10 +131,11 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     if request.plot is not None:
         _plot(request, drawn, story, shown, checks)
         say(console, [f"Forest, rank and predictive plots are in {request.plot}."])
-    size = request.out.stat().st_size / 1e6
+    size, netcdf = request.out.stat().st_size / 1e6, request.out.suffix == posterior.NETCDF
+    opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
     say(
         console,
-        [f"The posterior is in {request.out} ({size:.1f} MB); open it with arviz.from_netcdf."],
+        [f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}."],
     )
     result = CommandResult(
         {
@@ -166,7 +167,9 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         again = shlex.join(_longer(command, nuts))
         say_commands(console, [("Next, more draws into the same file:", again)])
         return result
-    comparison = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.nc"
+    if netcdf:  # posterior-compare does not read it
+        return result
+    comparison = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.npz"
     say_commands(
         console,
         [
@@ -310,6 +313,7 @@ def _check(request: PosteriorRequest) -> None:
             f"--target-accept is {request.target_accept:g}; it must be between 0.5 and 1, such as 0.9."
         )
     check_writable(request.out, table=False)
+    posterior.check_format(request.out)
     check_writable(request.table)
     written = [request.out, request.table]
     if request.plot is not None:

@@ -5,6 +5,7 @@ return different containers.
 """
 
 import contextlib
+import importlib.util
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +21,12 @@ from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.arviz_import import arviz
-from judgebayes.inference.posterior_file import check_draws, check_file
+from judgebayes.inference.posterior_file import Stored, check_draws, read_stored, write_stored
 from judgebayes.inference.problem import Chains
 
 __all__ = [
     "LeaveOneOut",
+    "check_format",
     "diagnose",
     "draws_of",
     "leave_one_out",
@@ -38,7 +40,8 @@ RHAT_LIMIT = 1.01
 ESS_PER_CHAIN = 100
 BFMI_LIMIT = 0.3
 INTERVAL = (0.05, 0.95)
-ENGINE = "h5netcdf"
+NETCDF, ENGINE = ".nc", "h5netcdf"
+"""The suffix of an export, and the package that writes it."""
 K_LIMIT = 0.7
 """Vehtari et al. (2024): above it, PSIS does not approximate leaving the item out."""
 CONSTANT = 1e-12
@@ -109,17 +112,63 @@ def _from_1_0(az: ModuleType) -> bool:
 
 
 def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a container to a netCDF file atomically.
+    """Write a container atomically: to a file of its numbers for `load`, or as netCDF for others.
+
+    Parameters
+    ----------
+    data
+        What `to_arviz` returned, or another container with variables in groups.
+    path
+        The file. The suffix `.nc` exports netCDF, which `load` does not read.
+    overwrite
+        Whether an existing file is replaced.
 
     Raises
     ------
     JudgeBayesError
-        If the file exists and `overwrite` is not set, or if the folder cannot be written to.
+        If the file exists and `overwrite` is not set, the folder cannot be written to, or the package
+        that writes netCDF is missing.
     """
     if path.exists() and not overwrite:
         raise JudgeBayesError(
             f"{str(path)!r} exists already; choose another file, or use --overwrite."
         )
+    check_format(path)
+    if path.suffix == NETCDF:
+        _export(data, path)
+        return
+    names = data.children if hasattr(data, "children") else data.groups()
+    parts = {str(name): _dataset(data[name]) for name in names}
+    variables = {f"{name}/{key}": x for name, p in parts.items() for key, x in p.data_vars.items()}
+    stored = Stored(
+        {place: x.to_numpy() for place, x in variables.items()},
+        {place: list(map(str, x.dims)) for place, x in variables.items()},
+        {
+            name: {str(axis): part.coords[axis].to_numpy().tolist() for axis in part.indexes}
+            for name, part in parts.items()
+        },
+        dict(data.attrs),
+    )
+    write_stored(stored, path)
+
+
+def check_format(path: Path) -> None:
+    """Check, before the work starts, that a posterior can be written in the format of a path.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is netCDF, and the package that writes it is missing.
+    """
+    if path.suffix == NETCDF and importlib.util.find_spec(ENGINE) is None:
+        raise JudgeBayesError(
+            f"netCDF, for {path.name!r}, needs a package: pip install 'judgebayes[netcdf]'. Or name a "
+            "file that ends in .npz."
+        )
+
+
+def _export(data: Any, path: Path) -> None:
+    """Write a container as netCDF."""
     options: dict[str, Any] = {"engine": ENGINE}
     if hasattr(data, "children"):
         options["encoding"] = {
@@ -135,49 +184,48 @@ def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
 
 
 def load(path: Path) -> Any:
-    """Load the container in a netCDF file into memory.
+    """Return the container in a file that `save` wrote, but not as netCDF.
 
     Raises
     ------
     JudgeBayesError
-        If the file does not exist, is not a netCDF file with a posterior, is refused by `check_file`, or
-        has variables without a number for each chain and draw.
+        If the file does not exist, is netCDF or damaged, would need far more memory than it has bytes,
+        or has variables without a finite number for each chain and draw.
     """
+    if path.suffix == NETCDF:
+        raise JudgeBayesError(
+            f"{str(path)!r} is netCDF, which is written for other programs and not read: sample the "
+            "posterior into a file that ends in .npz."
+        )
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
-    az = arviz()
-    place = str(path.absolute())  # h5netcdf takes a name that begins with "http" for an address
     try:
-        check_file(path)
-        if _from_1_0(az):
-            with az.from_netcdf(place, engine=ENGINE) as tree:
-                data = tree.load()
-        else:
-            with az.rc_context({"data.load": "eager"}):
-                data = az.from_netcdf(place, engine=ENGINE)
+        stored = read_stored(path)
+        data = _restored(stored)
         draws = _dataset(data["posterior"])
-        _check_axes(draws, path)
-        with contextlib.suppress(KeyError):
-            _check_axes(_dataset(data["log_likelihood"]), path)
     except JudgeBayesError:
         raise
-    except Exception as error:  # the libraries raise many kinds of errors for damaged files
+    except Exception as error:  # NumPy, zipfile and ArviZ raise many kinds of errors
         raise JudgeBayesError(
-            f"{str(path)!r} is not a posterior that ArviZ can read; use a file that `judgebayes "
-            "posterior` wrote."
+            f"{str(path)!r} is damaged, or no posterior; use a file that ends in .npz and that "
+            "`judgebayes posterior` wrote."
         ) from error
     check_draws(draws, path)
     return data
 
 
-def _check_axes(group: Any, path: Path) -> None:
-    """Check that every array has the lengths of its axes: xarray asks only when it uses the array."""
-    for name, array in group.variables.items():
-        if array.shape != tuple(group.sizes[axis] for axis in array.dims):
-            raise JudgeBayesError(
-                f"The shape of {name!r} in {str(path)!r} is not that of its axes. Sample the posterior "
-                "again."
-            )
+def _restored(stored: Stored) -> Any:
+    import xarray
+
+    variables: dict[str, dict[str, Any]] = {name: {} for name in stored.coords}
+    for place, values in stored.arrays.items():
+        group, _, name = place.partition("/")
+        variables[group][name] = (stored.axes[place], values)
+    groups = {name: xarray.Dataset(each, stored.coords[name]) for name, each in variables.items()}
+    az = arviz()
+    data = xarray.DataTree.from_dict(groups) if _from_1_0(az) else az.InferenceData(**groups)
+    data.attrs.update(stored.attributes)
+    return data
 
 
 @dataclass(frozen=True)

@@ -1,102 +1,102 @@
-"""Checks of a netCDF file before and after it is read: a posterior may come from anywhere."""
+"""The file of a posterior: numbers and JSON in an archive of plain arrays (`.npz`).
 
-import mmap
-import struct
-import subprocess
-import sys
+A file may come from anywhere: it has no pickle, and its sizes are checked before its arrays are read.
+"""
+
+import json
+import zipfile
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import posterior_probe
 
-__all__ = ["check_draws", "check_file", "check_heaps"]
+__all__ = ["Stored", "check_draws", "read_stored", "write_stored"]
 
 NUMBERS = "fiub"
-SECONDS, BYTES_PER_SECOND = 10, 10e6
-"""How long the library may read a file: so many seconds, and more for a large file."""
-HEAP = b"GCOL\x01\0\0\0"
-"""How a global heap begins; its size in bytes follows, and then its objects."""
+"""Kinds of arrays: floats, whole numbers, booleans."""
+REST, JSON_FIELDS = "rest", ("axes", "coords", "attributes")
+"""The array with the JSON, as bytes, and what the JSON has."""
+SMALL_BYTES = 128 * 2**20
+"""A posterior of at most this size in memory is read, however small its file is."""
+MOST_RATIO = 100
+"""The largest ratio of the size in memory to that of the file: draws cannot be packed well."""
 
 
-def check_file(path: Path) -> None:
-    """Refuse a file that the HDF5 library cannot read safely: it is read in another process first.
+@dataclass(frozen=True)
+class Stored:
+    """What a file has of a posterior."""
 
-    Raises
-    ------
-    JudgeBayesError
-        If that process refuses the file (`judgebayes.inference.posterior_probe`), ends otherwise than
-        it should, or does not end.
-    """
-    check_heaps(path)
-    seconds = SECONDS + path.stat().st_size / BYTES_PER_SECOND
-    # It also ends by itself, a second later, in case that this process is killed.
-    words = [posterior_probe.__file__, str(path.absolute()), str(seconds + 1)]
-    command = [sys.executable, "-P", *words]
-    try:
-        run = subprocess.run(
-            command, capture_output=True, timeout=seconds, check=False, encoding="utf-8"
-        )
-    except subprocess.TimeoutExpired:
-        raise JudgeBayesError(
-            f"{str(path)!r} was not read in {seconds:.0f} s: it is damaged, or too complicated for a "
-            "posterior. Copy it again, or use another file that `judgebayes posterior` wrote."
-        ) from None
-    if run.returncode == posterior_probe.REFUSED:
-        raise JudgeBayesError(run.stdout.strip())
-    if run.returncode:
-        raise JudgeBayesError(
-            f"{str(path)!r} is damaged or needs too much memory, and the HDF5 library cannot read it: "
-            "copy it again, or use another file that `judgebayes posterior` wrote."
-        )
+    arrays: dict[str, np.ndarray]
+    """The arrays by group and name: `posterior/accuracy`."""
+    axes: dict[str, list[str]]
+    """The names of each array's axes."""
+    coords: dict[str, dict[str, list[Any]]]
+    """The names along the axes of each group."""
+    attributes: dict[str, Any]
 
 
-def check_heaps(path: Path) -> None:
-    """Refuse a file with a damaged global heap, which the HDF5 library may read without end.
-
-    A heap of n bytes has a header of 16 bytes and objects, each with a header of 16 bytes that has the
-    object's number and size. Object 0 is the free space, and its size includes its header. The library
-    goes from one object to the next; a free space of size 0 keeps it where it is, in C code that no
-    signal ends (HDF5 File Format Specification 3.0, III.E).
+def write_stored(stored: Stored, path: Path) -> None:
+    """Write a posterior atomically.
 
     Raises
     ------
     JudgeBayesError
-        If the objects do not follow one another up to the end of their heap.
+        If the folder cannot be written to.
     """
-    with path.open("rb") as file:
-        if not path.stat().st_size:
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            start = data.find(HEAP)
-            while start >= 0:
-                if not _whole(data, start):
-                    raise JudgeBayesError(
-                        f"{str(path)!r} is damaged at byte {start:,}: copy it again, or use another "
-                        "file that `judgebayes posterior` wrote."
-                    )
-                (size,) = struct.unpack_from("<Q", data, start + len(HEAP))
-                start = data.find(HEAP, start + size)
+    rest = {name: getattr(stored, name) for name in JSON_FIELDS}
+    json_bytes = np.frombuffer(json.dumps(rest).encode(), np.uint8)
+    with atomically(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **stored.arrays, **{REST: json_bytes})
 
 
-def _whole(data: mmap.mmap, start: int) -> bool:
-    """Return whether the objects of a heap fill it."""
-    head = 16
-    if start + head > len(data):
-        return False
-    (size,) = struct.unpack_from("<Q", data, start + len(HEAP))
-    at, end = start + head, start + size
-    if not at <= end <= len(data):
-        return False
-    while at + head <= end:  # what is shorter than a header is free
-        number, length = struct.unpack_from("<H6xQ", data, at)
-        step = head + -(-length // 8) * 8 if number else length
-        if step < head:
-            return False
-        at += step
-    return at <= end
+def read_stored(path: Path) -> Stored:
+    """Return the posterior in a file.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it would need far more memory than it has bytes.
+    Exception
+        If it is no such file, or is damaged: NumPy and zipfile raise many kinds of errors.
+    """
+    with zipfile.ZipFile(path) as archive:
+        _check_sizes(archive, path)
+    with np.load(path, allow_pickle=False) as content:
+        arrays = {name: content[name] for name in content.files}
+    rest = json.loads(arrays.pop(REST).tobytes())
+    return Stored(arrays, *(dict(rest[name]) for name in JSON_FIELDS))
+
+
+def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse an archive that needs far more memory than its file has bytes.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it does.
+    ValueError
+        If an array is not of numbers, or has fewer bytes than its shape needs.
+    """
+    most = max(SMALL_BYTES, MOST_RATIO * path.stat().st_size)
+    if sum(member.file_size for member in archive.infolist()) > most:
+        raise JudgeBayesError(
+            f"{str(path)!r} would need more than {most / 2**20:,.0f} MiB of memory, which is the most "
+            "for a file of its size: this is no posterior that `judgebayes posterior` wrote."
+        )
+    for member in archive.infolist():
+        with archive.open(member) as file:
+            np.lib.format.read_magic(file)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            if (
+                dtype.kind not in NUMBERS
+                or file.tell() + prod(shape) * dtype.itemsize != member.file_size
+            ):
+                raise ValueError("an array has another size")
 
 
 def check_draws(posterior: Any, path: Path) -> None:
@@ -108,11 +108,10 @@ def check_draws(posterior: Any, path: Path) -> None:
         If there is none, or for the first variable that has not.
     """
     for name, values in posterior.data_vars.items():
-        right = tuple(values.dims[:2]) == ("chain", "draw") and values.size
-        if not right or values.dtype.kind not in NUMBERS:
+        if tuple(values.dims[:2]) != ("chain", "draw") or not values.size:
             raise JudgeBayesError(
-                f"Variable {name!r} of {str(path)!r} has the axes {', '.join(map(str, values.dims))} "
-                f"and the type {values.dtype}; it must have a number for each chain and draw."
+                f"Variable {name!r} of {str(path)!r} has the axes {', '.join(map(str, values.dims))}; "
+                "it must have a number for each chain and draw. Sample the posterior again."
             )
         wrong = int((~np.isfinite(values.to_numpy())).sum())
         if wrong:

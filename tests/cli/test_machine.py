@@ -172,11 +172,11 @@ def precision(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
 def posterior(folder: Path, new: Path) -> Iterator[dict[str, Any]]:
     few = ("--draws", "20", "--warmup", "20", "--chains", "2")
     words = (*labelled(folder), "--model", "one-coin", *few)
-    content = run("posterior", *words, "-o", new / "1.nc")
+    content = run("posterior", *words, "-o", new / "1.npz")
     assert content["result"]["draws"] == 20
     yield content
-    shutil.copy(new / "1.nc", new / "2.nc")
-    yield run("posterior-compare", new / "1.nc", new / "2.nc")
+    shutil.copy(new / "1.npz", new / "2.npz")
+    yield run("posterior-compare", new / "1.npz", new / "2.npz")
 
 
 def import_(folder: Path, new: Path) -> Iterator[dict[str, Any]]:

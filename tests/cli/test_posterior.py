@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import h5py
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +31,7 @@ from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
+from judgebayes.inference.posterior_file import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.posterior import MODELS, build
 from judgebayes.posterior.models import PRIORS
@@ -97,7 +97,7 @@ class Files:
             frame.to_csv(folder / name, index=False)
 
     def sample(self, model: str, *options: object, name: str | None = None) -> Result:
-        out = self.folder / f"{name or model}.nc"
+        out = self.folder / f"{name or model}.npz"
         source = self.folder / "votes.csv", "--labels", self.folder / "labels.csv", *BINARY
         small = ("--draws", 40, "--warmup", 20, "--chains", 2)
         done = run("posterior", *source, "--model", model, "-o", out, *small, *options)
@@ -107,7 +107,7 @@ class Files:
     def load(self, name: str) -> Any:
         """Return a file's posterior, read once: no test changes it."""
         if name not in self.loaded:
-            self.loaded[name] = posterior.load(self.folder / f"{name}.nc")
+            self.loaded[name] = posterior.load(self.folder / f"{name}.npz")
         return self.loaded[name]
 
 
@@ -351,8 +351,7 @@ def test_the_one_coin_posterior_and_its_leave_one_out_are_the_closed_forms(files
 def test_leave_one_out_is_arviz_own(files: Files) -> None:
     import arviz
 
-    path = str(files.folder / "one-coin.nc")
-    by_hand = arviz.loo(arviz.from_netcdf(path), pointwise=True, var_name="label")
+    by_hand = arviz.loo(files.load("one-coin"), pointwise=True, var_name="label")
     own = posterior.leave_one_out(files.load("one-coin"), "label")
     total = by_hand.elpd_loo if hasattr(by_hand, "elpd_loo") else by_hand.elpd
     np.testing.assert_allclose(own.elpd.sum(), total, rtol=1e-10)
@@ -369,7 +368,7 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
         "two votes on an item agree",
         "Predicting the label of an item, given its votes, from all other items",
         "on 18 items, the probability 0.",
-        "open it with arviz.from_netcdf",
+        "open it with judgebayes.inference.posterior.load",
     ):
         assert part in said, part
     for name in ("forest", "ranks", "predictive"):
@@ -394,20 +393,20 @@ def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
         asked = command.commands["posterior"].make_context("posterior", words[2:]).params
         assert (asked["draws"], asked["warmup"], asked["chains"]) == (1000, 1000, 2)
         assert (asked["model"], asked["overwrite"]) == (model, True)
-        assert asked["out"] == files.folder / f"{model}.nc"
+        assert asked["out"] == files.folder / f"{model}.npz"
 
 
 # --- comparisons ---------------------------------------------------------------------------------
 
 
 def test_two_posteriors_are_compared_on_the_items_that_both_predict(files: Files) -> None:
-    one, other = (files.folder / f"{name}.nc" for name in ("one-coin", "dawid-skene"))
+    one, other = (files.folder / f"{name}.npz" for name in ("one-coin", "dawid-skene"))
     said = run("posterior-compare", one, other).output
     assert "All of 24 items, 3 judge(s), 70 votes, 18 labels." in said
     assert "Predicting the label of an item" in said
     assert "Predicting the votes on an item" in said
     assert "Items that only some of the models predict are left out." in said
-    assert "one-coin.nc" in said.replace("\n", "")
+    assert "one-coin.npz" in said.replace("\n", "")
     a, b = (posterior.leave_one_out(posterior.load(path), "label") for path in (one, other))
     gap = a.elpd.sum() - b.elpd.sum()
     assert f"{abs(gap):.1f} in total log score" in said
@@ -415,10 +414,10 @@ def test_two_posteriors_are_compared_on_the_items_that_both_predict(files: Files
 
 
 def test_what_has_nothing_in_common_is_not_compared(files: Files) -> None:
-    paths = [files.folder / f"{name}.nc" for name in ("davidson", "beta-binomial")]
+    paths = [files.folder / f"{name}.npz" for name in ("davidson", "beta-binomial")]
     error = run("posterior-compare", *paths).exception
     assert "do not all predict the same" in str(error)
-    assert "davidson.nc label" in str(error)
+    assert "davidson.npz label" in str(error)
     error = run("posterior-compare", *paths[::-1], "--site", "tea").exception
     assert "choose one of: label, votes, correct" in str(error)
 
@@ -438,10 +437,10 @@ def checksum(folder: Path, long: pd.DataFrame, gold: pd.DataFrame) -> str:
 
 
 def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> None:
-    other = posterior.load(files.folder / "davidson.nc")
+    other = posterior.load(files.folder / "davidson.npz")
     other.attrs["data_checksum"] = checksum(tmp_path, *table(seed=1))
-    posterior.save(other, tmp_path / "other.nc")
-    paths = files.folder / "davidson.nc", tmp_path / "other.nc"
+    posterior.save(other, tmp_path / "other.npz")
+    paths = files.folder / "davidson.npz", tmp_path / "other.npz"
     error = str(run("posterior-compare", *paths).exception)
     assert "are posteriors of different data, so their scores cannot be compared" in error
     assert "Sample both models on the same votes and labels" in error
@@ -452,24 +451,23 @@ def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> N
 def test_posteriors_that_do_not_record_their_data_are_refused(
     files: Files, tmp_path: Path, attribute: str, value: list[int] | None
 ) -> None:
-    other = tmp_path / "other.nc"
-    other.write_bytes((files.folder / "davidson.nc").read_bytes())
-    with h5py.File(other, "r+") as file:
-        del file.attrs[attribute]
-        if value is not None:
-            file.attrs[attribute] = value
-    error = str(run("posterior-compare", files.folder / "davidson.nc", other).exception)
+    changed = posterior.load(files.folder / "davidson.npz")
+    del changed.attrs[attribute]
+    if value is not None:
+        changed.attrs[attribute] = value
+    other = tmp_path / "other.npz"
+    posterior.save(changed, other)
+    error = str(run("posterior-compare", files.folder / "davidson.npz", other).exception)
     assert "does not record its data" in error
 
 
 def test_posteriors_of_other_items_are_refused(files: Files, tmp_path: Path) -> None:
-    other = tmp_path / "other.nc"
-    other.write_bytes((files.folder / "davidson.nc").read_bytes())
-    with h5py.File(other, "r+") as file:
-        (axis,) = set(file["log_likelihood"]) - {"chain", "draw", "label", "votes"}
-        names = file["log_likelihood"][axis]
-        names[...] = [f"other {i}" for i in range(len(names))]
-    error = str(run("posterior-compare", files.folder / "davidson.nc", other).exception)
+    stored = read_stored(files.folder / "davidson.npz")
+    names = stored.coords["log_likelihood"]["labelled_item"]
+    names[:] = [f"other {name}" for name in names]
+    other = tmp_path / "other.npz"
+    write_stored(stored, other)
+    error = str(run("posterior-compare", files.folder / "davidson.npz", other).exception)
     assert "predict no item in common" in error
 
 
@@ -487,10 +485,10 @@ def test_rows_in_another_order_are_the_same_data(files: Files, tmp_path: Path) -
 
 
 def test_a_file_that_exists_is_not_lost(files: Files) -> None:
-    before = (files.folder / "one-coin.nc").read_bytes()
+    before = (files.folder / "one-coin.npz").read_bytes()
     error = files.sample("one-coin", name="one-coin").exception
     assert "exists already; choose another file, or use --overwrite" in str(error)
-    assert (files.folder / "one-coin.nc").read_bytes() == before
+    assert (files.folder / "one-coin.npz").read_bytes() == before
 
 
 def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,7 +500,7 @@ def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPat
     assert isinstance(error, InterruptError)
     assert code_of(error) == 130
     assert "no file was written" in str(error)
-    assert not (files.folder / "cut short.nc").exists()
+    assert not (files.folder / "cut short.npz").exists()
 
 
 @pytest.fixture(scope="module")
@@ -538,24 +536,25 @@ def test_an_interrupt_keeps_the_draws_that_there_are(files: Files, interrupted: 
 
 def test_an_interrupted_posterior_is_not_compared(files: Files, interrupted: Result) -> None:
     assert interrupted.exit_code == 130
-    paths = (files.folder / f"{name}.nc" for name in ("one-coin", "interrupted"))
+    paths = (files.folder / f"{name}.npz" for name in ("one-coin", "interrupted"))
     error = run("posterior-compare", *paths).exception
     assert "has no predictions" in str(error)
 
 
-def test_a_write_that_fails_leaves_no_half_file(files: Files, tmp_path: Path) -> None:
-    data = files.load("davidson")
-    (tmp_path / "kept.nc").write_bytes(b"old")
+def test_a_write_that_fails_leaves_no_half_file(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kept.npz").write_bytes(b"old")
 
-    class Broken:
-        def to_netcdf(self, path: str, engine: str) -> None:
-            data.to_netcdf(path, engine=engine)
-            raise KeyboardInterrupt
+    def broken(file: Any, **arrays: object) -> None:
+        file.write(b"half")
+        raise KeyboardInterrupt
 
+    monkeypatch.setattr(np, "savez_compressed", broken)
     with pytest.raises(KeyboardInterrupt):
-        posterior.save(Broken(), tmp_path / "kept.nc", overwrite=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept.nc"]
-    assert (tmp_path / "kept.nc").read_bytes() == b"old"
+        posterior.save(files.load("davidson"), tmp_path / "kept.npz", overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.npz"]
+    assert (tmp_path / "kept.npz").read_bytes() == b"old"
 
 
 @pytest.mark.parametrize(
@@ -572,18 +571,18 @@ def test_a_write_that_fails_leaves_no_half_file(files: Files, tmp_path: Path) ->
 def test_a_request_that_fails_is_one_sentence(
     files: Files, options: tuple[str, ...], sentence: str
 ) -> None:
-    out = files.folder / "never.nc"
+    out = files.folder / "never.npz"
     source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
     assert sentence in str(run("posterior", *source, "-o", out, *options).exception)
     assert not out.exists()
 
 
 def test_a_file_without_a_posterior_is_one_sentence(files: Files, tmp_path: Path) -> None:
-    (tmp_path / "a.nc").write_text("no")
-    good = files.folder / "davidson.nc"
-    wrong = str(run("posterior-compare", good, tmp_path / "a.nc").exception)
-    assert "is no netCDF file of version 4" in wrong
-    assert "There is no file" in str(run("posterior-compare", good, tmp_path / "b.nc").exception)
+    (tmp_path / "a.npz").write_text("no")
+    good = files.folder / "davidson.npz"
+    wrong = str(run("posterior-compare", good, tmp_path / "a.npz").exception)
+    assert "is damaged, or no posterior" in wrong
+    assert "There is no file" in str(run("posterior-compare", good, tmp_path / "b.npz").exception)
     assert "named twice" in str(run("posterior-compare", good, good).exception)
     assert "two or more files" in str(run("posterior-compare", good).exception)
 
@@ -645,7 +644,7 @@ def test_an_invalid_prior_is_one_sentence(
     files: Files, model: str, priors: list[str], sentence: str
 ) -> None:
     given = [word for prior in priors for word in ("--prior", prior)]
-    out = files.folder / "never.nc"
+    out = files.folder / "never.npz"
     source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
     error = run("posterior", *source, "-o", out, "--model", model, *given).exception
     assert sentence in str(error)
@@ -665,7 +664,7 @@ def test_a_prior_of_another_variant_is_an_error(
 ) -> None:
     source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
     options = "--model", model, "--variant", variant, "--prior", prior
-    error = run("posterior", *source, "-o", files.folder / "never.nc", *options).exception
+    error = run("posterior", *source, "-o", files.folder / "never.npz", *options).exception
     assert f"has no effect on {model}, {variant}" in str(error)
 
 
@@ -725,9 +724,9 @@ def test_every_model_is_sampled(files: Files, tmp_path: Path, model: str, varian
     name = list(MODELS[model])[variant]
     source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
     few = ("--draws", 500, "--warmup", 500, "--chains", 2, "--model", model, "--variant", name)
-    done = run("posterior", *source, "-o", tmp_path / "p.nc", *few, "--plot", tmp_path / "plots")
+    done = run("posterior", *source, "-o", tmp_path / "p.npz", *few, "--plot", tmp_path / "plots")
     assert done.exit_code == 0, done.output
-    data = posterior.load(tmp_path / "p.nc")
+    data = posterior.load(tmp_path / "p.npz")
     assert data["posterior"].sizes["draw"] == 500
     assert (posterior.summary(data)["r_hat"].dropna() < 1.1).all()
 
@@ -751,8 +750,8 @@ def test_means_are_those_of_the_fit_that_calibrate_samples(
     }[model]
     fit = method.fit(votes, labels)
     source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
-    run("posterior", *source, "--model", model, "-o", tmp_path / "p.nc", "--draws", 4000)
-    table_of = posterior.summary(posterior.load(tmp_path / "p.nc"))
+    run("posterior", *source, "--model", model, "-o", tmp_path / "p.npz", "--draws", 4000)
+    table_of = posterior.summary(posterior.load(tmp_path / "p.npz"))
     for name in fit.draws:
         rows = table_of[table_of.index.str.fullmatch(rf"{name}(\[.*\])?")]
         mean = np.asarray(fit.draws[name]).mean(0).ravel()

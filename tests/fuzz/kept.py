@@ -4,9 +4,10 @@ import functools
 import json
 import random
 import tempfile
+import zipfile
+import zlib
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pandas as pd
 
@@ -17,7 +18,7 @@ from judgebayes.collect.redact import Redactor
 from judgebayes.collect.replies import UnreadableError, answer_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
-from judgebayes.inference.arviz_import import arviz
+from judgebayes.inference.posterior_file import Stored, write_stored
 from judgebayes.io import Options, import_votes
 from judgebayes.posterior.compare import targets
 
@@ -66,20 +67,24 @@ def reviews(rng: random.Random, folder: Path) -> None:
 def small_posterior() -> bytes:
     """Return a small file as `judgebayes posterior` writes it."""
     rng = np.random.default_rng(0)
-    az = arviz()
-    draws = {"ability": rng.normal(size=(2, 20, 3)), "spread": rng.gamma(2.0, size=(2, 20))}
-    log_likelihood = {"votes": np.log(rng.uniform(0.2, 0.9, size=(2, 20, 5)))}
-    groups = {"posterior": draws, "log_likelihood": log_likelihood}
-    made = az.from_dict(groups) if posterior._from_1_0(az) else az.from_dict(**groups)
+    ability = rng.normal(size=(2, 20, 3))
+    votes = np.log(rng.uniform(0.2, 0.9, size=(2, 20, 5)))
+    axes = ["chain", "draw"]
+    stored = Stored(
+        {"posterior/ability": ability, "log_likelihood/votes": votes},
+        {"posterior/ability": [*axes, "judge"], "log_likelihood/votes": [*axes, "item"]},
+        {"posterior": {"judge": list("abc")}, "log_likelihood": {}},
+        {"note": "x"},
+    )
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "p.nc"
-        posterior.save(made, path)
+        path = Path(folder) / "p.npz"
+        write_stored(stored, path)
         return path.read_bytes()
 
 
 def posterior_file(rng: random.Random, folder: Path) -> None:
     """A damaged posterior: refused, or scored with numbers that are finite."""
-    path = folder / "p.nc"
+    path = folder / "p.npz"
     data = small_posterior()
     path.write_bytes(damage_bytes(data, rng) if rng.random() < 0.4 else data)
     if rng.random() < 0.6:
@@ -100,22 +105,24 @@ def _damage_arrays(path: Path, rng: random.Random) -> None:
     """Change numbers, shapes, types and names inside the file, as a program would."""
     wrong = (np.nan, np.inf, -np.inf, 3.0, 1e300)
     try:
-        with h5py.File(path, "r+") as file:
-            group = file[rng.choice(("posterior", "log_likelihood"))]
-            name = rng.choice([key for key in group if isinstance(group[key], h5py.Dataset)])
-            values = group[name][()]
-            match rng.randrange(4):
-                case 0 if values.dtype.kind == "f" and values.size:
-                    values.reshape(-1)[rng.randrange(values.size)] = rng.choice(wrong)
-                    group[name][...] = values
-                case 1:
-                    del group[name]
-                case 2:
-                    group.move(name, rng.choice(("other", "draw ", "вес", "a b")))
-                case _:
-                    file.attrs["note"] = "x" * rng.choice((0, 10, 60_000))
-    except (OSError, KeyError, RuntimeError, ValueError, IndexError, TypeError):
+        with path.open("rb") as file, np.load(file) as content:
+            arrays = dict(content)
+    except (OSError, KeyError, RuntimeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
         return  # its bytes were damaged before
+    name = rng.choice(list(arrays))
+    values = arrays.pop(name)
+    match rng.randrange(4):
+        case 0 if values.dtype.kind == "f" and values.size:
+            values.reshape(-1)[rng.randrange(values.size)] = rng.choice(wrong)
+            arrays[name] = values
+        case 1:
+            arrays[rng.choice(("other", "posterior/draw ", "log_likelihood/вес", "a b"))] = values
+        case 2:
+            arrays[name] = rng.choice((values[None], values[..., :1], values.astype("U")))
+        case _:
+            pass
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def ledger(rng: random.Random, folder: Path) -> None:

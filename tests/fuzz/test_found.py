@@ -5,18 +5,15 @@ import json
 import zipfile
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from fuzz.kept import small_posterior
 from fuzz.run import LIMIT, run_cases
 from fuzz.subjects import SUBJECTS
 from judgebayes.collect.ledger import Ledger
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import posterior
 from judgebayes.io import import_votes, parse_verdict, read_table, write_table
 from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.sentence import LONGEST, sentence
@@ -36,33 +33,6 @@ def test_a_last_line_of_deep_brackets_is_torn(tmp_path: Path) -> None:
     path.write_bytes(b"[" * 100_000)
     with Ledger(path, {}) as ledger:
         assert (ledger.torn, ledger.lines) == (100_000, [])
-
-
-def test_a_log_likelihood_without_chains_is_refused(tmp_path: Path) -> None:
-    """A file whose axis of chains has another name."""
-    path = tmp_path / "p.nc"
-    path.write_bytes(small_posterior())
-    with h5py.File(path, "r+") as file:
-        file["log_likelihood"].move("chain", "series")
-    with pytest.raises(JudgeBayesError, match="for each chain, draw and item"):
-        posterior.leave_one_out(posterior.load(path), "votes")
-
-
-@pytest.mark.parametrize("size", [0, 8, 2**64 - 16, 2**64 - 1])
-def test_a_heap_that_the_hdf5_library_reads_without_end_is_refused(
-    tmp_path: Path, size: int
-) -> None:
-    """A file whose free space in the heap of references has no size, or one that is too large."""
-    path, data = tmp_path / "p.nc", bytearray(small_posterior())
-    heap = data.find(b"GCOL")
-    at = heap + 16
-    while number := int.from_bytes(data[at : at + 2], "little"):
-        assert number < 100
-        at += 16 + -(-int.from_bytes(data[at + 8 : at + 16], "little") // 8) * 8
-    data[at + 8 : at + 16] = size.to_bytes(8, "little")
-    path.write_bytes(data)
-    with pytest.raises(JudgeBayesError, match=f"is damaged at byte {heap:,}"):
-        posterior.load(path)
 
 
 NUMBERS_THAT_ARE_NAMES = [

@@ -315,8 +315,8 @@ def test_arvizs_own_functions_take_it(name: str) -> None:
 @ALL
 def test_a_file_gives_back_what_was_written(name: str, tmp_path: Path) -> None:
     data = container(name)
-    posterior.save(data, tmp_path / "p.nc")
-    again = posterior.load(tmp_path / "p.nc")
+    posterior.save(data, tmp_path / "p.npz")
+    again = posterior.load(tmp_path / "p.npz")
     for group in GROUPS:
         one, other = arrays(data, group), arrays(again, group)
         assert one.keys() == other.keys()
