@@ -41,46 +41,9 @@ def equal_cells(path: Path) -> None:
             file.write_table(table)
 
 
-def repeated_text(path: Path) -> None:
-    """A text of 1 MB in 30,000 cells."""
-    cells = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), ["x" * 2**20])
-    pq.write_table(pa.table({"item": cells, "judge": cells, "vote": cells}), path)
-
-
-def empty_lists(path: Path) -> None:
-    """A JSON file of 100 million empty lists."""
-    path.write_text("[" + "[]," * 100_000_000 + "[]]")
-
-
-def nested_lists(path: Path) -> None:
-    """A JSON file of a million lists, one inside the other."""
-    path.write_text("[" * 1_000_000 + "]" * 1_000_000)
-
-
-def long_number(path: Path) -> None:
-    """A vote of ten million digits."""
-    path.write_bytes(HEADER + b"x,j," + b"9" * 10_000_000 + b"\n")
-
-
 def many_classes(path: Path) -> None:
     """100,000 votes, each another word."""
     path.write_bytes(HEADER + b"".join(b"i%d,j,c%d\n" % (n, n) for n in range(100_000)))
-
-
-def long_vote(path: Path) -> None:
-    """A vote of 200 MB in a line of JSONL."""
-    path.write_bytes(b'{"item": "x", "judge": "j", "vote": "' + b"9" * 200_000_000 + b'"}\n')
-
-
-def long_cell(path: Path) -> None:
-    """A vote of 200 MB in quotation marks, with separators inside."""
-    path.write_bytes(HEADER + b'x,j,"' + b"abc," * 50_000_000 + b'"\n')
-
-
-def long_texts(path: Path) -> None:
-    """A vote of 200 MB in Parquet."""
-    votes = ["1", "x" * 200_000_000]
-    pq.write_table(pa.table({"item": ["a", "b"], "judge": ["j", "j"], "vote": votes}), path)
 
 
 def many_columns(path: Path) -> None:
@@ -102,13 +65,6 @@ def archive(path: Path) -> None:
 BOMBS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "gzip of blank lines, 200 MB": ("a.csv.gz", endless_gzip),
     "Parquet, 90 million equal cells": ("a.parquet", equal_cells),
-    "Parquet, 1 MB of text in 30,000 cells": ("a.parquet", repeated_text),
-    "JSON, 100 million empty lists": ("a.json", empty_lists),
-    "JSON, a million nested lists": ("a.json", nested_lists),
-    "a vote of 10 million digits": ("a.csv", long_number),
-    "a vote of 200 MB in JSONL": ("a.jsonl", long_vote),
-    "a vote of 200 MB in CSV": ("a.csv", long_cell),
-    "a vote of 200 MB in Parquet": ("a.parquet", long_texts),
     "100,000 columns, 5 rows": ("a.csv", many_columns),
     "100,000 classes": ("a.csv", many_classes),
     "`.eval` archive, a member of 1 GiB": ("a.eval", archive),

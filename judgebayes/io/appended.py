@@ -1,12 +1,12 @@
 """A JSONL file that grows by a line at a time, with the settings that all lines share beside it."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.growing import GrowingFile
 from judgebayes.io.records import read_json, read_lines
@@ -84,7 +84,7 @@ class Appended:
         path, words = self.path, self.words
         settings_file = settings_path(path)
         if not self.records:
-            _write_atomically(settings_file, json.dumps(dict(settings), indent=1))
+            _write(settings_file, settings)
             return
         if not settings_file.is_file():
             raise JudgeBayesError(
@@ -104,7 +104,7 @@ class Appended:
                     f"{excerpt(now)}. {words.same} Use the earlier {name}, or {words.other}."
                 )
         if settings.keys() - before.keys():
-            _write_atomically(settings_file, json.dumps(before | dict(settings), indent=1))
+            _write(settings_file, before | dict(settings))
 
 
 def _plain(value: object) -> str:
@@ -118,14 +118,6 @@ def excerpt(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:40]}... of {len(text)} characters"
 
 
-def _write_atomically(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise JudgeBayesError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+def _write(path: Path, settings: Mapping[str, Any]) -> None:
+    with atomically(path) as part:
+        part.write_text(json.dumps(dict(settings), indent=1) + "\n", encoding="utf-8")

@@ -15,7 +15,6 @@ from judgebayes.io.coded import Coded, coded_values, stacked
 from judgebayes.io.imported import MAX_CLASSES, Imported, Row, reasons
 from judgebayes.io.options import split_names
 from judgebayes.votes.classes import listing
-from judgebayes.votes.columns import MAX_NAME
 
 __all__ = ["Records", "columns_of", "gather", "stacked_records"]
 
@@ -92,7 +91,6 @@ def gather(
         If there is no vote at all, or if an item has two labels.
     """
     records = records if isinstance(records, Records) else columns_of(records)
-    _check_lengths(records, what)
     given, columns = records, _without(records, missing)
     dropped = columns.dropped.counts()
     kept = columns.where(~columns.dropped.present())
@@ -139,17 +137,6 @@ def gather(
         classes,
         tuple(all_notes),
     )
-
-
-def _check_lengths(records: Records, what: str) -> None:
-    """Refuse names and votes that are too long to be any."""
-    for name in ("item", "judge", "vote", "sample", "order", "label"):
-        for value in getattr(records, name).values:
-            if isinstance(value, str) and len(value) > MAX_NAME:
-                raise JudgeBayesError(
-                    f"The {name} {value[:40]!r}... in {what} has {len(value):,} characters; a vote or a "
-                    f"name may have at most {MAX_NAME:,}."
-                )
 
 
 def _without(records: Records, missing: str | None) -> Records:

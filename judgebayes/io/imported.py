@@ -1,19 +1,18 @@
 """The result of a reader: votes, labels, and an account of every record."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pandas as pd
 
-from judgebayes.io.cells import casefolded, missing_values
 from judgebayes.io.options import option
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, usual_classes
 from judgebayes.votes.coding import partly_asked
 
-__all__ = ["MAX_CLASSES", "Imported", "Row", "reasons", "set_missing"]
+__all__ = ["MAX_CLASSES", "Imported", "Row", "reasons"]
 
 MAX_NAMED_JUDGES = 5
 """At most this many judges that lack votes are named."""
@@ -128,21 +127,6 @@ class Imported:
         for value, count in self.votes["vote"].value_counts(sort=False).items():
             counts[canonical(value)] += count
         return usual_classes(counts)
-
-
-def set_missing(rows: Iterable[Row], missing: str | None) -> list[Row]:
-    """Return the rows, with votes and labels that mean "missing" set to None."""
-    no_vote = missing_values(missing)
-    if not no_vote:
-        return list(rows)
-    updated = []
-    for row in rows:
-        if row.vote is not None and casefolded(row.vote) in no_vote:
-            row = replace(row, vote=None, missing=f"vote {str(row.vote)!r}")
-        if row.label is not None and casefolded(row.label) in no_vote:
-            row = replace(row, label=None)
-        updated.append(row)
-    return updated
 
 
 def reasons(counts: "Counter[str] | pd.Series") -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import missing_values
 from judgebayes.io.copies import COPY
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row, set_missing
+from judgebayes.io.imported import Imported, Row
 from judgebayes.io.naming import short_names
 from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, parse_json, read_json
@@ -94,12 +95,11 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
     unique, copies = _unique(samples)
     votes_are_answers = options.votes_from == "answer"
     repeated = _epochs_are_samples(options)
-    all_rows = (
+    rows = (
         _answer_rows(unique)
         if votes_are_answers
         else _grades_as_words(_score_rows(unique, repeated=repeated))
     )
-    rows = set_missing(all_rows, options.missing)
     epochs = {sample.epoch for sample in unique}
     if len(epochs) > 1 and not (votes_are_answers or repeated):
         notes.append(
@@ -108,7 +108,8 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
             "the epochs as repeated votes on the sample."
         )
     copied_rows = [Row(s.name, s.model, dropped=reason) for s, reason in copies]
-    partial_count = sum(row.vote == PARTIAL for row in rows)
+    left_out = PARTIAL in missing_values(options.missing)
+    partial_count = 0 if left_out else sum(row.vote == PARTIAL for row in rows)
     if partial_count:
         notes.append(
             f"{partial_count} of {len(rows)} votes are 'partial' (P), so there are three "
@@ -192,13 +193,8 @@ def _unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _check_members(members: list[zipfile.ZipInfo], file: Path) -> list[zipfile.ZipInfo]:
-    """Check an archive's members before any is read: names, sizes and duplicates."""
+    """Check an archive's members before any is read: sizes and duplicates."""
     for member in members:
-        parts = re.split(r"[/\\]", member.filename)
-        if ".." in parts or member.filename.startswith(("/", "\\")) or ":" in parts[0]:
-            raise JudgeBayesError(
-                f"{str(file)!r} has a member with a path outside the archive, {member.filename!r}."
-            )
         if member.file_size > MEMBER_BYTES:
             raise JudgeBayesError(
                 f"{member.filename!r} in {str(file)!r} has {member.file_size / 2**20:,.0f} MiB; "

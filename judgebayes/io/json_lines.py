@@ -1,7 +1,7 @@
 """The records of a JSONL file as a table, by column: millions of lines cost arrays and not objects."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +49,6 @@ class Columns:
         self._numbers: list[np.ndarray] = []
         self._parts: dict[str, list[pd.Series | list[Any]]] = {}
         self._rows: list[int] = []
-        self.values = 0
-        """Number of values so far."""
-
-    @property
-    def fields(self) -> int:
-        """Number of different fields so far."""
-        return len(self._parts)
 
     @property
     def rows(self) -> int:
@@ -67,16 +60,12 @@ class Columns:
         """Number of the last line with a record."""
         return int(self._numbers[-1][-1]) if self._numbers else 0
 
-    def announce(self, records: Sequence[dict[str, Any]]) -> None:
-        """Count the fields and values of records, before memory is taken for their columns."""
+    def add(self, numbers: Sequence[int], records: Sequence[dict[str, Any]]) -> None:
+        """Add records, with the numbers of their lines."""
         for name in dict.fromkeys(name for record in records for name in record):
             if name not in self._parts:
                 self._parts[name] = [[ABSENT] * rows for rows in self._rows]
         self._rows.append(len(records))
-        self.values += sum(map(len, records))
-
-    def add(self, numbers: Sequence[int], records: Sequence[dict[str, Any]]) -> None:
-        """Add records that were announced, with the numbers of their lines."""
         self._numbers.append(np.array(numbers, np.int64))
         for name, parts in self._parts.items():
             parts.append(_packed([record.get(name, ABSENT) for record in records]))
@@ -87,16 +76,12 @@ class Columns:
         return pd.DataFrame(columns).set_axis(np.concatenate(self._numbers), axis=0)
 
 
-def columns_of_lines(path: Path, encoding: str | None) -> Iterator[Columns]:
-    """Yield the same columns for each batch of records, which are counted and then added.
-
-    Who stops in between takes no memory for the columns of the last batch.
-    """
+def columns_of_lines(path: Path, encoding: str | None) -> Columns:
+    """Return the columns of all records."""
     columns = Columns()
     for numbers, records in read_batches(path, encoding, floats=Written):
-        columns.announce(records)
-        yield columns
         columns.add(numbers, records)
+    return columns
 
 
 def _packed(values: list[Any]) -> pd.Series | list[Any]:

@@ -3,16 +3,16 @@
 import codecs
 import gzip
 import io
+import itertools
 import json
-import re
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.json_objects import SameNameError, unique_fields
-from judgebayes.io.lengths import short_lines
 
 __all__ = [
     "check_unpacked_size",
@@ -47,14 +47,8 @@ MAX_RATIO = 100
 """A file that unpacks to more than `SMALL_BYTES` is refused above this ratio."""
 MAX_JSON_BYTES = 512 * 2**20
 """A JSON file with more is refused, like a member of an archive."""
-VALUE_BYTES = 80
-MAX_VALUE_BYTES = 4 * 2**30
-"""JSON whose values need more memory is refused; a value needs about `VALUE_BYTES` besides its text."""
-PIECE = 2**20
-"""Characters of JSON that are counted at a time."""
-BATCH_LINES, BATCH_TEXT = 10_000, 4_000_000
-"""Lines of JSONL that are parsed together, and their characters."""
-LONG_DIGITS = re.compile(r"[0-9]{301}")
+BATCH_LINES = 10_000
+"""Lines of JSONL that are taken together."""
 MAX_DEPTH = 100
 """Maximal levels of nesting: Python cannot even print a value of many more."""
 MAX_DIGITS = 300
@@ -184,7 +178,7 @@ def read_batches(
         As `read_lines` does.
     """
     check_unpacked_size(path)
-    what, size = repr(str(path)), 0
+    what = repr(str(path))
     try:
         with (
             open_unpacked(path) as file,
@@ -192,63 +186,14 @@ def read_batches(
         ):
             filled = (
                 (number, text)
-                for number, line in enumerate(short_lines(lines, what), start=1)
+                for number, line in enumerate(lines, start=1)
                 if (text := line.strip())
             )
-            for batch in _batches(filled):
-                numbers, texts = [number for number, _ in batch], [text for _, text in batch]
-                joined = ",\n".join(texts)
-                size += _memory_of(joined)
-                if size > MAX_VALUE_BYTES:
-                    raise _too_large(what)
-                records = _parse_together(texts, joined, floats)
-                if records is None:
-                    records = [_parse_line(text, number, what, floats) for number, text in batch]
-                yield numbers, records
+            while batch := list(itertools.islice(filled, BATCH_LINES)):
+                records = [_parse_line(text, number, what, floats) for number, text in batch]
+                yield [number for number, _ in batch], records
     except (UnicodeError, OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(f"{what} cannot be read as JSONL: {_reason(error)}.") from error
-
-
-def _batches(lines: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Yield lines in lists of at most `BATCH_LINES` lines and about `BATCH_TEXT` characters."""
-    batch: list[tuple[int, str]] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line[1])
-        if len(batch) == BATCH_LINES or size > BATCH_TEXT:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _parse_together(
-    texts: list[str], joined: str, floats: Callable[[str], Any]
-) -> list[dict[str, Any]] | None:
-    """Return the objects of several lines at once, None if one by one may give something else.
-
-    No text goes on in the next line, because JSON has no line ends in texts; no list does, because there
-    is none; and no object does, because the next line begins with a bracket and not with a name.
-    """
-    if "[" in joined or "\\" in joined:
-        return None
-    if max(map(len, texts)) > MAX_DIGITS and LONG_DIGITS.search(joined):
-        return None
-    if not all(text[0] == "{" and text[-1] == "}" for text in texts):
-        return None
-    if joined.count("{") > len(texts):  # the last line would refuse it, after reading it in vain
-        return None
-    try:
-        records: list[dict[str, Any]] = json.loads(f"[{joined}]", parse_float=floats)
-    except (ValueError, RecursionError):
-        return None
-    if len(records) != len(texts):
-        return None
-    # Of two fields with one name the last one is left, so that there are fewer texts than in the file.
-    names = sum(map(len, records))
-    values = sum(type(value) is str for record in records for value in record.values())
-    return records if joined.count('"') == 2 * (names + values) else None
 
 
 def _parse_line(text: str, number: int, what: str, floats: Callable[[str], Any]) -> dict[str, Any]:
@@ -275,14 +220,7 @@ def read_json(path: Path) -> Any:
                 f"{str(path)!r} has {path.stat().st_size / 2**20:,.0f} MiB; a JSON file may have at "
                 f"most {MAX_JSON_BYTES / 2**20:,.0f} MiB. Save it in parts."
             )
-        with path.open(encoding=encoding_of(path)) as file:
-            size = 0
-            for piece in iter(lambda: file.read(PIECE), ""):  # before memory is taken for all of it
-                size += _memory_of(piece)
-                if size > MAX_VALUE_BYTES:
-                    raise _too_large(repr(str(path)))
-            file.seek(0)
-            text = file.read()
+        text = path.read_text(encoding=encoding_of(path))
     except (UnicodeError, OSError) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be read as JSON: {_reason(error)}.") from error
     return _parse(text, repr(str(path)), "one value")
@@ -321,12 +259,8 @@ def field_of(record: object, name: str, where: str) -> Any:
 
 
 def _parse(text: str, what: str, expected: str, floats: Callable[[str], Any] = float) -> Any:
-    if _memory_of(text) > MAX_VALUE_BYTES:
-        raise _too_large(what)
     try:
-        value = json.loads(
-            text, parse_int=_integer, parse_float=floats, object_pairs_hook=unique_fields
-        )
+        value = _decoder(floats).decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
             raise JudgeBayesError(f"{what} is nested too deeply to be read.")
         return _replace_surrogates(value) if SURROGATE_ESCAPE in text.lower() else value
@@ -342,16 +276,9 @@ def _parse(text: str, what: str, expected: str, floats: Callable[[str], Any] = f
         raise JudgeBayesError(f"{what} is nested too deeply to be read.") from error
 
 
-def _memory_of(text: str) -> int:
-    """Return about how many bytes the values of a JSON text need in memory."""
-    return len(text) + VALUE_BYTES * sum(map(text.count, ",[{"))
-
-
-def _too_large(what: str) -> JudgeBayesError:
-    return JudgeBayesError(
-        f"{what} would need more than {MAX_VALUE_BYTES / 2**30:,.0f} GiB of memory as JSON; save it as "
-        "CSV or Parquet, or in parts."
-    )
+@cache
+def _decoder(floats: Callable[[str], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(parse_int=_integer, parse_float=floats, object_pairs_hook=unique_fields)
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -4,52 +4,43 @@ import codecs
 import csv
 import io
 import itertools
-import mmap
 import re
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cell_lengths import check_cells
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.json_lines import Columns, columns_of_lines, json_text
-from judgebayes.io.lengths import BLOCK, MAX_TEXT, check_cells_before, short_lines
-from judgebayes.io.lines import Spans, count_lines, multiline_cells, reconcile_lines
+from judgebayes.io.json_lines import columns_of_lines, json_text
+from judgebayes.io.lines import refuse_merged_rows
 from judgebayes.io.parquet import check_parquet
 from judgebayes.io.read_once import remembered
-from judgebayes.io.records import (
-    MAX_GZIP_RATIO,
-    MAX_UNPACKED_BYTES,
-    check_unpacked_size,
-    encoding_of,
-    open_unpacked,
-)
+from judgebayes.io.records import check_unpacked_size, encoding_of, open_unpacked
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
 
 __all__ = ["Layout", "check_ignored", "check_writable", "notes_of", "read_table", "write_table"]
 
 SEPARATORS = (",", ";", "\t")
-MAX_SPARSE_CELLS, MAX_CELL_RATIO = 2**24, 20
-"""Records that make a table with more cells are refused above this ratio of cells to values."""
 MAX_COLUMNS = 10_000
 """Columns of a table: most steps take time for each column, however short it is."""
 MAX_TITLES = 20
 """A header is searched in at most this many rows."""
-BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n|\r[ \t]*\r")
-NOT_PLAIN = r"^[+\s]|\s$|^-?0\d|^-?\.|\.\d*0$|\.$|\d{16}|[^-.\d]|^-0$"
-"""The text of a number that is not the one that the number is written as."""
-PADDED = re.compile(rb"[\s,;\"](?:\+[0-9]|-?0[0-9]|-0[\s,;\"])")
+FORMS = {
+    r"^\s*(?:0|-?[1-9][0-9]{0,14})\s*$": "int64",
+    r"^-?(?:0|[1-9][0-9]{0,14})\.[0-9]{0,14}[1-9]$": "float64",
+    "^(?:True|TRUE|true|False|FALSE|false)$": "bool",
+}
+"""How the values of a column are written, and their type; other texts stay texts."""
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """First characters of a cell that a spreadsheet may take for a formula."""
@@ -124,8 +115,6 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
             table = _read_jsonl(path, layout.encoding)
         else:
             table = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
-        if _may_be_long(path):
-            check_cells(table, repr(str(path)))
         if layout.encoding is not None:
             table.attrs["notes"] = (*notes_of(table), *_encoding_notes(path, kind, layout.encoding))
         return table
@@ -143,11 +132,6 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
                 f"{str(path)!r} is empty; the first line of a table has the names of its columns."
             ) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if isinstance(error, csv.Error) and "field limit" in reason:
-            reason = (
-                f"a cell near its beginning has more than {csv.field_size_limit():,} characters, so no "
-                "row can be the header"
-            )
         raise JudgeBayesError(f"{str(path)!r} cannot be read as {kind}: {reason}.") from error
 
 
@@ -282,7 +266,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
-        check_parquet(path, MAX_UNPACKED_BYTES)
+        check_parquet(path)
         _check_width(len(pq.read_schema(path).names), path)
         # With missing values, whole numbers would become floats, and large ones the same float.
         frame = pq.read_table(path).to_pandas(integer_object_nulls=True)
@@ -310,14 +294,6 @@ class _Header:
     cells: tuple[str, ...] = ()
     titles: tuple[tuple[int, str], ...] = ()
     """The rows above the header that are not empty, with their numbers."""
-    lines: int = 1
-    """Lines of the file down to the header, inclusive."""
-
-
-def _may_be_long(path: Path) -> bool:
-    """Tell whether a file is large enough for a cell that is too long; packed files are."""
-    packed = path.suffix.lower() in (".gz", ".parquet")
-    return path.stat().st_size * (MAX_GZIP_RATIO if packed else 1) > MAX_TEXT
 
 
 def _check_width(columns: int, path: Path) -> None:
@@ -337,52 +313,41 @@ def _text_of(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
 
 def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None) -> _Header:
     """Return the header: the first row with more than one filled cell, or the row after `skip` rows."""
+    rows = (skip or 0) + MAX_TITLES
     copies = itertools.tee(lines, len(separators))
-    readers = [csv.reader(copy, delimiter=s) for copy, s in zip(copies, separators, strict=True)]
-    endless: list[csv.Error] = []
-    records = zip(*(_short_records(reader, endless) for reader in readers), strict=False)
+    records = zip(*map(_first_records, copies, separators, itertools.repeat(rows)), strict=True)
     above: list[tuple[int, str]] = []
     first_row: _Header | None = None
-    for number, record in enumerate(itertools.islice(records, (skip or 0) + MAX_TITLES)):
+    for number, record in enumerate(records):
         cells, separator = max(zip(record, separators, strict=True), key=lambda pair: len(pair[0]))
         cells = [cell.strip() for cell in cells]
         if not any(cells):
             continue
-        down_to = readers[separators.index(separator)].line_num
-        header = _Header(separator, number, tuple(cells), tuple(above), down_to)
+        header = _Header(separator, number, tuple(cells), tuple(above))
         if (skip is None and any(cells[1:])) or (skip is not None and number >= skip):
             return header
         if skip is None and not cells[0]:
             return header
         first_row = first_row or header
         above.append((number + 1, " ".join(cell for cell in cells if cell)))
-    if len(endless) == len(separators):
-        raise endless[0]
     return first_row or _Header(separators[0], skip or 0)
 
 
-def _short_records(reader: Iterator[list[str]], endless: list[csv.Error]) -> Iterator[list[str]]:
-    """Yield the records of a reader, and records without cells after a cell without end.
+def _first_records(lines: Iterable[str], separator: str, rows: int) -> list[list[str]]:
+    """Return the first records with this separator, then rows without cells.
 
-    A long header is such a cell for all separators but its own.
+    A long header is a cell that the module `csv` refuses, for all separators but its own.
     """
-    try:
-        yield from reader
-    except csv.Error as error:
-        if "field limit" not in str(error):
-            raise
-        endless.append(error)
-        yield from itertools.repeat([])
+    records: list[list[str]] = []
+    with suppress(csv.Error):
+        records.extend(itertools.islice(csv.reader(lines, delimiter=separator), rows))
+    return [*records, *([[]] * (rows - len(records)))]
 
 
 def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.DataFrame:
     encoding = encoding_of(path, layout.encoding)
     with _text_of(path, encoding) as text:
-        header = _header(short_lines(text, repr(str(path))), separators, layout.skip_rows)
-    if _may_be_long(path):
-        with open_unpacked(path) as file:
-            blocks = iter(lambda: file.read(BLOCK), b"")
-            check_cells_before(blocks, header.separator, repr(str(path)))
+        header = _header(text, separators, layout.skip_rows)
     _check_width(len(header.cells), path)
     # pandas would rename the second of two columns with the same name.
     if any("\0" in cell for cell in header.cells):
@@ -394,142 +359,76 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     if header_cells.duplicated().any():
         duplicate = header_cells[header_cells.duplicated()].iloc[0]
         raise JudgeBayesError(f"{str(path)!r} has two columns named {duplicate!r}.")
-    options = {
-        "sep": header.separator,
-        "encoding": encoding,
-        "skiprows": header.above,
-        "index_col": False,
-        "keep_default_na": False,
-        "na_values": [""],
-    }
     with warnings.catch_warnings():
         # Otherwise pandas makes an index of a row longer than the header, or cuts it with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            table = pd.read_csv(path, **options)
+            texts = pd.read_csv(
+                path,
+                sep=header.separator,
+                encoding=encoding,
+                skiprows=header.above,
+                index_col=False,
+                dtype=str,
+                keep_default_na=False,
+                na_values=[""],
+                skip_blank_lines=False,
+            )
         except pd.errors.ParserWarning as error:
             raise JudgeBayesError(
                 f"A row of {str(path)!r} has more cells than the header (row {header.above + 1}) "
                 "has columns. Quote cells that contain the separator. If the header is below N "
                 "other rows, use --skip-rows N."
             ) from error
-    table = _as_written(table, path, options, every=layout.as_text)
-    table = table.set_axis(_row_numbers(path, encoding, header, len(table)))
-    spans, line_notes = _check_lines(table, path, encoding, header, layout.ignore)
-    empty = table.isna()
-    unnamed = [n for n in table.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
-    empty_unnamed = [n for n in unnamed if empty[n].all()]
-    blank = empty.all(axis=1)
-    table = (table[~blank] if blank.any() else table).drop(columns=empty_unnamed)
+    texts.index += header.above + 2
+    blank = texts.iloc[:, 1:].isna().all(axis=1)
+    if blank.any():
+        first = texts.iloc[:, 0]
+        blank &= first.isna() | ~first.where(blank, "").str.contains(r"\S").fillna(False).astype(
+            bool
+        )
+        texts = texts[~blank]
+    unnamed = [n for n in texts.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
+    texts = texts.drop(columns=[n for n in unnamed if texts[n].isna().all()])
+    refuse_merged_rows(texts, header.separator, layout.ignore, path.name)
+    table = texts if layout.as_text else texts.apply(_as_numbers)
     table.attrs["notes"] = tuple(
         f"Row {number} of {path.name}, {title!r}, is above the header and is left out."
         for number, title in header.titles
-    ) + tuple(line_notes)
-    if spans.lines:  # pandas copies attributes with every column
-        table.attrs["spans"] = spans
+    )
     return table
 
 
-def _check_lines(
-    table: pd.DataFrame, path: Path, encoding: str, header: _Header, ignored: tuple[str, ...]
-) -> tuple[Spans, list[str]]:
-    """Check that no line of a file was lost; return the result of `reconcile_lines`."""
-    is_plain_utf8 = encoding == "utf-8-sig" and path.suffix.lower() != ".gz"
-    if is_plain_utf8 and count_lines(path) == header.lines + len(table):
-        return Spans({}), []
-    with _text_of(path, encoding) as text:
-        return reconcile_lines(
-            table,
-            multiline_cells(table),
-            text,
-            header_lines=header.lines,
-            separator=header.separator,
-            ignored=ignored,
-            name=path.name,
-        )
-
-
-def _row_numbers(path: Path, encoding: str, header: _Header, rows: int) -> pd.Index:
-    """Return the row number in the file, from 1, of each row of its table."""
-    start = header.above + 2
-    is_plain_utf8 = encoding == "utf-8-sig" and path.suffix.lower() != ".gz"
-    if not is_plain_utf8 or _has(path, BLANK_LINE):
-        try:
-            with _text_of(path, encoding) as text:
-                numbered = enumerate(csv.reader(text, delimiter=header.separator), start=1)
-                numbers = [n for n, cells in numbered if len(cells) > 1 or "".join(cells).strip()]
-        except csv.Error:  # a cell longer than the csv module's limit
-            numbers = []
-        numbers = [number for number in numbers if number >= start]
-        if len(numbers) == rows:
-            return pd.Index(numbers)
-    return pd.RangeIndex(start, start + rows)
-
-
-def _as_written(
-    table: pd.DataFrame, path: Path, options: dict[str, Any], *, every: bool
-) -> pd.DataFrame:
-    """Replace numbers by their text in columns where a text is not that of its number, or in every one.
+def _as_numbers(texts: pd.Series) -> pd.Series:
+    """Return a column as numbers, or as true and false, if each text is the one of its value.
 
     2.1 and 2.10 may be two questions, 007 and 7 two people. Votes are not affected: their text is
     parsed as a number later.
     """
-    # Integer columns need the check only if a spelling such as 007, +7 or -0 occurs.
-    is_plain_utf8 = options["encoding"] == "utf-8-sig" and path.suffix.lower() != ".gz"
-    kinds = "iuf" if not is_plain_utf8 or _has(path, PADDED) else "f"
-    kinds = "iufb" if every else kinds
-    places = [place for place, kind in enumerate(table.dtypes) if kind.kind in kinds]
-    if not places:
-        return table
-    texts = pd.read_csv(path, usecols=places, dtype=str, **options)
-    text_columns = {name: texts[name] for name in texts.columns if every or not _plain(texts[name])}
-    return table.assign(**text_columns) if text_columns else table
-
-
-def _plain(texts: pd.Series) -> bool:
-    """Tell whether the texts are those of the numbers that pandas makes of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    cells = pa.array(texts.dropna(), pa.string())
-    fractions = pc.match_substring(cells, ".")
-    mixed = pc.any(fractions).as_py() and not pc.all(fractions).as_py()  # 7 would become 7.0
-    return not mixed and not pc.any(pc.match_substring_regex(cells, NOT_PLAIN)).as_py()
-
-
-def _has(path: Path, pattern: re.Pattern[bytes]) -> bool:
-    """Tell whether a pattern matches anywhere in a file."""
-    with path.open("rb") as file:
-        if path.stat().st_size == 0:
-            return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return pattern.search(content) is not None
+    cells = pa.array(texts, pa.string(), from_pandas=True)
+    if cells.null_count == len(cells):
+        return texts.astype(float)
+    first = cells.drop_null()[0].as_py()
+    for form, kind in FORMS.items():
+        if re.search(form, first) and pc.all(pc.match_substring_regex(cells, form)).as_py():
+            values = pc.utf8_trim_whitespace(cells).cast(kind)
+            return pd.Series(values.to_pandas().to_numpy(), texts.index)
+    return texts
 
 
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
-    columns = Columns()
-    for columns in columns_of_lines(path, encoding):
-        _check_width(columns.fields, path)
-        _check_not_sparse(columns, path)
+    columns = columns_of_lines(path, encoding)
     if not columns.rows:
         return pd.DataFrame()
     frame = columns.table()
+    _check_width(frame.shape[1], path)
     blank = columns.last_line - columns.rows  # blank lines at the end are no records of anybody
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame
-
-
-def _check_not_sparse(columns: Columns, path: Path) -> None:
-    """Refuse records whose table would be much larger than they are, because their fields differ."""
-    n_fields, rows = columns.fields, columns.rows
-    cells = n_fields * rows
-    if cells > MAX_SPARSE_CELLS and cells > MAX_CELL_RATIO * columns.values:
-        raise JudgeBayesError(
-            f"{str(path)!r} has {n_fields:,} different fields in {rows:,} lines, "
-            f"{columns.values / rows:.3g} in a line on average: no table of votes is so sparse. Use "
-            "the same fields in every line."
-        )
 
 
 def _has_return(column: pd.Series) -> bool:

@@ -58,9 +58,7 @@ def require_one_line(frame: pd.DataFrame, name: str) -> None:
             )
         if isinstance(value, str) and ("\n" in value or "\r" in value):
             row = column.index[int(np.argmax(column == value))]
-            spans = frame.attrs.get("spans")
             raise JudgeBayesError(
-                f"Row {row} of column {name!r} contains a line break: {value[:40]!r}"
-                f"{spans.of(row) if spans is not None else ''}. Remove it; in a CSV file, look for an "
-                "unpaired quotation mark, which merges many rows into one."
+                f"Row {row} of column {name!r} contains a line break: {value[:40]!r}. Remove it; in a "
+                "CSV file, look for an unpaired quotation mark, which merges many rows into one."
             )

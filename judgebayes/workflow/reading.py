@@ -1,7 +1,6 @@
 """Read a user's files into votes, labels and groups."""
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -408,7 +407,7 @@ def _rows(source: Source) -> int:
     try:
         rows = int(pq.read_metadata(path).num_rows)
         if rows > STREAM_ROWS:
-            check_parquet(path, sys.maxsize)
+            check_parquet(path)
         return rows
     except JudgeBayesError:
         raise

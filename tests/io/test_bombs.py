@@ -1,7 +1,6 @@
 """Small files that stand for large tables: refused in one sentence, before memory is taken for them."""
 
 import gzip
-import json
 import tracemalloc
 from pathlib import Path
 
@@ -12,8 +11,7 @@ import pytest
 
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.parquet import SMALL_BYTES
-from judgebayes.io.records import read_json, read_lines
+from judgebayes.io.records import read_json
 from judgebayes.io.tables import read_table
 
 MOST = 60e6
@@ -39,15 +37,6 @@ def parquet(path: Path, cells: pa.DictionaryArray, groups: int) -> None:
             file.write_table(table)
 
 
-def test_lines_with_fields_of_their_own_are_refused(tmp_path: Path) -> None:
-    """A table of all fields would have 25 million cells."""
-    path = tmp_path / "v.jsonl"
-    lines = (json.dumps({"item": n, "judge": "j", "vote": 1, f"f{n}": 0}) for n in range(5000))
-    path.write_text("\n".join(lines))
-    with pytest.raises(JudgeBayesError, match="5,003 different fields in 5,000 lines"):
-        read_table(path)
-
-
 def test_equal_cells_of_parquet(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     n = 1_000_000
@@ -61,15 +50,6 @@ def test_equal_cells_of_parquet(tmp_path: Path) -> None:
     )
     with pytest.raises(JudgeBayesError, match="15,000,000 rows"):  # read in pieces
         jb.read(path)
-
-
-def test_a_long_text_that_is_repeated(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    text = "x" * 100_000
-    n = 2 * SMALL_BYTES // len(text)
-    parquet(path, pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), [text]), 1)
-    assert path.stat().st_size < SMALL_BYTES / 100
-    assert memory_of_refusal(path, "its size suggests at most 0.2 GiB") < MOST
 
 
 def test_a_table_that_packs_well_is_read(tmp_path: Path) -> None:
@@ -87,20 +67,8 @@ def test_an_endless_gzip(tmp_path: Path) -> None:
     assert memory_of_refusal(path, "more than 100 times as large when unpacked") < MOST
 
 
-def test_many_values_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgebayes.io.records.MAX_VALUE_BYTES", 10_000)
-    (tmp_path / "a.json").write_text("[" + "[]," * 200 + "[]]")
-    with pytest.raises(JudgeBayesError, match="as JSON; save it as CSV or Parquet, or in parts"):
-        read_json(tmp_path / "a.json")
-    (tmp_path / "b.json").write_text("[" + "[]," * 5_000_000 + "[]]")
-    tracemalloc.start()
-    with pytest.raises(JudgeBayesError, match="as JSON; save it as CSV or Parquet, or in parts"):
-        read_json(tmp_path / "b.json")
-    assert tracemalloc.get_traced_memory()[1] < 10e6
-    tracemalloc.stop()
-    (tmp_path / "a.jsonl").write_text('{"item": 1, "vote": 1}\n' * 100)
-    with pytest.raises(JudgeBayesError, match=r"a\.jsonl' would need more than"):
-        list(read_lines(tmp_path / "a.jsonl"))
+def test_a_large_json_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judgebayes.io.records.MAX_JSON_BYTES", 300)
+    (tmp_path / "a.json").write_text("[" + "[]," * 200 + "[]]")
     with pytest.raises(JudgeBayesError, match="a JSON file may have at"):
         read_json(tmp_path / "a.json")
