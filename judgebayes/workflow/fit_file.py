@@ -190,7 +190,7 @@ def load_fit(path: Path | str) -> SavedFit:
         )
     try:
         check_names(document["tasks"], "tasks")
-        check_names(document.get("judges", []), "judges")
+        check_names(document["judges"], "judges")
         check_notes(document["notes"])
         saved = SavedFit(
             method=_text(document["method"]),
@@ -198,12 +198,12 @@ def load_fit(path: Path | str) -> SavedFit:
             classes=Classes(
                 tuple(document["classes"]),
                 bool(document["pairwise"]),
-                tuple(document.get("undecided", ())),
-                bool(document.get("ordered", True)),
+                tuple(document["undecided"]),
+                bool(document["ordered"]),
             ),
             profile=VoteProfile(**document["profile"]),
             tasks=document["tasks"],
-            judges=document.get("judges", []),
+            judges=document["judges"],
             notes=document["notes"],
         )
         _check(saved)

@@ -451,6 +451,8 @@ FIT = {
     "method": "sc",
     "classes": [-1, 0, 1],
     "pairwise": True,
+    "undecided": [],
+    "ordered": True,
     "tasks": [],
     "judges": ["a"],
     "profile": {

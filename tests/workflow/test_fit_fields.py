@@ -16,7 +16,7 @@ from judgebayes.votes import Votes
 from judgebayes.workflow.fit_fields import check_answers
 from judgebayes.workflow.fit_file import answers, load_fit
 
-FITS = Path(__file__).parents[1] / "fixtures" / "fits-0.1"
+FITS = Path(__file__).parents[1] / "fixtures" / "fits"
 NAMES = (
     *("pairs-davidson-calibrator-beta", "animals-one-coin-calibrator-isotonic", "pairs-stacking"),
     *("binary-dawid-skene", "pairs-sc", "python-curated", "animals-best-constant"),
