@@ -18,8 +18,6 @@ from judgebayes.aggregators.dawid_skene import fit_sparse
 from judgebayes.calibrators import Identity
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
-from judgebayes.item_response.sparse import sparse_mode
-from judgebayes.models.irt import Prior
 from judgebayes.votes import Votes, from_dense
 
 
@@ -85,15 +83,6 @@ def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
     return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, results)]
 
 
-def rated(devices: list[Any]) -> list[float]:
-    votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.6]), 90, missing=0.3, seed=2)
-    some = np.where(np.arange(90) % 5 == 0, -1, labels)
-    mode, used, status = sparse_mode(
-        from_dense(votes), some, np.ones(90), Prior(), 0.1, devices=devices
-    )
-    return [*np.concatenate([*mode, used]).tolist(), float(status)]
-
-
 def main() -> None:
     rank, count = 0, 1
     if len(sys.argv) > 1:
@@ -104,7 +93,6 @@ def main() -> None:
         "sweep": [swept(None), swept(jax.devices())],
         # A single process has all items; of several processes, each has its own.
         "fit": [fitted(jax.devices()[:1], 0, 1)] if count == 1 else [],
-        "2pl": [rated(d) for d in (jax.devices()[:1], jax.devices())] if count == 1 else [],
     }
     if count == 1 and len(jax.devices()) == 8:
         answer["counts"] = counted()

@@ -87,7 +87,6 @@ def main(
         sizes = votes or ([2e4, 4e4] if smoke else [1e6, 3e6, 1e7])
         votes_in_turn = tuple(int(n) for n in sizes)
         notes.append(dawid_skene.growth(votes_in_turn, rounds=rounds))
-        notes.append(item_response.growth(votes_in_turn, rounds=rounds))
         notes.append(slopes(rounds, smoke))
     if "2pl" in selected:
         row = item_response.item_response(rounds, smoke)

@@ -1,24 +1,20 @@
-"""The 2PL item response model: compared with py-irt, and time by the number of votes."""
+"""The 2PL item response model, compared with py-irt."""
 
-from collections.abc import Callable
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.speed.growth import by_size, slope
-from judgebayes.experiments.speed.measure import Row, Side, load, race
-from judgebayes.experiments.speed.panels import PIECE, chosen_judges
-from judgebayes.item_response import FittedItemResponse, ItemResponse
+from judgebayes.experiments.speed.measure import Row, Side, race
+from judgebayes.item_response import ItemResponse
 from judgebayes.models.irt import Parameters, link
-from judgebayes.votes import SparseVotes, Votes
-from judgebayes.votes.sparse import index_type
+from judgebayes.votes import Votes
 
-__all__ = ["growth", "item_response"]
+__all__ = ["item_response"]
 
 ITEMS, JUDGES = 3000, 38
 EPOCHS = 2000
@@ -53,57 +49,6 @@ def item_response(rounds: int, smoke: bool = False) -> list[Row] | str:
     )
     what = f"2PL, {items:,} x {JUDGES} (theirs: {epochs:,} epochs)"
     return [Row(what, "py-irt", mine, theirs, 20.0, f"correlation, RMSE: {recovery_text}")]
-
-
-def growth(sizes: tuple[int, ...], judges: int = 200, each: int = 20, rounds: int = 3) -> str:
-    """Return a table of time and memory of sparse fits by number of votes, and the slope.
-
-    Each fit runs until it converges. The error is the mean absolute difference of the abilities from
-    the truth, after rescaling to the truth's scale.
-    """
-    lines = [
-        "| votes | s, cold | s, warm | ns a vote | bytes a vote | process, GB | error |",
-        "|" + "---|" * 7,
-    ]
-    abilities = {}
-
-    def begin(size: int) -> Callable[[], FittedItemResponse]:
-        votes, abilities[size] = sparse_simulated(size // each, judges, each)
-        return partial(ItemResponse().fit, votes, np.ones(votes.n_items, np.int32))
-
-    grown = by_size(sizes, begin, rounds)
-    for size, one in zip(sizes, grown, strict=True):
-        estimate, truth = one.side.answer.mean("ability"), abilities[size]
-        error = np.abs(np.polyval(np.polyfit(estimate, truth, 1), estimate) - truth).mean()
-        lines.append(
-            f"| {size:,} | {one.side.cold:.1f} | {one.warm:.2f} | {one.warm / size * 1e9:.0f} | "
-            f"{one.bytes_each(size):.1f} | {one.memory.highest / 1024:.2f} | {error:.4f} |"
-        )
-    steepness = slope(sizes, [one.warm for one in grown]) if len(sizes) > 1 else float("nan")
-    text = f"2PL, {judges:,} judges, {each} votes an item; slope {steepness:.3f}."
-    return "\n".join([*lines, "", f"{text} {load()}"])
-
-
-@in_float64
-def sparse_simulated(
-    items: int, judges: int, each: int, seed: int = 0
-) -> tuple[SparseVotes, Float[np.ndarray, " judge"]]:
-    """Return votes (1 where right) of `each` judges at random on every item, and the abilities."""
-    rng = np.random.default_rng(seed)
-    ability = rng.standard_normal(judges)
-    rows = items * each
-    item, judge = np.empty(rows, np.int32), np.empty(rows, index_type(judges))
-    right = np.empty(rows, np.int8)
-    for start in range(0, items, PIECE):
-        stop = min(start + PIECE, items)
-        here = slice(start * each, stop * each)
-        chosen = chosen_judges(rng, stop - start, judges, each)
-        difficulty, slope = rng.standard_normal((2, stop - start, 1))
-        chance = 1 / (1 + np.exp(-np.exp(0.3 * slope) * (ability[chosen] - difficulty)))
-        item[here] = np.repeat(np.arange(start, stop, dtype=np.int32), each)
-        judge[here] = chosen.ravel()
-        right[here] = (rng.random(chance.shape) < chance).ravel()
-    return SparseVotes(item, judge, right, items, judges, 2), ability
 
 
 @in_float64

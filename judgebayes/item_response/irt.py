@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators.base import checked, training
+from judgebayes.aggregators.base import training
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -25,7 +25,6 @@ from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mod
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
 from judgebayes.votes.array import MISSING, Votes
-from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
 
@@ -68,7 +67,7 @@ class ItemResponse(UsesPrior):
     @in_float64
     def fit(
         self,
-        votes: AnyVotes,
+        votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
@@ -78,21 +77,17 @@ class ItemResponse(UsesPrior):
 
         Items without a label stay at their prior and are otherwise ignored; an item of weight w counts
         as w items of the same difficulty and discrimination with the same votes and label.
-        Sparse votes are fitted with memory linear in votes, on every device of this process.
 
         Raises
         ------
         JudgeBayesError
-            If lengths differ, a weight is negative, or NUTS is used without a prior or with sparse
-            votes.
+            If lengths differ, a weight is negative, or NUTS is used without a prior.
         """
         if self.prior is None and self.inference is not None:
             raise JudgeBayesError(
                 "NUTS needs given priors; pass a `prior`, such as Prior(), or omit `inference` "
                 "to estimate the priors."
             )
-        if isinstance(votes, SparseVotes):
-            return _fit_sparse(self, votes, labels, weight)
         data = training(votes, labels, weight, key, labelled_only=False)
         return with_source(_fit(self, *data), self, votes, labels, weight)
 
@@ -157,7 +152,7 @@ class FittedItemResponse(Sampled):
         return Shares(*np.mean(each, axis=0).tolist())
 
     @in_float64
-    def rank_correlation(self, votes: AnyVotes, labels: Int[AnyArray, " item"]) -> float:
+    def rank_correlation(self, votes: Votes, labels: Int[AnyArray, " item"]) -> float:
         """Return Spearman's correlation of the judges' abilities with their raw accuracies."""
         from scipy.stats import spearmanr
 
@@ -194,24 +189,6 @@ def variance_shares(
     total = judge + item + both
     without_discrimination = ability.var() / (ability.var() + difficulty.var())
     return Shares(judge / total, item / total, both / total, without_discrimination)
-
-
-def _fit_sparse(
-    method: ItemResponse,
-    votes: SparseVotes,
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None,
-) -> FittedItemResponse:
-    if method.inference is not None:
-        raise JudgeBayesError(
-            "Sparse votes are fitted at the mode; for NUTS, convert them to an array with "
-            "SparseVotes.dense()."
-        )
-    from judgebayes.item_response.sparse import sparse_mode
-
-    truth, item_weight = (np.asarray(x) for x in checked(votes, labels, weight))
-    mode, used, status = sparse_mode(votes, truth, item_weight, method.prior, method.label_noise)
-    return _at_mode(mode, jnp.asarray(used), status)
 
 
 def _at_mode(

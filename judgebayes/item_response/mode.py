@@ -1,10 +1,6 @@
-"""The joint mode of the 2PL model by damped Newton steps, and empirical Bayes priors.
+"""The joint mode of the 2PL model by damped Newton steps, and empirical Bayes priors."""
 
-An `Objective` hides how the votes are stored: `Table` is for an array of items by judges; a list of
-votes has its own (`judgebayes.item_response.sparse`).
-"""
-
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,47 +12,13 @@ from judgebayes.inference.newton import Arrow, Newton, Point, State, Trial
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.irt import Parameters, Prior, link
 
-__all__ = [
-    "Objective",
-    "Table",
-    "empirical_bayes_mode",
-    "initial_parameters",
-    "joint_mode",
-    "negative_log_prior",
-    "point",
-]
+__all__ = ["Table", "empirical_bayes_mode", "joint_mode"]
 
 MAX_STEPS = 500
 TOLERANCE = 1e-6
 PRIOR_ROUNDS = 200
 PRIOR_TOLERANCE = 1e-4
 """Tolerance for changes of locations and scales of the estimated priors between two rounds."""
-
-
-@runtime_checkable
-class Objective(Protocol):
-    """The negative log-posterior of votes, independent of their storage."""
-
-    def begin(self, prior: Prior) -> Parameters:
-        """Return a start."""
-        ...
-
-    def visit(self, p: Parameters, prior: Prior) -> Point:
-        """Return value and gradient."""
-        ...
-
-    def step(self, at: Point, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
-        """Return the damped Newton step, with the exact curvature or, if exact = 0, the expected one.
-
-        Where the curvature is not positive definite the result is undefined and may be NaN.
-        """
-        ...
-
-    def variances(
-        self, p: Parameters, prior: Prior
-    ) -> tuple[Float[Array, "*lead item"], Float[Array, "*lead item"]]:
-        """Return the variances of items' difficulties and log-discriminations, for fixed abilities."""
-        ...
 
 
 class _Round(NamedTuple):
@@ -70,7 +32,7 @@ class _Round(NamedTuple):
 
 
 def empirical_bayes_mode(
-    objective: Objective, used: Bool[Array, "*lead item"]
+    table: "Table", used: Bool[Array, " item"]
 ) -> tuple[Parameters, Prior, Int[Array, ""]]:
     r"""Return the joint mode under empirical Bayes priors of the items.
 
@@ -100,10 +62,10 @@ def empirical_bayes_mode(
         return (state.change > PRIOR_TOLERANCE) & (state.step < PRIOR_ROUNDS)
 
     def advance(state: _Round) -> _Round:
-        mode, status = joint_mode(objective, state.prior, state.mode)
+        mode, status = joint_mode(table, state.prior, state.mode)
         shift = mode.ability.mean()  # 0 at convergence; without this it takes hundreds of rounds
         mode = mode._replace(ability=mode.ability - shift, difficulty=mode.difficulty - shift)
-        difficulty_variance, discrimination_variance = objective.variances(mode, state.prior)
+        difficulty_variance, discrimination_variance = table.variances(mode, state.prior)
         unit, width = usual.log_discrimination
         new_prior = Prior(
             update(mode.difficulty, difficulty_variance, usual.difficulty[1]),
@@ -115,7 +77,7 @@ def empirical_bayes_mode(
 
     initial = _Round(
         usual,
-        objective.begin(usual),
+        table.begin(usual),
         jnp.asarray(0),
         jnp.asarray(jnp.inf),
         jnp.asarray(0),
@@ -125,28 +87,8 @@ def empirical_bayes_mode(
     return end.mode, end.prior, worst(end.status, unconverged)
 
 
-def initial_parameters(
-    judges: Float[Array, "two judge"], items: Float[Array, "two *lead item"], prior: Prior
-) -> Parameters:
-    """Return initial parameters: log-odds of the shares of right votes, from right and all votes."""
-    share, each = ((right + 1) / (trials + 2) for right, trials in (judges, items))
-    return Parameters(
-        jax.scipy.special.logit(share) - jax.scipy.special.logit(share).mean(),
-        -jax.scipy.special.logit(each),
-        jnp.full(each.shape, prior.log_discrimination[0]),
-    )
-
-
-def negative_log_prior(p: Parameters, prior: Prior) -> Float[Array, ""]:
-    """Return the negative log-density of the priors, up to a constant."""
-    total = jnp.sum(p.ability**2)
-    for values, (location, scale) in zip(p[1:], prior, strict=True):
-        total += jnp.sum(((values - location) / scale) ** 2)
-    return 0.5 * total
-
-
 def joint_mode(
-    objective: Objective, prior: Prior, begin: Parameters | None = None
+    table: "Table", prior: Prior, begin: Parameters | None = None
 ) -> tuple[Parameters, Int[Array, ""]]:
     """Return the joint mode of all parameters, by damped Newton steps.
 
@@ -157,19 +99,14 @@ def joint_mode(
     """
 
     def propose(state: State) -> Trial:
-        step = objective.step(state.at, prior, state.damping, 1.0 - state.failed)
+        step = table.step(state.at, prior, state.damping, 1.0 - state.failed)
         return Trial(jax.tree.map(jnp.add, state.at.x, step))
 
-    newton = Newton(lambda p: objective.visit(p, prior), propose, TOLERANCE, MAX_STEPS)
-    start = objective.begin(prior) if begin is None else begin
-    end, status = newton.run(newton.resume(objective.visit(start, prior)))
+    newton = Newton(lambda p: table.visit(p, prior), propose, TOLERANCE, MAX_STEPS)
+    start = table.begin(prior) if begin is None else begin
+    end, status = newton.run(newton.resume(table.visit(start, prior)))
     mode: Parameters = end.x
     return mode, status
-
-
-def point(p: Parameters, value: Float[Array, ""], gradient: Parameters) -> Point:
-    """Return an evaluated point, with the largest component of the gradient as its gap."""
-    return Point(p, value, jnp.stack([jnp.abs(g).max() for g in gradient]).max(), gradient)
 
 
 class Table(NamedTuple):
@@ -181,18 +118,26 @@ class Table(NamedTuple):
     given: Evidence
 
     def begin(self, prior: Prior) -> Parameters:
-        """Return a start."""
-        right = self._right(jnp.zeros(self.given.votes.shape[:2]))
-        both = jnp.stack([right, self._trials()])
-        return initial_parameters(both.sum(1), both.sum(2), prior)
+        """Return a start: log-odds of the shares of right votes."""
+        right, trials = self._right(jnp.zeros(self.given.votes.shape[:2])), self._trials()
+        of_judges, of_items = (
+            jax.scipy.special.logit((right.sum(axis) + 1) / (trials.sum(axis) + 2))
+            for axis in (0, 1)
+        )
+        return Parameters(
+            of_judges - of_judges.mean(),
+            -of_items,
+            jnp.full(of_items.shape, prior.log_discrimination[0]),
+        )
 
     def visit(self, p: Parameters, prior: Prior) -> Point:
-        """Return value and gradient."""
+        """Return value and gradient, with its largest component as the gap."""
 
         def value(p: Parameters) -> Float[Array, ""]:
-            return negative_log_prior(p, prior) - log_likelihood(link(p), self.given)
+            return _negative_log_prior(p, prior) - log_likelihood(link(p), self.given)
 
-        return point(p, *jax.value_and_grad(value)(p))
+        at, gradient = jax.value_and_grad(value)(p)
+        return Point(p, at, jnp.stack([jnp.abs(g).max() for g in gradient]).max(), gradient)
 
     def step(self, at: Point, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
         """Return the damped Newton step, NaN where the curvature is not positive definite."""
@@ -236,3 +181,11 @@ class Table(NamedTuple):
             jnp.stack([-(a**2) * spread, a * cross], 1),
             jnp.stack([inner[:2], inner[1:]], 1).transpose(2, 0, 1),
         )
+
+
+def _negative_log_prior(p: Parameters, prior: Prior) -> Float[Array, ""]:
+    """Return the negative log-density of the priors, up to a constant."""
+    total = jnp.sum(p.ability**2)
+    for values, (location, scale) in zip(p[1:], prior, strict=True):
+        total += jnp.sum(((values - location) / scale) ** 2)
+    return 0.5 * total

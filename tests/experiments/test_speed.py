@@ -109,14 +109,6 @@ def test_the_2pl_data_are_the_models_and_recovery_grants_shift_and_stretch() -> 
     )
 
 
-def test_sparse_2pl_votes_are_fewer_for_the_less_able() -> None:
-    votes, ability = item_response.sparse_simulated(3000, 30, 6, seed=3)
-    assert len(votes) == 18_000
-    assert (np.diff(votes.item * 30 + votes.judge) > 0).all()  # sorted, no judge twice on an item
-    right = [votes.index[votes.judge == j].mean() for j in range(30)]
-    assert np.corrcoef(right, ability)[0, 1] > 0.97
-
-
 @pytest.mark.slow
 def test_numpyros_example_samples_our_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("funsor")

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import Mesh
 from numpyro.infer.util import log_density
 from scipy import optimize, stats
 
@@ -12,15 +11,12 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, Status
 from judgebayes.inference.fast.irt import evidence
-from judgebayes.inference.fast.sharded import SHARD
 from judgebayes.item_response import ItemResponse, variance_shares
-from judgebayes.item_response import sparse as irt_sparse
 from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
-from judgebayes.item_response.sparse import SparseTable
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
-from judgebayes.votes import Votes, from_dense
+from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 60, 8
 USUAL = Prior()
@@ -264,85 +260,6 @@ def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None
         expected = np.sqrt((usual**2 + square) / (len(labelled) + 1))
         assert scale == pytest.approx(expected, abs=2e-4)
     assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was estimated
-
-
-@pytest.fixture
-def _small_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(irt_sparse, "ROWS", 128)
-
-
-@pytest.fixture(scope="module")
-def partly(small: tuple[Votes, np.ndarray, Parameters]) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """Some labels unknown, some weights 0, one item and one judge without votes."""
-    votes, labels, _ = small
-    rng = np.random.default_rng(5)
-    with jax.enable_x64(True):
-        index = votes.index.at[7].set(-1).at[:, 3].set(-1)
-    some = np.where(np.arange(ITEMS) % 5 == 0, -1, labels)
-    return Votes(index, None, None, None, 2), some, rng.integers(0, 4, ITEMS) / 2
-
-
-@pytest.mark.parametrize(("n_classes", "noise"), [(2, 0.0), (2, 0.1), (3, 0.1)])
-@in_float64
-def test_in_a_list_value_gradient_and_variances_are_those_of_the_array(
-    n_classes: int, noise: float
-) -> None:
-    votes, labels, _ = simulated(12, 4, 1, missing=0.3, n_classes=n_classes)
-    labels[2] = -1
-    rng = np.random.default_rng(3)
-    weight = rng.integers(0, 4, 12) / 2
-    mesh = Mesh(np.asarray(jax.devices()[:1]), (SHARD,))
-    listed, items = SparseTable.of(from_dense(votes), labels, weight, noise, mesh)
-    assert len(items) == 1
-    table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight), noise))
-    prior = Prior((0.3, 1.2), (0.1, 0.4))
-    room = listed.group.labels.shape
-    at = Parameters(*(jnp.asarray(rng.normal(size=n)) for n in (4, 12, 12)))
-    # Padding items are at the mode of their prior.
-    filled = [
-        jnp.pad(x, (0, room[-1] - 12), constant_values=location).reshape(room)
-        for x, (location, _) in zip(at[1:], prior, strict=True)
-    ]
-    spread = Parameters(at.ability, *filled)
-
-    @jax.jit
-    def quantities(objective: SparseTable | Table, p: Parameters) -> list[jax.Array]:
-        at = objective.visit(p, prior)
-        more = objective.variances(p, prior), objective.begin(prior)
-        return [at.value, *at.gradient, *more[0], *more[1]]
-
-    pairs = zip(quantities(listed, spread), quantities(table, at), strict=True)
-    for from_list, value in pairs:
-        np.testing.assert_allclose(from_list.ravel()[: value.size], value.ravel(), atol=1e-12)
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize("prior", [Prior(), None], ids=["given", "learnt"])
-@pytest.mark.usefixtures("_small_slabs")
-def test_a_list_of_votes_has_the_fit_of_the_array(
-    prior: Prior | None, noise: float, partly: tuple[Votes, np.ndarray, np.ndarray]
-) -> None:
-    votes, labels, weight = partly
-    method = ItemResponse(prior, label_noise=noise)
-    dense = method.fit(votes, labels, weight=weight)
-    fit = method.fit(from_dense(votes), labels, weight=weight)
-    assert int(fit.status) == int(dense.status) == Status.CONVERGED
-    np.testing.assert_array_equal(fit.used, dense.used)
-    for name, expected in dense.draws.items():
-        np.testing.assert_allclose(fit.draws[name], expected, atol=APART)
-    assert fit.shares() == pytest.approx(dense.shares(), abs=APART)
-    correlation = fit.rank_correlation(from_dense(votes), labels)
-    assert correlation == pytest.approx(dense.rank_correlation(votes, labels))
-
-
-def test_unsupported_uses_of_a_list_raise_errors(
-    partly: tuple[Votes, np.ndarray, np.ndarray],
-) -> None:
-    votes, labels, _ = partly
-    with pytest.raises(JudgeBayesError, match="convert them to an array"):
-        ItemResponse(inference=NUTS()).fit(from_dense(votes), labels)
-    with pytest.raises(JudgeBayesError, match="The labels have the shape"):
-        ItemResponse().fit(from_dense(votes), labels[:5])
 
 
 def test_nuts_does_not_estimate_priors(small: tuple[Votes, np.ndarray, Parameters]) -> None:

@@ -261,26 +261,17 @@ def _of_judges_and_items(fitted: Any, _: Any) -> Answers:
     }
 
 
-def _response(take: Callable[[Data], Any], name: str, **more: Any) -> Family:
-    return Family(
-        name,
-        {"ability": ("judge",), "difficulty": ("item",), "discrimination": ("item",)},
-        lambda data: (take(data), data.labels, data.weight),
-        lambda method, inputs: method.fit(inputs[0], inputs[1], weight=inputs[2]),
-        _of_judges_and_items,
-        classes=(2, 3, 4, 5),
-        probabilities=False,
-        **more,
-    )
-
-
-RESPONSE_LACKS = NOT_SAVED | {
-    "unseen judge": "covers only the judges and items of the fit",
-    "permuting groups": "does not use tasks",
-}
-RESPONSE = _response(votes_of, "item response", lacks=RESPONSE_LACKS)
-RESPONSE_LIST = _response(
-    list_of,
-    "item response of a list",
-    lacks=RESPONSE_LACKS | {"vmap = loop": "divides the list between devices on the host"},
+RESPONSE = Family(
+    "item response",
+    {"ability": ("judge",), "difficulty": ("item",), "discrimination": ("item",)},
+    lambda data: (votes_of(data), data.labels, data.weight),
+    lambda method, inputs: method.fit(inputs[0], inputs[1], weight=inputs[2]),
+    _of_judges_and_items,
+    classes=(2, 3, 4, 5),
+    probabilities=False,
+    lacks=NOT_SAVED
+    | {
+        "unseen judge": "covers only the judges and items of the fit",
+        "permuting groups": "does not use tasks",
+    },
 )

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from laws.data import GROUPS, ITEMS, ORDER, SILENT, Data, Variant, drawn, lanes
-from laws.families import RESPONSE, RESPONSE_LIST, Answers, Family
+from laws.families import RESPONSE, Answers, Family
 from laws.registry import CASES, Case
 
 from judgebayes.inference import Status
@@ -175,7 +175,7 @@ def weight_2(runs: Runs) -> None:
 
 
 def unlabelled(runs: Runs) -> None:
-    if runs.case.family in (RESPONSE, RESPONSE_LIST):  # their own parameters stay at the prior
+    if runs.case.family is RESPONSE:  # their own parameters stay at the prior
         labelled_items = np.flatnonzero(runs.variants["base"].fit.labels[:ITEMS] >= 0)
         one, other = (
             runs.permuted(runs.lane(n), item=labelled_items) for n in ("labelled", "base")
@@ -238,7 +238,7 @@ def unseen_judge(runs: Runs) -> None:
 def silent_item(runs: Runs) -> None:
     """An item without votes gets the prior; if answers are not about items, it has no effect."""
     family, case = runs.case.family, runs.case
-    if family in (RESPONSE, RESPONSE_LIST):
+    if family is RESPONSE:
         for name in ("difficulty", "discrimination"):
             if case.estimator.prior is not None:
                 location = dict(

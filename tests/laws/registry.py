@@ -17,7 +17,6 @@ from laws.families import (
     POOL,
     PRECISION,
     RESPONSE,
-    RESPONSE_LIST,
     STRATIFIED,
     UNDECIDED_VOTES,
     Family,
@@ -531,7 +530,6 @@ CASES: dict[str, Case] = {
         RESPONSE, ItemResponse(label_noise=0.1), costly=True, breaks=COPIES, slow_only=True
     ),
     "irt-learnt": Case(RESPONSE, ItemResponse(None), costly=True, breaks=COPIES, slow_only=True),
-    "irt-list": Case(RESPONSE_LIST, ItemResponse(), costly=True, breaks=COPIES, slow_only=True),
 }
 """Estimators by name."""
 
