@@ -186,8 +186,8 @@ def replayed(panel: Panel, rng: np.random.Generator, seed: int) -> Iterator[Obse
             printed = strata_table(
                 held_out,
                 LEVEL,
-                strata.take(labelled),
-                {name: each.take(labelled) for name, each in shown.items()},
+                strata._replace(of_item=strata.of_item[labelled]),
+                {n: each._replace(of_item=each.of_item[labelled]) for n, each in shown.items()},
                 no_empty=filled,
             ).set_index(["by", "stratum"])
             sets = threshold.sets(log_probs)

@@ -108,7 +108,7 @@ def _of(
 def _rate_at(
     data: Data, column: str, value: int, judge: int
 ) -> Callable[[float], tuple[float, float]]:
-    table, likelihood = data.table, data.log_likelihood
+    table, likelihood = data.read, data.log_likelihood
     assert likelihood is not None
     known = data.labels >= 0
     low, high = (np.where(known, likelihood[..., k], 0.0) for k in (0, 1))

@@ -48,7 +48,6 @@ from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import traits_of
-from judgebayes.workflow.reading import Listing
 
 __all__ = ["write_report"]
 
@@ -114,8 +113,8 @@ def _curve(request: ReportRequest, result: Calibration, progress: Progress | Non
         result.compared,
         name,
         result.method,
-        result.table.votes,
-        result.labels,
+        result.given.read.votes,
+        result.given.labels,
         loss,
         seed=request.seed,
         progress=progress,
@@ -141,9 +140,6 @@ def _page(
     judges = result.judges
     accuracies = judges["accuracy"][np.isfinite(judges["accuracy"])]
     labels = data.labels[data.labels >= 0]
-    words = read_words(data)
-    if isinstance(data.read, Listing):
-        words.append("Diagnostics and judges below use only the votes on labelled items.")
     decisions, expected, abstained = result.decisions
     probs = np.exp(np.asarray(result.log_probs))
     # The answers of a rule are 0 or 1, or shares of tied classes: they do not measure its errors.
@@ -164,7 +160,7 @@ def _page(
         _summary(data, result, decisions),
         [
             data_section(
-                words,
+                read_words(data),
                 _files(request),
                 names,
                 counts_by_item(votes).sum(0),
@@ -290,7 +286,7 @@ def _settings(request: ReportRequest, result: Calibration) -> list[tuple[str, st
         ("splits", str(result.request.splits)),
         ("seed", str(request.seed)),
         ("share of wrong labels", f"{result.choice.label_noise:.3g}"),
-        ("ends can be swapped (pairwise)", yes[result.table.coding.classes.pairwise]),
+        ("ends can be swapped (pairwise)", yes[result.given.read.coding.classes.pairwise]),
         ("wide table", yes[request.reading.wide]),
         ("repeated votes", yes[request.columns.repeats]),
     ]

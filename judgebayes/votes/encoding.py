@@ -20,6 +20,9 @@ from judgebayes.votes.slots import VotesAs, orders_of, scattered, scores_of, slo
 
 __all__ = ["encode", "encode_counts", "encode_wide"]
 
+LARGEST = 2**31
+"""The most cells item x judge x sample of a table: bytes, as a vote takes one."""
+
 
 @in_float64
 def encode(
@@ -76,7 +79,7 @@ def encode(
     ------
     JudgeBayesError
         For a missing column, an unknown class, a repeated vote, a judge without votes, an unknown
-        order, a score that is NaN, or an item in two tasks.
+        order, a score that is NaN, an item in two tasks, or a table of more than 2 GB.
 
     Examples
     --------
@@ -125,6 +128,12 @@ def encode(
     used = (vote, score, task)
     slot = slots_of(frame, item_of, judge_of, sample, swapped, (item, judge, sample, order), used)
     shape = (len(items), len(judges), int(slot.max()) + 1)
+    if (cells := np.prod(shape, dtype=float)) > LARGEST:
+        raise JudgeBayesError(
+            f"Votes of {shape[1]:,} judges on {shape[0]:,} items need a table of {cells / 1e9:,.3g} GB; "
+            f"the limit is {LARGEST / 1e9:,.3g}. For crowds whose workers vote on few items, Python has "
+            "encode_sparse and DawidSkene, which do without the table."
+        )
     place = (item_of, judge_of, slot)
     votes = Votes(
         index=jnp.asarray(

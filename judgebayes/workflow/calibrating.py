@@ -38,7 +38,7 @@ from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS, splits_of
 from judgebayes.workflow.conformal_answers import conformal_sets, outside_words, strata_of
 from judgebayes.workflow.conformal_strata import AGREEMENT
 from judgebayes.workflow.data import Data, data_of
-from judgebayes.workflow.fitting import Answered, fit_and_answer, fitted_once, table_of
+from judgebayes.workflow.fitting import Answered, fit_and_answer
 from judgebayes.workflow.losses import check_losses, losses_of
 from judgebayes.workflow.methods import (
     FEW_LABELS,
@@ -55,7 +55,6 @@ from judgebayes.workflow.methods import (
 from judgebayes.workflow.more_labels import check_forecast, more_labels
 from judgebayes.workflow.options import TARGETS, CalibrateRequest, Fixed, check_choices
 from judgebayes.workflow.plugins import load_plugins
-from judgebayes.workflow.reading import Listing, Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 
@@ -162,31 +161,27 @@ def answer(
         request = replace(request, label_noise=given.label_noise)
     read, labels, auto = given.read, given.labels, request.method == "auto"
     losses = losses_of(request.loss, request.losses, request.abstain_cost, read.coding.classes)
-    table, own = table_of(read, labels)
     labelled = int((labels >= 0).sum())
-    choices = _choices(request, read, table.votes, labelled=labelled > 0)
-    fit = partial(fit_and_answer, table=table, read=read, labels=labels, seed=request.seed)
+    choices = _choices(request, read.votes, labelled=labelled > 0)
+    fit = partial(fit_and_answer, read=read, labels=labels, seed=request.seed)
     compared, first_fit = None, None
-    if labelled >= LEAST_FOR_SPLITS and not fitted_once(choices[0], read):
+    if labelled >= LEAST_FOR_SPLITS:
         unseen = 1.0 if request.target == "more" else float((labels < 0).mean())
         score = partial(
             compare,
-            compared_methods(choices, table.coding.classes, table.votes),
-            table.votes,
-            own,
-            table.groups,
+            compared_methods(choices, read.coding.classes, read.votes),
+            read.votes,
+            labels,
+            read.groups,
             losses.matrix,
             splits=splits,
             seed=request.seed,
             label_noise=request.label_noise,
             unseen=unseen,
-            ordered=table.coding.classes.ordered,
+            ordered=read.coding.classes.ordered,
             progress=progress,
         )
-        # A list of votes may need all the memory.
-        compared, first_fit = _side_by_side(
-            score, partial(fit, choices[0]) if isinstance(read, Reading) else None
-        )
+        compared, first_fit = _side_by_side(score, partial(fit, choices[0]))
     choice = choices[0]
     if compared is not None and len(choices) > 1 and labelled >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choice.name)
@@ -195,8 +190,8 @@ def answer(
     for _ in followed([choice], f"fitting {choice.name}", progress):
         method, fitted, log_probs = fit(choice) if running is None else running.result()
     chosen = [chosen_words(choice, choices, compared, labelled)] if auto else []
-    if auto and (large := too_large(table.votes)):
-        chosen.append(too_large_words(large, table.votes))
+    if auto and (large := too_large(read.votes)):
+        chosen.append(too_large_words(large, read.votes))
     chosen += fitted.words() if hasattr(fitted, "words") else []
     warnings = warnings_of(request, read, labels, fitted)
     leads = {} if compared is None else compared.leads(choice.name, losses.matrix)
@@ -216,9 +211,9 @@ def answer(
         more = more_labels(
             compared,
             choice.name,
-            compared_methods([choice], table.coding.classes, table.votes)[choice.name],
-            table.votes,
-            own,
+            compared_methods([choice], read.coding.classes, read.votes)[choice.name],
+            read.votes,
+            labels,
             request.forecast,
             seed=request.seed,
             by_user=not auto,
@@ -237,8 +232,6 @@ def answer(
     return Calibration(
         given=given,
         request=request,
-        table=table,
-        labels=own,
         losses=losses,
         choice=choice,
         method=method,
@@ -248,7 +241,7 @@ def answer(
         chosen=chosen,
         compared=compared,
         leads=leads,
-        findings=diagnose(table.votes, own, table.coding),
+        findings=diagnose(read.votes, labels, read.coding),
         warnings=warnings,
         sets=sets,
         abstention=None
@@ -260,32 +253,16 @@ def answer(
 
 
 def _side_by_side(
-    score: Callable[[], Compared], fit: Callable[[], Answered] | None
-) -> tuple[Compared, Future[Answered] | None]:
+    score: Callable[[], Compared], fit: Callable[[], Answered]
+) -> tuple[Compared, Future[Answered]]:
     """Compare the methods, and meanwhile fit the first to all labels: it is most often chosen."""
     with ThreadPoolExecutor(1) as background:
-        first_fit = None if fit is None else background.submit(fit)
+        first_fit = background.submit(fit)
         return score(), first_fit
 
 
-def _choices(
-    request: CalibrateRequest, read: Reading | Listing, votes: Votes, *, labelled: bool
-) -> list[Choice]:
+def _choices(request: CalibrateRequest, votes: Votes, *, labelled: bool) -> list[Choice]:
     """Return the requested method, or those that `auto` compares, the default first."""
     names = suited(votes) if request.method == "auto" else [request.method]
     calibrator = request.calibrator if labelled else "none"
-    if isinstance(read, Listing):
-        if traits_of(request.method).learns_from_unlabelled:
-            return [_uncalibrated(request)]
-        names = [name for name in names if not traits_of(name).learns_from_unlabelled]
     return [Choice(name, calibrator, request.inference, request.label_noise) for name in names]
-
-
-def _uncalibrated(request: CalibrateRequest) -> Choice:
-    """Return a method without a map, because all votes are used in its only fit."""
-    if request.calibrator not in ("auto", "none") or request.inference == "nuts":
-        raise JudgeBayesError(
-            f"With so many votes, --method {request.method} is fitted once, at the mode: use "
-            "--calibrator none, and not --inference nuts."
-        )
-    return Choice(request.method, "none", request.inference, request.label_noise)

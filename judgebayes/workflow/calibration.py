@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from judgebayes.aggregators import Aggregator, FittedAggregator
 from judgebayes.aggregators.decided_by import DecidedBy
@@ -28,7 +27,6 @@ from judgebayes.workflow.methods import Choice
 from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import CalibrateRequest
-from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.results import Result, count_findings, ends
 from judgebayes.workflow.win_rates import WinRate
 
@@ -42,10 +40,6 @@ class Calibration(Result):
     schema: ClassVar[str] = "judgebayes.calibration/1"
     given: Data
     request: CalibrateRequest
-    table: Reading
-    """The votes as a table; if they are a list, those on the labelled items."""
-    labels: Int[np.ndarray, " some"]
-    """The labels of the table."""
     losses: Losses
     """The loss of each decision."""
     choice: Choice
@@ -56,7 +50,7 @@ class Calibration(Result):
     chosen: list[str]
     """The reason for this method and its parameters, in sentences."""
     compared: Compared | None
-    """None if there are too few labels to hold some out, or too many votes to fit again."""
+    """None if there are too few labels to hold some out."""
     leads: dict[str, Interval]
     findings: list[Finding]
     """The findings of `judgebayes diagnose` for the table."""
@@ -121,8 +115,8 @@ class Calibration(Result):
     @property
     def judges(self) -> pd.DataFrame:
         """A row per judge, as `judgebayes.judge_table` gives it."""
-        table = self.table
-        return judge_table(table.votes, self.labels, table.coding, groups=table.groups)
+        read = self.given.read
+        return judge_table(read.votes, self.given.labels, read.coding, groups=read.groups)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -140,7 +134,7 @@ class Calibration(Result):
         """What to mend, which labels to add, and whether another method decides better."""
         return calibration_steps(
             problems=count_findings(self.unsound)["problems"],
-            labelled=int((self.labels >= 0).sum()),
+            labelled=int((self.given.labels >= 0).sum()),
             items=self.given.read.votes.n_items,
             method=self.choice.name,
             by_user=self.request.method != "auto",
@@ -158,7 +152,7 @@ class Calibration(Result):
     def unsound(self) -> list[Finding]:
         """The bad findings, if there are labels."""
         bad = [f for f in self.findings if f.severity == "bad"]
-        return bad if (self.labels >= 0).any() else []
+        return bad if (self.given.labels >= 0).any() else []
 
     @property
     def counted(self) -> str:

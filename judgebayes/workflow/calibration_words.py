@@ -11,15 +11,14 @@ from judgebayes.measures.significance import Interval
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing, may_compare
-from judgebayes.votes.sparse import AnyVotes, counts_by_item
+from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.data import Data
-from judgebayes.workflow.fitting import fitted_once
 from judgebayes.workflow.meanings import no_order
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.options import CalibrateRequest
-from judgebayes.workflow.reading import Listing, Reading
+from judgebayes.workflow.reading import Reading
 
 __all__ = [
     "better_words",
@@ -94,7 +93,7 @@ def chosen_words(
     return text
 
 
-def too_large_words(names: Sequence[str], votes: AnyVotes) -> str:
+def too_large_words(names: Sequence[str], votes: Votes) -> str:
     """Return a sentence about the methods that `auto` leaves out, because they need too much."""
     return (
         f"Not compared: {listing(names, 20)}, which would need too much memory or time with "
@@ -121,12 +120,6 @@ def _lower_by(lead: Interval) -> str:
 
 def unmeasured_words(choice: Choice, given: Data) -> list[str]:
     """Return why the answers of a method are not measured on held-out labels, if that matters."""
-    enough = (given.labels >= 0).sum() >= LEAST_FOR_SPLITS
-    if enough and fitted_once(choice, given.read):
-        return [
-            f"There are too many votes to fit {choice.name} again for every split, so the quality of "
-            "its answers is not measured."
-        ]
     if given.labelled:
         return [
             f"Fewer than {LEAST_FOR_SPLITS} labels are too few to hold some out: the quality of the "
@@ -142,7 +135,7 @@ def unmeasured_words(choice: Choice, given: Data) -> list[str]:
 
 def warnings_of(
     request: CalibrateRequest,
-    read: Reading | Listing,
+    read: Reading,
     labels: Int[np.ndarray, " item"],
     fitted: FittedAggregator,
 ) -> list[str]:
@@ -183,7 +176,7 @@ def warnings_of(
         messages.append(
             f"No label is {' or '.join(absent)}: its probability comes from the model alone."
         )
-    if isinstance(read.votes, Votes) and read.votes.order is not None:
+    if read.votes.order is not None:
         order = np.asarray(read.votes.order)[np.asarray(read.votes.index) >= 0]
         if len(np.unique(order)) == 1:
             messages.append(

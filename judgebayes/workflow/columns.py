@@ -6,13 +6,13 @@ from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.keys import name_of
-from judgebayes.workflow.reading import Listing, Reading
+from judgebayes.workflow.reading import Reading
 
 __all__ = ["by_item", "values_of"]
 
 
 def values_of(
-    tables: list[tuple[pd.DataFrame, str]], read: Reading | Listing, column: str
+    tables: list[tuple[pd.DataFrame, str]], read: Reading, column: str
 ) -> tuple[Int[np.ndarray, " item"], list[str]]:
     """Return the value of each item in a column of the votes or the labels, and the values' names.
 
@@ -50,7 +50,7 @@ def values_of(
 
 
 def by_item(
-    table: pd.DataFrame, item: str, columns: list[str], read: Reading | Listing, wrong: str
+    table: pd.DataFrame, item: str, columns: list[str], read: Reading, wrong: str
 ) -> pd.DataFrame:
     """Return the names in some columns for every item with votes, NaN where one of them is blank.
 

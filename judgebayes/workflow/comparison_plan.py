@@ -42,7 +42,6 @@ def plan_words(request: CalibrateRequest, data: Data) -> list[str]:
     seconds = (splits * of_split + once) / OPERATIONS_PER_SECOND
     if of_split == 0 or seconds < LONG_SECONDS:
         return []
-    assert isinstance(data.read, Reading)
     votes, labelled, names = data.read.votes, _labelled(data), _names(request, data.read)
     numbers = [cost_of_fit(name, votes, labelled).numbers for name in names]
     own = sum(
@@ -62,7 +61,7 @@ def plan_words(request: CalibrateRequest, data: Data) -> list[str]:
 def _operations(request: CalibrateRequest, data: Data) -> tuple[float, float]:
     """Return the operations of a split and of the last fit; 0 where nothing is compared."""
     labelled = _labelled(data)
-    if not isinstance(data.read, Reading) or labelled < LEAST_FOR_SPLITS:
+    if labelled < LEAST_FOR_SPLITS:
         return 0.0, 0.0
     votes, names = data.read.votes, _names(request, data.read)
     of_split = sum(cost_of_fit(name, votes, labelled).operations for name in names)

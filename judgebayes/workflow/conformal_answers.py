@@ -31,10 +31,9 @@ from judgebayes.workflow.conformal_strata import (
     strata_by,
 )
 from judgebayes.workflow.data import Data
-from judgebayes.workflow.fitting import fit_to_labels, labelled_items, predict, table_of
+from judgebayes.workflow.fitting import fit_to_labels, predict
 from judgebayes.workflow.methods import Choice, compared_methods, fit_on_of
 from judgebayes.workflow.options import CalibrateRequest
-from judgebayes.workflow.reading import Reading
 
 __all__ = ["conformal_sets", "outside_words", "strata_of"]
 
@@ -91,23 +90,21 @@ def _measured_sets(
 ) -> pd.DataFrame:
     """Return `strata_table` of the labelled items, from repeated divisions of their labels."""
     assert request.conformal is not None
-    table, own = table_of(given.read, given.labels)
-    among = np.arange(len(own)) if isinstance(given.read, Reading) else labelled_items(given.labels)
-    strata = strata.take(among)
+    read, labels = given.read, given.labels
     parts = random_splits(
-        len(own),
+        len(labels),
         splits=min(request.splits or SET_DIVISIONS, SET_DIVISIONS),
         calibration=FITTED_SHARE,
-        strata=strata.of_item if table.groups is None else None,
-        groups=table.groups,
-        among=np.flatnonzero(own >= 0),
+        strata=strata.of_item if read.groups is None else None,
+        groups=read.groups,
+        among=np.flatnonzero(labels >= 0),
         seed=request.seed,
     )
-    method = compared_methods([choice], table.coding.classes, table.votes)[choice.name]
+    method = compared_methods([choice], read.coding.classes, read.votes)[choice.name]
     evaluation = evaluate_splits(
         method,
-        table.votes,
-        own,
+        read.votes,
+        labels,
         parts,
         fit_on=fit_on_of([choice.name])[choice.name],
         seed=request.seed,
@@ -116,9 +113,9 @@ def _measured_sets(
         evaluation,
         request.conformal,
         strata,
-        {name: each.take(among) for name, each in shown.items()},
+        shown,
         no_empty=request.no_empty_sets,
-        groups=table.groups,
+        groups=read.groups,
     )
 
 

@@ -38,10 +38,6 @@ class Strata(NamedTuple):
     of_item: Int[np.ndarray, " item"]
     names: list[str]
 
-    def take(self, items: Int[np.ndarray, " some"]) -> "Strata":
-        """Return the strata of some items."""
-        return Strata(self.of_item[items], self.names)
-
 
 def enough_for(level: float) -> int:
     """Return the least number of labels whose threshold leaves out any class: n >= (n + 1) level.

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes import UNDECIDED, Classes, SparseVotes
+from judgebayes.votes import UNDECIDED, Classes
 from judgebayes.votes.classes import listing
 from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.options import (
@@ -21,13 +21,11 @@ from judgebayes.workflow.options import (
     WinRateRequest,
 )
 from judgebayes.workflow.reading import (
-    Listing,
     Reading,
     labelled_words,
     labels_of,
     merged,
     open_files,
-    read_any_votes,
     read_votes,
 )
 from judgebayes.workflow.records import changed, leaves, with_options
@@ -43,7 +41,7 @@ class Data(Result):
     """Votes and labels that were read, to pass in place of the votes."""
 
     schema: ClassVar[str] = "judgebayes.data/1"
-    read: Reading | Listing
+    read: Reading
     labels: Int[np.ndarray, " item"]
     labelled: bool
     """Whether there is a source of labels."""
@@ -92,31 +90,14 @@ class Data(Result):
         votes, coding = self.read.votes, self.read.coding
         there = np.asarray(votes.index) >= 0
         undecided = coding.undecided.reindex(coding.judges).fillna(0).to_numpy(int)
-        if isinstance(votes, SparseVotes):
-            cast = np.bincount(np.asarray(votes.judge)[there], minlength=votes.n_judges)
-        else:
-            cast = there.sum((0, 2))
         missing = coding.missing.reindex(coding.judges).fillna(0).to_numpy(int)
-        columns = {"judge": coding.judges, "votes": cast, "missing": missing}
+        columns = {"judge": coding.judges, "votes": there.sum((0, 2)), "missing": missing}
         return pd.DataFrame(columns | ({"undecided": undecided} if undecided.any() else {}))
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The items and the judges."""
         return {"items": self.items, "judges": self.judges}
-
-    @property
-    def table(self) -> Reading:
-        """The votes as a table item x judge x sample.
-
-        Raises
-        ------
-        JudgeBayesError
-            If that table is too large.
-        """
-        if isinstance(self.read, Reading):
-            return self.read
-        return self.read.of_items(np.arange(self.read.votes.n_items))
 
 
 @with_options
@@ -137,27 +118,23 @@ def read(request: ReadRequest) -> Data:
 def data_of(
     request: CalibrateRequest | DiagnoseRequest | WinRateRequest,
     *,
-    dense: bool = False,
     named: tuple[str, ...] = (),
 ) -> Data:
     """Return the `Data` that a request has in place of votes, or read its files or tables.
 
-    `dense` as in `encoded`; `named` are columns that are kept and are not judges.
+    `named` are columns that are kept and are not judges.
 
     Raises
     ------
     JudgeBayesError
         For bad input.
     """
-    return data_in_request(request) or _read_files(
-        request, dense=dense, keep=bool(named), named=named
-    )
+    return data_in_request(request) or _read_files(request, keep=bool(named), named=named)
 
 
 def _read_files(
     request: CalibrateRequest | DiagnoseRequest | ReadRequest | WinRateRequest,
     *,
-    dense: bool = False,
     keep: bool = False,
     named: tuple[str, ...] = (),
 ) -> Data:
@@ -171,7 +148,7 @@ def _read_files(
     )
     classes = classes_of(opened, request.classes, request.pairwise, detect=True)
     dropped = request.drop_unknown_labels
-    return encoded(opened, classes, drop_unknown=dropped, dense=dense, keep=keep)
+    return encoded(opened, classes, drop_unknown=dropped, keep=keep)
 
 
 def encoded(
@@ -179,7 +156,6 @@ def encoded(
     classes: Classes,
     *,
     drop_unknown: bool,
-    dense: bool = False,
     keep: bool = False,
 ) -> Data:
     """Return the votes and labels of opened files as arrays. Labels may be constant.
@@ -190,8 +166,6 @@ def encoded(
         The files and the classes of their votes.
     drop_unknown
         Whether labels of items without votes are accepted.
-    dense
-        Whether to make a table item x judge x sample, however large.
     keep
         Whether to keep the tables of the files.
 
@@ -201,9 +175,7 @@ def encoded(
         For bad input.
     """
     opened = merged(opened, classes)
-    # Only the head of a file in pieces is in memory, so it is read as a list first.
-    whole = dense and not opened.in_pieces
-    votes = read_votes(opened, classes) if whole else read_any_votes(opened, classes)
+    votes = read_votes(opened, classes)
     labels = labels_of(opened, votes, drop_unknown=drop_unknown, allow_degenerate=True)
     tables = opened if keep else None
     doubt = opened.doubt
@@ -224,7 +196,7 @@ def undecided_as_class(data: Data) -> Data:
     For the error of a majority, in which an undecided vote is a vote for neither side. The labels have
     the two outer classes.
     """
-    coding, table = data.read.coding, data.table
+    table, coding = data.read, data.read.coding
     if not coding.classes.undecided or len(coding.classes) != 2:
         return data
     low, high = coding.classes.values

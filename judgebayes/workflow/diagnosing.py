@@ -106,8 +106,8 @@ def diagnose(
 @in_float64
 def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
     """Do what `diagnose` does, with the options in a record."""
-    data = data_of(request, dense=True, named=() if request.by is None else (request.by,))
-    read, labels = data.table, data.labels
+    data = data_of(request, named=() if request.by is None else (request.by,))
+    read, labels = data.read, data.labels
     judges = judge_table(read.votes, labels, read.coding, groups=read.groups)
     if not (labels >= 0).any() and len(judges) > 1:
         more = agreement_table(read.votes, read.coding.classes.names)
@@ -122,7 +122,7 @@ def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
 
 def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the judges' rates by the values of a column, and what is left out or counted."""
-    read, labels, opened = data.table, data.labels, data.opened
+    read, labels, opened = data.read, data.labels, data.opened
     if read.votes.n_classes != 2:
         raise JudgeBayesError(
             f"--by prints TPR and TNR, which need two classes; the votes have {read.votes.n_classes}."

@@ -110,13 +110,13 @@ class Estimates:
         panel = self.panel
         if panel.chosen is not None:
             return compared_panels(
-                data.table.votes,
+                data.read.votes,
                 Splits(
-                    np.asarray(data.table.votes.pooled_counts()),
+                    np.asarray(data.read.votes.pooled_counts()),
                     data.labels,
                     panel.splits.label_classes,
                 ),
-                [str(name) for name in data.table.coding.judges],
+                [str(name) for name in data.read.coding.judges],
                 panel.chosen,
                 decision=panel.decision,
                 breaker=panel.breaker,

@@ -71,7 +71,7 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
     """
     if not data.labelled:
         raise JudgeBayesError(UNLABELLED)
-    read, words = data.table, []
+    read, words = data.read, []
     coding = read.coding
     names = [str(name) for name in coding.judges]
     chosen = None

@@ -235,7 +235,7 @@ def _next_items(
     probs = fitted.mean_probs(some)
     return pd.DataFrame(
         {
-            "item": pd.Index(data.table.coding.items)[chosen],
+            "item": pd.Index(data.read.coding.items)[chosen],
             "votes": some.total,
             "votes of the plurality": share.max(1),
             "P(plurality right)": np.where(top, probs, 0.0).sum(1) / top.sum(1),
@@ -248,7 +248,7 @@ def estimates_of(
 ) -> tuple[Estimates, list[str]]:
     """Return what estimates need, and how groups change the intervals, in sentences."""
     these = request.these_items or request.target == "these"
-    groups, effect, words = data.table.groups, 1.0, []
+    groups, effect, words = data.read.groups, 1.0, []
     if groups is not None:
         effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
         words.append(_grouped(data, counts, effect))
@@ -259,12 +259,12 @@ def estimates_of(
 
 def _grouped(data: Data, counts: Counts, effect: float) -> str:
     """Return how groups change the intervals, in a sentence."""
-    groups = data.table.groups
+    groups = data.read.groups
     assert groups is not None
     labelled = np.asarray(counts.correct) >= 0
     return (
         f"--group: the {int(labelled.sum())} labelled items are in {len(np.unique(groups[labelled]))} "
-        f"groups of column {data.table.columns['group']!r}, and say as much as "
+        f"groups of column {data.read.columns['group']!r}, and say as much as "
         f"{labelled.sum() / effect:.0f} independent items."
     )
 
@@ -308,12 +308,12 @@ def _read_files(request: EnsembleRequest) -> Data:
     if opened.labels is None:
         raise JudgeBayesError(UNLABELLED)
     classes = classes_of(opened, request.classes, None)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, dense=True)
+    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
 
 
 def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
     """Return the number of correct votes of each item, and what was read, in sentences."""
-    read, labels = data.table, data.labels
+    read, labels = data.read, data.labels
     counts = correct_counts(votes, labels)
     given = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     if len(given) == 0:

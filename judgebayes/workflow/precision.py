@@ -103,7 +103,7 @@ class _Inputs:
             self.counts(),
             Labelling(strata, self.generator, self.labels, len(self.names)),
             target,
-            self.data.table.groups,
+            self.data.read.groups,
             self.evidence,
         )
 
@@ -228,7 +228,7 @@ def precision_request(request: PrecisionRequest) -> Precision:
 
 def _grouped(inputs: _Inputs, fit: Fit) -> list[str]:
     """Return how many groups there are, and how alike their items, in a sentence."""
-    table = inputs.data.table
+    table = inputs.data.read
     if table.groups is None:
         return []
     line = (
@@ -262,7 +262,7 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         data = _read_files(request)
     else:
         _refuse_others(data.read.coding.classes, paired=request.systems is not None)
-    read, opened = data.table, data.opened
+    read, opened = data.read, data.opened
     if opened is None:
         raise JudgeBayesError(
             "These votes have no columns of generators or systems; pass the result of "
@@ -320,7 +320,7 @@ def _read_files(request: PrecisionRequest) -> Data:
     paired = request.systems is not None
     classes = classes_of(opened, request.classes, pairwise=paired)
     _refuse_others(classes, paired=paired)
-    return encoded(opened, classes, drop_unknown=True, dense=True, keep=True)
+    return encoded(opened, classes, drop_unknown=True, keep=True)
 
 
 def _refuse_others(classes: Classes, *, paired: bool) -> None:

@@ -112,7 +112,7 @@ def _precision(data: Data, n: int) -> tuple[bool, str]:
     if data.opened is None:
         return False, "The votes are a list without other columns."
     try:
-        names, _ = generators_of(data.opened.tables, data.table, None)
+        names, _ = generators_of(data.opened.tables, data.read, None)
     except JudgeBayesError as error:
         return False, str(error)
     if names == [EVERY]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,17 +19,14 @@ from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import Options, option, split_names
-from judgebayes.io.parquet import check_parquet
 from judgebayes.io.tables import Layout, check_ignored, notes_of
 from judgebayes.sentence import sentences
 from judgebayes.votes import (
     MISSING,
     Classes,
     Coding,
-    SparseVotes,
     Votes,
     encode,
-    encode_sparse,
     encode_wide,
     infer_classes,
 )
@@ -60,7 +57,6 @@ from judgebayes.workflow.scales import decided_values
 from judgebayes.workflow.sources import Labels, Opened, Source
 
 __all__ = [
-    "Listing",
     "Reading",
     "apply_notes",
     "labelled_words",
@@ -68,27 +64,19 @@ __all__ = [
     "merged",
     "open_files",
     "open_source",
-    "read_any_votes",
     "read_votes",
     "reading_notes",
 ]
 
-DENSE_BYTES = 2**31
-"""Votes that need a larger table item x judge x sample stay a list."""
-STREAM_ROWS = 10_000_000
-"""A Parquet file with more rows is read in pieces."""
-HEAD_ROWS = 10_000
 LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
 """Names of columns that may contain labels instead of a judge's votes."""
 
-SomeVotes = TypeVar("SomeVotes", Votes, SparseVotes)
-
 
 @dataclass(frozen=True)
-class _Read(Generic[SomeVotes]):
+class Reading:
     """Votes as arrays, with the group of each item if there are groups."""
 
-    votes: SomeVotes
+    votes: Votes
     coding: Coding
     groups: Int[np.ndarray, " item"] | None
     columns: dict[str, str | None]
@@ -113,51 +101,6 @@ class _Read(Generic[SomeVotes]):
                 if LIKE_A_LABEL.search(judge)
             ]
         return sentences(lines)
-
-
-@dataclass(frozen=True)
-class Reading(_Read[Votes]):
-    """Votes as a table item x judge x sample."""
-
-
-@dataclass(frozen=True)
-class Listing(_Read[SparseVotes]):
-    """Votes as a list, because a table item x judge would be too large and mostly empty."""
-
-    def words(self) -> list[str]:
-        """Return what was read, and the consequences of a list, in sentences."""
-        size = self.votes.n_items * self.votes.n_judges * self.votes.n_samples
-        return [
-            *super().words(),
-            f"A table of {self.votes.n_items:,} items x {self.votes.n_judges:,} judges would take "
-            f"{size / 1e9:,.3g} GB (limit {DENSE_BYTES / 1e9:,.3g}): the votes are kept as a list. "
-            "Methods are fitted to the labelled items only; --method dawid-skene is fitted to all "
-            "items.",
-        ]
-
-    def of_items(self, items: Int[np.ndarray, " some"]) -> Reading:
-        """Return the votes on some items, in ascending order, as a table.
-
-        Raises
-        ------
-        JudgeBayesError
-            If that table is too large as well.
-        """
-        some = self.votes.of_items(items)
-        if some.n_items * some.n_judges * some.n_samples > DENSE_BYTES:
-            raise JudgeBayesError(
-                f"The votes of {some.n_judges} judges on {some.n_items} labelled items do not fit "
-                "into a table; use fewer labelled items or fewer judges."
-            )
-        return Reading(
-            some.dense(),
-            replace(self.coding, items=self.coding.items[items]),
-            None if self.groups is None else self.groups[items],
-            self.columns,
-            self.notes,
-            self.label,
-            self.bins,
-        )
 
 
 def open_files(
@@ -251,12 +194,11 @@ def _converted(source: Source) -> tuple[Source, tuple[str, ...] | None, list[str
 
 def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
     """Read the votes and the columns' roles; `elsewhere` if the labels are in another file."""
-    in_pieces = _rows(source) > STREAM_ROWS
     reading = source.reading
     wide, only_judge = reading.wide, reading.only_judge
     others = source.left_out if wide else ()  # not judges, but perhaps generators
     layout = Layout(reading.skip_rows, reading.encoding, () if wide else source.left_out)
-    table = _head(source.path) if in_pieces else read_table(source.path, layout)
+    table = read_table(source.path, layout)
     if others:
         check_ignored(table, others, source.path)
     notes = notes_of(table)
@@ -308,9 +250,7 @@ def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
     for name in judges:
         require_plain(table[name], name)
         require_one_line(table, name)
-    if in_pieces and any(columns[role] is not None for role in ("sample", "order", "task")):
-        in_pieces, table = False, read_table(source.path)
-    if not wide and not in_pieces:
+    if not wide:
         if given["judge"] is None:
             by_criteria = judge_of_criteria(table, columns)
             if by_criteria is not None:
@@ -328,12 +268,11 @@ def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
             judges = _one_of(judges, only_judge)
         else:
             table = _rows_of(table, columns["judge"], only_judge)
-    if not in_pieces:
-        cells = judges if wide else [str(columns["vote"])]
-        table, messages = plain_cells(table, cells, source.reading.missing, "vote")
-        notes += messages
+    cells = judges if wide else [str(columns["vote"])]
+    table, messages = plain_cells(table, cells, source.reading.missing, "vote")
+    notes += messages
     notes += _spelling_notes(table, [columns[role] for role in ("item", "judge", "task", "group")])
-    opened = Opened(source, table, columns, None, in_pieces, tuple(notes), tuple(judges))
+    opened = Opened(source, table, columns, None, tuple(notes), tuple(judges))
     return _VotesOpened(opened, whole, several)
 
 
@@ -368,8 +307,7 @@ def _gold(
         return Labels(long, item, joined, annotator), []
     if label is None:
         return None, []
-    in_pieces = opened.in_pieces
-    return Labels(_two_columns(source.path, item, label) if in_pieces else table, item, label), []
+    return Labels(table, item, label), []
 
 
 def _translate_labels(opened: Opened) -> Opened:
@@ -392,48 +330,6 @@ def _translate_labels(opened: Opened) -> Opened:
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
 
 
-def _rows(source: Source) -> int:
-    """Return the number of rows of a Parquet file that can be read in pieces, else 0."""
-    whole = (
-        source.columns.repeats
-        or source.reading != ReadingOptions()
-        or source.annotators != Annotators()
-    )
-    path = source.path
-    if whole or isinstance(path, InMemory) or path.suffix.lower() != ".parquet":
-        return 0
-    import pyarrow.parquet as pq
-
-    try:
-        rows = int(pq.read_metadata(path).num_rows)
-        if rows > STREAM_ROWS:
-            check_parquet(path)
-        return rows
-    except JudgeBayesError:
-        raise
-    except Exception:
-        return 0  # `read_table` raises the error
-
-
-def _head(path: Path | InMemory) -> pd.DataFrame:
-    import pyarrow.parquet as pq
-
-    return next(pq.ParquetFile(path).iter_batches(batch_size=HEAD_ROWS)).to_pandas()
-
-
-def _two_columns(
-    path: Path | InMemory, item: str, other: str, *, blanks: bool = False
-) -> pd.DataFrame:
-    """Return the distinct pairs of an item and another column in a file, with `blanks` or without."""
-    import pyarrow.parquet as pq
-
-    pairs = [
-        batch.to_pandas().dropna(subset=[] if blanks else [other]).drop_duplicates()
-        for batch in pq.ParquetFile(path).iter_batches(columns=[item, other])
-    ]
-    return pd.concat(pairs).drop_duplicates(ignore_index=True)
-
-
 def _one_of(judges: list[str], name: str) -> list[str]:
     if name not in judges:
         raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {listing(judges, 20)}.")
@@ -451,49 +347,11 @@ def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
     return chosen
 
 
-def read_any_votes(opened: Opened, classes: Classes) -> Reading | Listing:
-    """Return the votes as a table item x judge x sample, or as a list if that is too large.
-
-    Raises
-    ------
-    JudgeBayesError
-        As in `read_votes`, or if there are columns that a list does not support.
-    """
-    columns, source, table = opened.columns, opened.source, opened.table
-    if not opened.in_pieces and _dense_bytes(opened) <= DENSE_BYTES:
-        return read_votes(opened, classes)
-    item, judge, group = str(columns["item"]), str(columns["judge"]), columns["group"]
-    for role in ("order", "task"):
-        if columns[role] is not None:
-            raise JudgeBayesError(
-                "The votes are too many for a table, and a list of votes cannot store the "
-                f"{role}; use --{role} none."
-            )
-    votes, coding = encode_sparse(
-        source.path if opened.in_pieces else table,
-        item=item,
-        judge=judge,
-        vote=str(columns["vote"]),
-        repeats=source.columns.repeats or columns["sample"] is not None,
-        classes=classes,
-    )
-    pairs = (
-        table
-        if group is None or not opened.in_pieces
-        else _two_columns(source.path, item, group, blanks=True)
-    )
-    groups, said = _groups(pairs, coding, item, group)
-    notes = (*opened.notes, *said)
-    if votes.n_items * votes.n_judges * votes.n_samples <= DENSE_BYTES:
-        return Reading(votes.dense(), coding, groups, columns, notes, _label(opened), opened.bins)
-    return Listing(votes, coding, groups, columns, notes, _label(opened), opened.bins)
-
-
 def _label(opened: Opened) -> str | None:
     return None if opened.labels is None else opened.labels.label
 
 
-def reading_notes(read: Reading | Listing, source: Source) -> dict[str, Any]:
+def reading_notes(read: Reading, source: Source) -> dict[str, Any]:
     """Return the reading options to save with a fit, for later files of such votes."""
     columns = {role: name for role, name in read.columns.items() if name is not None}
     reading = source.reading
@@ -510,7 +368,7 @@ def reading_notes(read: Reading | Listing, source: Source) -> dict[str, Any]:
     }
 
 
-def _annotators_of(read: Reading | Listing, source: Source) -> list[str]:
+def _annotators_of(read: Reading, source: Source) -> list[str]:
     """Return the columns of labels, one for each annotator, if there are several."""
     named = source.columns.label
     return [] if named is None or read.label in (None, named) else split_names(named)
@@ -543,14 +401,6 @@ def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
         bins=bins_from(notes.get("bins")),
         ignored=tuple(notes.get("ignore", ())),
     )
-
-
-def _dense_bytes(opened: Opened) -> int:
-    """Return a lower bound of the size of the table item x judge x sample, in bytes."""
-    table, judge = opened.table, opened.columns["judge"]
-    if opened.source.reading.wide or judge is None:
-        return 0  # not larger than the file
-    return int(table[opened.columns["item"]].nunique() * table[judge].nunique())
 
 
 def read_votes(opened: Opened, classes: Classes) -> Reading:
@@ -613,7 +463,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
             "--labels-merge merges labels, and there are none; add them with --labels FILE or --label "
             "COLUMN."
         )
-    if gold.table is opened.table or (opened.in_pieces and gold.annotator is None):
+    if gold.table is opened.table:
         raise JudgeBayesError(
             f"The votes repeat the label of column {gold.label!r}, so that annotators cannot be "
             "counted: put the labels into a file of their own (--labels FILE), or name a column per "
@@ -627,7 +477,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
 
 
 def labels_of(
-    opened: Opened, read: Reading | Listing, *, drop_unknown: bool, allow_degenerate: bool
+    opened: Opened, read: Reading, *, drop_unknown: bool, allow_degenerate: bool
 ) -> Int[np.ndarray, " item"]:
     """Return the label of each item, `MISSING` where there is none.
 

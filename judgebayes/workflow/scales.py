@@ -149,8 +149,6 @@ def _inferred(opened: Opened, what: str, none: tuple[Hashable, ...] = ()) -> Cla
     try:
         return infer_classes(values, what)
     except JudgeBayesError:
-        if opened.in_pieces:
-            raise
         table = opened.table
         cells = (
             table[list(opened.judges)].melt(ignore_index=False)["value"]
@@ -198,15 +196,7 @@ def vote_values(opened: Opened) -> list[object]:
     """Return the different values of the votes, in order of appearance."""
     if opened.source.reading.wide:
         return list(pd.unique(opened.table[list(opened.judges)].to_numpy(object).ravel()))
-    vote = str(opened.columns["vote"])
-    if opened.in_pieces:
-        import pyarrow.parquet as pq
-
-        batches = pq.ParquetFile(opened.source.path).iter_batches(columns=[vote])
-        return list(
-            pd.concat([pd.Series(b.column(0).unique().to_pandas()) for b in batches]).unique()
-        )
-    return list(opened.table[vote].unique())
+    return list(opened.table[str(opened.columns["vote"])].unique())
 
 
 def decided_values(opened: Opened) -> list[object]:

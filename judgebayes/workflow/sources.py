@@ -55,8 +55,6 @@ class Opened:
     table: pd.DataFrame
     columns: dict[str, str | None]
     labels: Labels | None
-    in_pieces: bool = False
-    """Whether `table` is only the head of the file."""
     notes: tuple[str, ...] = ()
     """What was left out of the files or read as something else, in sentences."""
     judges: tuple[str, ...] = ()

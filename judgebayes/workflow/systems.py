@@ -14,7 +14,7 @@ from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.columns import by_item
-from judgebayes.workflow.reading import Listing, Reading
+from judgebayes.workflow.reading import Reading
 
 __all__ = ["Matches", "binary_votes", "read_matches", "system_points", "system_table"]
 
@@ -35,9 +35,7 @@ class Matches:
         return [f"{self.systems[a]} over {self.systems[b]}" for a, b in self.pairs]
 
 
-def read_matches(
-    tables: list[tuple[pd.DataFrame, str]], read: Reading | Listing, named: str
-) -> Matches:
+def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: str) -> Matches:
     """Return the pair of systems of every item, from two columns of the votes or the labels.
 
     Raises

@@ -88,7 +88,7 @@ def test_names_are_text_in_every_role_and_format(form: str, role: str, tmp_path:
     if role == "group":
         assert len(set(data.read.groups)) == n
     elif role == "task":
-        assert data.table.votes.n_tasks == n
+        assert data.read.votes.n_tasks == n
     else:
         read = data.read.coding.items if role == "item" else data.read.coding.judges
         assert set(map(str, read)) == set(names)

@@ -32,7 +32,7 @@ from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.votes import encode
 from judgebayes.workflow.fit_file import load_fit
 from judgebayes.workflow.options import Columns, ReadingOptions
-from judgebayes.workflow.reading import Listing, Reading, open_source, read_any_votes
+from judgebayes.workflow.reading import Reading, open_source, read_votes
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Source
 
@@ -284,7 +284,7 @@ def command(rng: random.Random, folder: Path) -> None:
         gold = table_file(rng, folder / "gold", wide=True)
     opened = open_source(source, gold)
     classes = classes_of(opened, rng.choice((*[None] * 9, "-1,0,1", "0,1", "a,b,c")), None)
-    read = read_any_votes(opened, classes)
+    read = read_votes(opened, classes)
     for line in read.words():
         check_sentence(line)
     if opened.labels is not None:
@@ -301,9 +301,7 @@ def command(rng: random.Random, folder: Path) -> None:
         check_read(read, naive[1], dict(opened.columns))
 
 
-def check_read(
-    read: Reading | Listing, rows: list[dict[str, Any]], roles: dict[str, str | None]
-) -> None:
+def check_read(read: Reading, rows: list[dict[str, Any]], roles: dict[str, str | None]) -> None:
     """Compare encoded votes with the naive rows: none is missing, none is added."""
     said = (re.match(r"(\d+) record\(s\) are identical", note) for note in read.notes)
     rows = once(rows, next((int(match[1]) for match in said if match), 0))

@@ -96,7 +96,7 @@ def test_scores_need_bins_and_get_them() -> None:
     assert learnt.read.bins is not None
     cuts = learnt.read.bins.cuts
     assert cuts["lenient"][0] > cuts["strict"][0]
-    index = np.asarray(learnt.table.votes.index)[:40, :, 0]
+    index = np.asarray(learnt.read.votes.index)[:40, :, 0]
     right = (index == gold["label"].to_numpy()[:, None]).mean(0)
     assert (right > 0.75).all()
 

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 import judgebayes as jb
 from judgebayes.cli import app
 from judgebayes.panel import diagnostics
-from judgebayes.workflow import reading
 
 
 class Case(NamedTuple):
@@ -309,33 +308,12 @@ def test_a_fit_to_data_read_before_is_kept_with_how_they_were_read(
     assert applied.answers["p(1)"].equals(result.answers["p(1)"])
 
 
-@pytest.mark.parametrize("name", ["diagnose", "ensemble"])
-def test_a_file_that_is_read_in_pieces_is_read_to_its_end(
-    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_votes_whose_table_is_too_large_are_refused_in_a_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = pd.read_csv(folder / "generators.csv")
-    rows.to_parquet(tmp_path / "votes.parquet")
-    assert len(rows) > 10
-    case = jb.diagnose if name == "diagnose" else jb.ensemble
-    whole = case(tmp_path / "votes.parquet", folder / "valid.csv")
-    monkeypatch.setattr(reading, "STREAM_ROWS", 10)
-    monkeypatch.setattr(reading, "HEAD_ROWS", 10)
-    pieces = case(tmp_path / "votes.parquet", folder / "valid.csv")
-    tables = {**whole.tables}
-    if name == "diagnose":  # a list does not record which items a judge was never asked on
-        tables["judges"] = tables["judges"].drop(columns="not_asked")
-    assert different(pieces.tables, tables) == []
-
-
-def test_votes_without_a_table_are_refused_in_a_sentence(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pd.read_csv(folder / "generators.csv").to_parquet(tmp_path / "votes.parquet")
-    monkeypatch.setattr(reading, "DENSE_BYTES", 100)
-    data = jb.read(tmp_path / "votes.parquet")
-    assert list(data.judges["votes"]) == [180, 180, 180]
-    with pytest.raises(jb.JudgeBayesError, match="do not fit into a table"):
-        jb.diagnose(data)
+    monkeypatch.setattr("judgebayes.votes.encoding.LARGEST", 100)
+    with pytest.raises(jb.JudgeBayesError, match=r"need a table of .* GB; the limit is 1e-07"):
+        jb.calibrate(folder / "generators.csv")
 
 
 def test_progress_is_reported_to_a_callback(folder: Path) -> None:

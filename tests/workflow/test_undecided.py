@@ -156,6 +156,6 @@ def test_a_judge_near_chance_is_not_below_chance_because_of_its_ties() -> None:
 def test_the_weight_of_a_judge_counts_the_number_of_classes() -> None:
     votes, labels = pair_panel((1, 2, 3))
     three = jb.read(votes, labels=labels, classes="1,2,3")
-    weight = jb.judge_table(three.table.votes, three.labels)["weight"]
-    fit = jb.OneCoin().fit(three.table.votes, three.labels)
+    weight = jb.judge_table(three.read.votes, three.labels)["weight"]
+    fit = jb.OneCoin().fit(three.read.votes, three.labels)
     np.testing.assert_allclose(weight, fit.log_odds())
