@@ -1,4 +1,4 @@
-"""A script for test_devices: a sweep and a sparse fit on one device and on all devices.
+"""A script for test_devices: a sweep on one device and on all devices.
 
 `sharded.py` alone uses the virtual devices of its environment; `sharded.py RANK COUNT PORT` is one
 of several processes that share the work.
@@ -13,12 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from panels import judged
 
-from judgebayes.aggregators import BaseRate, DawidSkene, OneCoin
-from judgebayes.aggregators.dawid_skene import fit_sparse
+from judgebayes.aggregators import BaseRate, OneCoin
 from judgebayes.calibrators import Identity
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
-from judgebayes.votes import Votes, from_dense
+from judgebayes.votes import Votes
 
 
 def swept(devices: list[Any] | None) -> list[float]:
@@ -74,15 +73,6 @@ def counted() -> list[list[int]]:
     return counts
 
 
-def fitted(devices: list[Any] | None, rank: int, count: int) -> list[float]:
-    votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.6]), 90, missing=0.3, seed=2)
-    some = np.where(np.arange(90) % 5 == 0, labels, -1)
-    mine = np.arange(rank, 90, count)  # each process has its own items
-    fit = fit_sparse(DawidSkene(), from_dense(votes.take(mine)), some[mine], devices=devices)
-    results = (fit.log_posterior, fit.steps, fit.status)
-    return [*np.asarray(fit.draws["confusion"]).ravel().tolist(), *map(float, results)]
-
-
 def main() -> None:
     rank, count = 0, 1
     if len(sys.argv) > 1:
@@ -91,12 +81,9 @@ def main() -> None:
     answer = {
         "devices": len(jax.devices()),
         "sweep": [swept(None), swept(jax.devices())],
-        # A single process has all items; of several processes, each has its own.
-        "fit": [fitted(jax.devices()[:1], 0, 1)] if count == 1 else [],
     }
     if count == 1 and len(jax.devices()) == 8:
         answer["counts"] = counted()
-    answer["fit"].append(fitted(None, rank, count))
     sys.stdout.write(json.dumps(answer) + "\n")
 
 

@@ -30,10 +30,6 @@ def main(
     ] = None,
     data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of the programs, in turns.")] = 5,
-    votes: Annotated[
-        Optional[list[float]],  # noqa: UP045
-        typer.Option(help="Numbers of votes of the growth table; 1e8 needs 3 GB and minutes."),
-    ] = None,
     released: Annotated[
         bool,
         typer.Option("--released", help="Also run P4's double loop once, which takes a minute."),
@@ -84,9 +80,6 @@ def main(
     if "dawid-skene" in selected:
         table_rows += dawid_skene.against_peers(rounds, 0.02 if smoke else 1.0)
     if "growth" in selected:
-        sizes = votes or ([2e4, 4e4] if smoke else [1e6, 3e6, 1e7])
-        votes_in_turn = tuple(int(n) for n in sizes)
-        notes.append(dawid_skene.growth(votes_in_turn, rounds=rounds))
         notes.append(slopes(rounds, smoke))
     if "2pl" in selected:
         row = item_response.item_response(rounds, smoke)

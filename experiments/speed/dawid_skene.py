@@ -1,7 +1,4 @@
-"""Dawid-Skene by EM: compared with crowd-kit and NumPy, and time by the number of votes."""
-
-from collections.abc import Callable
-from functools import partial
+"""Dawid-Skene by EM, compared with crowd-kit and NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -10,14 +7,12 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from judgebayes.aggregators import EM, DawidSkene
-from judgebayes.aggregators.dawid_skene import FittedDawidSkene
-from judgebayes.experiments.speed.growth import by_size, slope
-from judgebayes.experiments.speed.measure import Row, Side, load, race
-from judgebayes.experiments.speed.panels import dense_panel, sparse_panel
+from judgebayes.experiments.speed.measure import Row, Side, race
+from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes import Votes
 
-__all__ = ["against_peers", "growth"]
+__all__ = ["against_peers"]
 
 ITEMS, JUDGES = 100_000, 38
 TOLERANCE = 1e-9
@@ -89,38 +84,3 @@ def crowd_kit(table: pd.DataFrame) -> Float[np.ndarray, "item class"]:
 
     probabilities = Peer(n_iter=100, tol=TOLERANCE).fit_predict_proba(table)
     return probabilities.sort_index()[[0, 1]].to_numpy()
-
-
-def growth(
-    sizes: tuple[int, ...], judges: int = 1000, each: int = 20, steps: int = 10, rounds: int = 3
-) -> str:
-    """Return a table of time and memory of sparse fits by number of votes, and the slope.
-
-    The sizes run in turns, so that the machine's load is the same for all.
-    """
-    lines = [
-        "| votes | s, cold | s, warm | ns a vote and step | bytes a vote | process, GB | error |"
-    ]
-    lines += ["|" + "---|" * 7]
-    accuracies = {}
-    method = DawidSkene(EM(max_steps=steps, tolerance=1e-9))
-
-    def begin(size: int) -> Callable[[], FittedDawidSkene]:
-        votes, _, accuracies[size] = sparse_panel(size // each, judges, each)
-        return partial(method.fit, votes, np.full(votes.n_items, -1, np.int32))
-
-    grown = by_size(sizes, begin, rounds)
-    for size, each_size in zip(sizes, grown, strict=True):
-        side, took, usage = each_size
-        accuracy = np.diagonal(np.asarray(side.answer.draws["confusion"])[0], axis1=1, axis2=2)
-        passes = int(side.answer.steps) + 2
-        lines.append(
-            f"| {size:,} | {side.cold:.1f} | {took:.2f} | {took / passes / size * 1e9:.1f} | "
-            f"{each_size.bytes_each(size):.1f} | {usage.highest / 1024:.2f} | "
-            f"{np.abs(accuracy - accuracies[size]).mean():.4f} |"
-        )
-    warm = [one.warm for one in grown]
-    steepness = slope(sizes, warm) if len(sizes) > 1 else float("nan")
-    return "\n".join(
-        [*lines, "", f"{judges:,} judges, {each} votes an item; slope {steepness:.3f}. {load()}"]
-    )

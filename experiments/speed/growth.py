@@ -1,7 +1,7 @@
 """Time by items, judges and splits: log-log slopes of warm fits, with sizes in turns."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,11 +12,11 @@ from judgebayes.calibrators import Beta
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.experiments.speed.measure import Side, peak, race
+from judgebayes.experiments.speed.measure import Side, race
 from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.votes import Votes
 
-__all__ = ["SizeTiming", "by_size", "slope", "slopes"]
+__all__ = ["slope", "slopes"]
 
 LABELLED = 0.5
 STEPS = EM(max_steps=20, tolerance=0.0)
@@ -70,38 +70,6 @@ def slopes(rounds: int, smoke: bool = False) -> str:
             f"| {what} | {of} | {sizes[0]:,} to {sizes[-1]:,} | {times} | {slope(sizes, took):.2f} |"
         )
     return "\n".join(lines)
-
-
-class SizeTiming(NamedTuple):
-    """The measurements of a program at one size."""
-
-    side: Side
-    warm: float
-    """Median seconds."""
-    memory: peak
-    """Memory of a warm run, without compilation."""
-
-    def bytes_each(self, size: int) -> float:
-        """Return the rise of memory in bytes per unit of size."""
-        return self.memory.megabytes * 2**20 / size
-
-
-def by_size(
-    sizes: Sequence[int], begin: Callable[[int], Callable[[], Any]], rounds: int
-) -> list[SizeTiming]:
-    """Time the programs that `begin` returns for each size, in turns, under the same load."""
-    sides, memory = [], []
-    for size in sizes:
-        sides.append(Side(begin(size)))
-        race(sides[-1:], 0)
-        with peak() as usage:
-            race(sides[-1:], 1)
-        memory.append(usage)
-    race(sides, rounds - 1)
-    return [
-        SizeTiming(side, float(np.median(side.seconds)), usage)
-        for side, usage in zip(sides, memory, strict=True)
-    ]
 
 
 def slope(sizes: Sequence[int], seconds: Sequence[float]) -> float:

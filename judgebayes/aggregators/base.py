@@ -1,9 +1,7 @@
 """The common interface of aggregators: votes in, log-probabilities of the classes out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -20,17 +18,15 @@ from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import MAX_SHOWN, summary
 from judgebayes.votes.array import Votes
-from judgebayes.votes.sparse import AnyVotes, SlabShape
+from judgebayes.votes.sparse import AnyVotes
 
 __all__ = [
     "Aggregator",
-    "CountingRule",
     "FittedAggregator",
     "FittedRule",
     "Reliability",
     "Rule",
     "Training",
-    "by_slab",
     "certain",
     "checked",
     "summarised",
@@ -146,25 +142,6 @@ def checked(
     return labels, weight
 
 
-def by_slab(
-    predict: Callable[[AnyVotes], Float[Array, "item class"]],
-    votes: AnyVotes,
-    shape: SlabShape | None = None,
-) -> Float[Array, "item class"]:
-    """Return the predictions for all items, for a list of votes slab by slab, to limit memory.
-
-    `predict` should be compiled, because all slabs have one shape.
-    """
-    if isinstance(votes, Votes):
-        return predict(votes)
-    log_probs = np.empty((votes.n_items, votes.n_classes))
-    for slab in votes.slabs(shape):
-        log_probs[slab.items] = np.asarray(predict(slab.votes))[
-            : slab.items.stop - slab.items.start
-        ]
-    return jnp.asarray(log_probs)
-
-
 class Reliability(NamedTuple):
     """The reliability of each judge: posterior mean and central interval."""
 
@@ -178,7 +155,7 @@ class Rule(ABC):
 
     def fit(
         self,
-        votes: AnyVotes,
+        votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
@@ -190,14 +167,6 @@ class Rule(ABC):
 
     @abstractmethod
     def apply(self, votes: Votes) -> Float[Array, "item class"]:
-        """Return log-probabilities, certain of one class unless the rule returns a tie."""
-
-
-class CountingRule(Rule):
-    """A rule that only counts votes, so that it also accepts sparse votes."""
-
-    @abstractmethod
-    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return log-probabilities, certain of one class unless the rule returns a tie."""
 
 
@@ -213,21 +182,9 @@ class FittedRule:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities."""
-        if isinstance(votes, Votes):
-            return self.rule.apply(votes)
-        if not isinstance(self.rule, CountingRule):
-            raise JudgeBayesError(
-                f"{type(self.rule).__name__} does not accept sparse votes; use SparseVotes.dense() to "
-                "convert them to an array."
-            )
-        return by_slab(partial(_apply, self.rule), votes)
-
-
-@jax.jit
-def _apply(rule: CountingRule, votes: AnyVotes) -> Float[Array, "item class"]:
-    return rule.apply(votes)
+        return self.rule.apply(votes)
 
 
 @jit_inline("n_classes")

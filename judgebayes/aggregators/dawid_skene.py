@@ -1,6 +1,5 @@
 """Dawid and Skene's aggregator: confusion matrices from labels, or from the judges' agreement only."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators.base import Reliability, by_slab, checked, summarised, training
+from judgebayes.aggregators.base import Reliability, checked, summarised, training
 from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.unique_items import unique_items
 from judgebayes.arrays import AnyArray
@@ -23,11 +22,10 @@ from judgebayes.inference.fast.dawid_skene import (
     switched,
 )
 from judgebayes.inference.fast.dawid_skene_em import maximise
-from judgebayes.inference.fast.log_softmax import log_mean_exp, log_softmax
-from judgebayes.inference.fast.packed_counts import MANY_ITEMS, pack
+from judgebayes.inference.fast.log_softmax import log_mean_exp
+from judgebayes.inference.fast.packed_counts import MANY_ITEMS, pack, slots_of
 from judgebayes.inference.fast.pooled_dawid_skene_em import maximise_pooled
-from judgebayes.inference.fast.sparse_counts import SparseCounts, listed
-from judgebayes.inference.fast.sparse_dawid_skene import Limits, sparse_mode
+from judgebayes.inference.fast.two_starts import Limits
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.inference.registry import aggregator, in_files
@@ -37,14 +35,18 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
 from judgebayes.votes.array import MISSING, Votes
-from judgebayes.votes.sparse import AnyVotes, SparseVotes
+from judgebayes.votes.sparse import AnyVotes, SparseVotes, from_dense
 
 DEPARTS = 0.05
 """The share of items from which a departure is named."""
 STEPS = 100
 """The usual number of EM steps."""
+LEAST_CELLS = 200_000
+"""Smaller matrices of vote counts are fast anyway."""
+GAIN = 16
+"""Votes are a list if their matrix has more than this many cells for every vote."""
 
-__all__ = ["EM", "DawidSkene", "FittedDawidSkene", "fit_sparse"]
+__all__ = ["EM", "DawidSkene", "FittedDawidSkene"]
 
 
 @jax.tree_util.register_dataclass
@@ -137,7 +139,7 @@ class DawidSkene:
     ) -> "FittedDawidSkene":
         """Return the confusion matrices estimated from all items, labelled or not.
 
-        Sparse votes are fitted with memory linear in votes, on all devices.
+        A list of votes takes memory linear in the votes, as does a large table that is mostly empty.
 
         Raises
         ------
@@ -147,15 +149,17 @@ class DawidSkene:
         """
         pooled = _pooled_prior(self, labels)
         method = replace(self, pooled=pooled is not None, prior=pooled or self.prior)
-        if isinstance(votes, Votes):
-            data = training(votes, labels, weight, key, labelled_only=False)
-            if isinstance(self.inference, NUTS):  # thousands of passes over the items
-                data = unique_items(data)
-            fit = _fit(method, *data, _counted(data.votes))
-            return with_source(fit, method, votes, labels, weight)
-        if method.pooled:
-            return _fit_pooled_list(method, votes, labels, weight)
-        return fit_sparse(method, votes, labels, weight=weight)
+        if isinstance(votes, SparseVotes):
+            if not isinstance(self.inference, EM):
+                raise JudgeBayesError(
+                    "A list of votes is fitted by EM; NUTS needs the array of encode."
+                )
+            return _fit(method, votes, *checked(votes, labels, weight), jax.random.key(0), votes)
+        data = training(votes, labels, weight, key, labelled_only=False)
+        if isinstance(self.inference, NUTS):  # thousands of passes over the items
+            data = unique_items(data)
+        fit = _fit(method, *data, _counted(data.votes))
+        return with_source(fit, method, votes, labels, weight)
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""
@@ -228,7 +232,7 @@ class FittedDawidSkene(Sampled):
     the Beta distribution with the prior's mean and variance of an accuracy."""
     off_majority: Float[Array, "*batch"] = field(default_factory=_unknown)
     """The share of the items whose decision is not the class with the most votes, where there is one;
-    -1 if sampled, or fitted to a long list."""
+    -1 if sampled."""
     off_other_start: Float[Array, "*batch"] = field(default_factory=_unknown)
     """The share of the items that EM's other start would decide otherwise; -1 as above."""
     pooled: bool = field(default=False, metadata={"static": True})
@@ -236,8 +240,6 @@ class FittedDawidSkene(Sampled):
     @in_float64
     def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities given only their votes."""
-        if isinstance(votes, SparseVotes):
-            return by_slab(partial(_predict_slab, self.draws), votes)
         unknown = jnp.full(votes.n_items, MISSING)
         return _pooled(self, _counted(votes), unknown)
 
@@ -300,18 +302,28 @@ class FittedDawidSkene(Sampled):
         return Reliability(mean, low, high)
 
 
-def _counted(votes: Votes) -> Counts:
-    """Return the vote counts: a list if few are cast, packed if there are many items.
+def _counted(votes: AnyVotes) -> Counts:
+    """Return the vote counts: a list if the table is mostly empty, packed if there are many items.
 
     If the code is traced they are an array. Packing is a separate program, because inside another one
     the compiler packs again for every use.
     """
+    if isinstance(votes, SparseVotes):
+        return votes
     if isinstance(votes.index, jax.core.Tracer):
         return dawid_skene.counts(votes.index, votes.n_classes)
-    as_list = listed(votes)
-    if as_list is not None:
-        return SparseCounts(as_list)
+    if _mostly_empty(votes):
+        return from_dense(votes)
     return _count(votes.index, votes.n_classes, votes.n_items >= MANY_ITEMS)
+
+
+def _mostly_empty(votes: Votes) -> bool:
+    """Return whether products of a list are faster than those of a matrix, or of packed words."""
+    cells, cast = votes.index.size * votes.n_classes, int((np.asarray(votes.index) >= 0).sum())
+    if votes.n_items >= MANY_ITEMS:  # a word takes as long as a vote
+        words = -(-votes.n_judges * votes.n_samples // slots_of(votes.n_classes))
+        cells = GAIN * votes.n_items * words
+    return cast > 0 and cells >= max(LEAST_CELLS, GAIN * cast)
 
 
 @partial(jax.jit, static_argnames=("n_classes", "packed"))
@@ -389,22 +401,6 @@ def _fit(
     )
 
 
-def _fit_pooled_list(
-    method: DawidSkene,
-    votes: SparseVotes,
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None,
-) -> FittedDawidSkene:
-    """Return the fit with pooled judges to a list of votes, which must fit into memory."""
-    if not isinstance(method.inference, EM):
-        raise JudgeBayesError(
-            "Sparse votes are fitted by EM; for NUTS, convert them to an array with SparseVotes.dense()."
-        )
-    truth, used = checked(votes, labels, weight)
-    in_memory = jax.tree.map(jnp.asarray, votes)
-    return _fit(method, in_memory, truth, used, jax.random.key(0), SparseCounts(in_memory))
-
-
 def _at_mode(mode: Mode, pseudo_votes: Float[Array, "..."]) -> FittedDawidSkene:
     return FittedDawidSkene(
         draws={"pi": jnp.exp(mode.log_pi)[None], "confusion": jnp.exp(mode.log_confusion)[None]},
@@ -417,51 +413,6 @@ def _at_mode(mode: Mode, pseudo_votes: Float[Array, "..."]) -> FittedDawidSkene:
     )
 
 
-@in_float64
-def fit_sparse(
-    method: DawidSkene,
-    votes: SparseVotes,
-    labels: Int[AnyArray, " item"],
-    *,
-    weight: Float[AnyArray, " item"] | None = None,
-    devices: Sequence[jax.Device] | None = None,
-    rows: int | None = None,
-) -> FittedDawidSkene:
-    """Return the same fit as `DawidSkene.fit` for the votes as an array.
-
-    Parameters
-    ----------
-    method
-        Priors, label noise and stopping rule; `inference` must be `EM`. Judges are not pooled: for a
-        list of votes with pooled judges, use `DawidSkene.fit`.
-    votes, labels, weight
-        As in `DawidSkene.fit`. In a program of several processes (`jax.distributed`), each process
-        passes its own items; judges and classes have the same indices in all of them, and all get the
-        same result.
-    devices
-        The devices to use; by default all, of every process.
-    rows
-        The approximate number of votes in a slab.
-
-    Raises
-    ------
-    JudgeBayesError
-        If lengths differ, a weight is negative, or the inference is NUTS.
-    """
-    em = method.inference
-    if not isinstance(em, EM):
-        raise JudgeBayesError(
-            "Sparse votes are fitted by EM; for NUTS, convert them to an array with SparseVotes.dense()."
-        )
-    prior = _own_prior(method)
-    truth, used = (np.asarray(x) for x in checked(votes, labels, weight))
-    limits = Limits(em.tolerance, em.max_steps)
-    mode = sparse_mode(
-        votes, truth, used, prior, method.label_noise, limits, devices=devices, rows=rows
-    )
-    return _at_mode(mode, jnp.asarray(prior.right + prior.wrong))
-
-
 def _posterior(
     sites: Sites, count: Counts, labels: Int[Array, " item"]
 ) -> Float[Array, "item class"]:
@@ -470,15 +421,6 @@ def _posterior(
     classes = [joint[:, k] for k in range(joint.shape[1])]
     total, _ = responsibilities(classes)
     return jnp.stack([x - total for x in classes], axis=1)
-
-
-@jax.jit
-def _predict_slab(draws: Sites, votes: SparseVotes) -> Float[Array, "item class"]:
-    def one(sites: Sites) -> Float[Array, "item class"]:
-        flat = jnp.swapaxes(jnp.log(sites["confusion"]), 1, 2).reshape(-1, votes.n_classes)
-        return log_softmax(jnp.log(sites["pi"]) + votes.item_sums(flat))
-
-    return log_mean_exp(jax.lax.map(one, draws))
 
 
 @jax.jit

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.base import FittedAggregator
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
-from judgebayes.votes.sparse import AnyVotes
+from judgebayes.votes.array import Votes
 
 __all__ = ["DecidedBy"]
 
@@ -32,6 +32,6 @@ class DecidedBy:
         """The status of the method of the probabilities."""
         return self.probabilities.status
 
-    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities."""
-        return self.probabilities(votes)  # type: ignore[arg-type]
+        return self.probabilities(votes)

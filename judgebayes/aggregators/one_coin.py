@@ -9,19 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators.base import Reliability, by_slab, checked
+from judgebayes.aggregators.base import Reliability, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement, agreement
-from judgebayes.inference.fast.log_softmax import log_softmax, log_softmax_by_class
+from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.status import degenerate_status
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.one_coin import Prior
-from judgebayes.votes.sparse import AnyVotes, SparseVotes
+from judgebayes.votes.array import Votes
 
 __all__ = ["FittedOneCoin", "OneCoin", "class_log_prior"]
 
@@ -79,7 +79,7 @@ class OneCoin:
     @in_float64
     def fit(
         self,
-        votes: AnyVotes,
+        votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
@@ -117,9 +117,9 @@ class FittedOneCoin(Sampled):
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
-        return by_slab(partial(_apply, self), votes)
+        return _apply(self, votes)
 
     @in_float64
     def log_odds(self) -> Float[Array, "*batch judge"]:
@@ -178,36 +178,8 @@ def _fit(
 
 
 @jax.jit
-def _apply(fitted: FittedOneCoin, votes: AnyVotes) -> Float[Array, "item class"]:
+def _apply(fitted: FittedOneCoin, votes: Votes) -> Float[Array, "item class"]:
     alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
-    if isinstance(votes, SparseVotes):
-        return log_softmax(_evidence(fitted, votes) + fitted.log_prior)
     log_likelihood = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
     logits = [own + fitted.log_prior[k] for k, own in enumerate(log_likelihood)]
     return jnp.stack(log_softmax_by_class(logits), axis=1)
-
-
-def _evidence(fitted: FittedOneCoin, votes: SparseVotes) -> Float[Array, "item class"]:
-    """Return log p(an item's votes | class) of a list of votes, as `log_likelihood_by_class` does."""
-    alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
-    if votes.n_samples == 1:
-        return votes.weighted_counts(one_coin.log_odds(alpha, beta, n_classes))
-    # The votes of one judge on one item are a group; their likelihood depends on the counts.
-    group = jnp.cumsum(votes.starts()) - 1
-    size = len(votes)
-    voted = jnp.asarray(votes.index)[:, None] == jnp.arange(n_classes)
-    count = jax.ops.segment_sum(voted.astype(int), group, size)
-    judge, item = (
-        jax.ops.segment_max(jnp.asarray(x, int), group, size) for x in (votes.judge, votes.item)
-    )
-    cast, judge = count.sum(1), jnp.maximum(judge, 0)
-    if votes.n_judges * (votes.n_samples + 1) ** 2 > n_classes * size:
-        rest = cast[:, None] - count
-        log_likelihood = one_coin.log_votes(
-            alpha[judge, None], beta[judge, None], count, rest, n_classes
-        )
-    else:
-        table = one_coin.table(alpha, beta, votes.n_samples, n_classes=n_classes)
-        log_likelihood = table[judge[:, None], cast[:, None], count]
-    log_likelihood = jnp.where(cast[:, None] > 0, log_likelihood, 0.0)
-    return jax.ops.segment_sum(log_likelihood, jnp.maximum(item, 0), votes.n_items)

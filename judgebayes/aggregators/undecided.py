@@ -15,7 +15,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import UNDECIDED, Votes
-from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = ["FittedWithUndecided", "WithUndecided"]
 
@@ -72,7 +71,7 @@ class WithUndecided:
     @in_float64
     def fit(
         self,
-        votes: AnyVotes,
+        votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
@@ -85,10 +84,7 @@ class WithUndecided:
         JudgeBayesError
             If lengths differ, or a weight is negative.
         """
-        fitted = self.aggregator.fit(votes, labels, weight=weight, key=key)  # type: ignore[arg-type]
-        if isinstance(votes, SparseVotes):  # a list has no undecided votes
-            none = jnp.zeros((votes.n_judges, votes.n_classes))
-            return FittedWithUndecided(fitted, none, none)
+        fitted = self.aggregator.fit(votes, labels, weight=weight, key=key)
         data = training(votes, labels, weight, key, labelled_only=False)
         rate = _rates(data.votes, data.labels, data.weight)
         return FittedWithUndecided(fitted, *rate)
@@ -114,11 +110,9 @@ class FittedWithUndecided:
         return self.aggregator.status
 
     @in_float64
-    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities."""
-        log_probs = self.aggregator(votes)  # type: ignore[arg-type]
-        if isinstance(votes, SparseVotes):
-            return log_probs
+        log_probs = self.aggregator(votes)
         return _with_evidence(log_probs, votes.index, self.log_undecided, self.log_decided)
 
     def reliability(self, level: float = 0.9) -> Any:

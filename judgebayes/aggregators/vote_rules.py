@@ -11,11 +11,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import CountingRule, Rule, certain
+from judgebayes.aggregators.base import Rule, certain
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.votes.array import Votes
-from judgebayes.votes.sparse import AnyVotes, SparseVotes
 
 __all__ = ["MajorityVote", "TieRule", "Verdict"]
 
@@ -35,7 +34,7 @@ TIED = 1e-12
 @aggregator("sc", rule=True, compared="baseline", place=70)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MajorityVote(CountingRule):
+class MajorityVote(Rule):
     """The class with the most votes, all judges and samples together (self-consistency, SC).
 
     Wang et al. (2023b); P1 section 5.
@@ -54,7 +53,7 @@ class MajorityVote(CountingRule):
 
     tie: TieRule = field(default="middle", metadata={"static": True})
 
-    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the class with the most votes."""
         return most_supported(votes.pooled_counts().astype(float), votes, self.tie)
 
@@ -80,7 +79,7 @@ class Verdict(Rule):
 
 @jit_inline("tie")
 def most_supported(
-    support: Float[Array, "item class"], votes: AnyVotes, tie: TieRule
+    support: Float[Array, "item class"], votes: Votes, tie: TieRule
 ) -> Float[Array, "item class"]:
     """Return the class with the most support, with certainty unless two classes remain tied.
 
@@ -114,15 +113,8 @@ def at_centre(
     return jnp.where((twice == middle)[:, None] & (below != above)[:, None], half, chosen)
 
 
-def _first_voted(tied: Array, votes: AnyVotes) -> Int[Array, " item"]:
+def _first_voted(tied: Array, votes: Votes) -> Int[Array, " item"]:
     """Return the tied class of the earliest vote, samples before judges; the lowest if none."""
-    if isinstance(votes, SparseVotes):
-        latest = votes.n_samples * votes.n_judges
-        turn = votes.samples() * votes.n_judges + votes.judge
-        class_of = jnp.asarray(votes.item) * votes.n_classes + votes.index
-        first = jnp.full(votes.n_items * votes.n_classes, latest, turn.dtype)
-        first = first.at[jnp.where(votes.index >= 0, class_of, first.size)].min(turn, mode="drop")
-        return jnp.argmin(jnp.where(tied, first.reshape(tied.shape), latest + 1), 1)
     given = jnp.swapaxes(votes.index, 1, 2).reshape(votes.n_items, -1).astype(int)
     voted = given[..., None] == jnp.arange(votes.n_classes)
     earliest = jnp.where(voted.any(1), voted.argmax(1), given.shape[1])

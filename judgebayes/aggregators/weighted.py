@@ -5,13 +5,12 @@ it is a parameter here.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators.base import CountingRule, by_slab, checked
+from judgebayes.aggregators.base import Rule, checked
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -21,7 +20,7 @@ from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import degenerate_status
 from judgebayes.inference.summary import summary
-from judgebayes.votes.sparse import AnyVotes, SparseVotes
+from judgebayes.votes.array import Votes
 
 __all__ = [
     "AccuracyWeighted",
@@ -36,7 +35,7 @@ __all__ = [
 @aggregator("vote-share", needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class VoteShare(CountingRule):
+class VoteShare(Rule):
     r"""Predict the smoothed share of the votes: the majority vote as probabilities.
 
     .. math:: p(k) = \frac{c_k + a}{n + K a}
@@ -46,7 +45,7 @@ class VoteShare(CountingRule):
 
     pseudo_count: float = 0.5
 
-    def apply(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def apply(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the log of the smoothed shares."""
         return _log_share(_weighted_count(votes, jnp.ones(votes.n_judges)), self.pseudo_count)
 
@@ -78,7 +77,7 @@ class AccuracyWeighted:
     @in_float64
     def fit(
         self,
-        votes: AnyVotes,
+        votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
@@ -115,9 +114,9 @@ class FittedAccuracyWeighted:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the log of the weighted shares."""
-        count = by_slab(partial(_weighted_count, weight=self.accuracy), votes)
+        count = _weighted_count(votes, self.accuracy)
         return _log_share(count, self.pseudo_count)
 
 
@@ -148,7 +147,7 @@ class LogOddsWeighted:
     @in_float64
     def fit(
         self,
-        votes: AnyVotes,
+        votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
@@ -185,10 +184,9 @@ class FittedLogOddsWeighted:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities; an item without votes is uniform."""
-        support = by_slab(partial(_weighted_count, weight=self.log_odds), votes)
-        return log_softmax(support)
+        return log_softmax(_weighted_count(votes, self.log_odds))
 
 
 def _posterior(
@@ -201,9 +199,7 @@ def _posterior(
 
 
 @jax.jit
-def _weighted_count(votes: AnyVotes, weight: Float[Array, " judge"]) -> Float[Array, "item class"]:
-    if isinstance(votes, SparseVotes):
-        return votes.weighted_counts(weight)
+def _weighted_count(votes: Votes, weight: Float[Array, " judge"]) -> Float[Array, "item class"]:
     counted = [
         (votes.index == k).sum(2).astype(weight.dtype) @ weight for k in range(votes.n_classes)
     ]

@@ -33,7 +33,6 @@ from judgebayes.report.versions import versions
 from judgebayes.report.winning import wins_blocks
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes import Classes
-from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.abstaining import risk_curve
 from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import Calibration
@@ -163,7 +162,7 @@ def _page(
                 read_words(data),
                 _files(request),
                 names,
-                counts_by_item(votes).sum(0),
+                np.asarray(votes.pooled_counts()).sum(0),
                 np.bincount(labels, minlength=len(names)),
             ),
             diagnostics_section(result.findings),

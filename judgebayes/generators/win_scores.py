@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float
 from scipy.special import expit
 
 from judgebayes.votes import MISSING, UNDECIDED, Votes
-from judgebayes.votes.sparse import AnyVotes, counts_by_item
 
 __all__ = ["Verdicts", "consensus", "verdicts", "weighted_score"]
 
@@ -62,19 +61,14 @@ class Verdicts(NamedTuple):
         return np.asarray(self.counts[:, 1] / np.maximum(self.counts.sum(1), 1))
 
 
-def verdicts(votes: AnyVotes) -> Verdicts:
-    """Return the votes as numbers; the judges of a list of votes count as one.
+def verdicts(votes: Votes) -> Verdicts:
+    """Return the votes as numbers.
 
     The lowest class is a win of B, the highest one of A; an undecided vote is a tie.
     """
     middle = (votes.n_classes - 1) / 2
     value = (np.arange(votes.n_classes) - middle) / middle
     sides = [value > 0, value == 0, value < 0]
-    if not isinstance(votes, Votes):
-        by_class = counts_by_item(votes)
-        n = by_class.sum(1, keepdims=True)
-        mean = np.where(n > 0, by_class @ value[:, None] / np.maximum(n, 1), np.nan)
-        return Verdicts(mean, np.stack([by_class @ side for side in sides], 1).astype(float))
     index = np.asarray(votes.index)
     cast, undecided = index != MISSING, index == UNDECIDED
     given = np.where(index >= 0, value[np.maximum(index, 0)], 0.0)

@@ -6,9 +6,8 @@ This package may not import `measures` or any package after it.
 from judgebayes.votes.array import MISSING, UNDECIDED, Votes, from_counts
 from judgebayes.votes.classes import Classes, infer_classes
 from judgebayes.votes.coding import Coding
-from judgebayes.votes.encoding import encode, encode_counts, encode_wide
+from judgebayes.votes.encoding import encode, encode_counts, encode_sparse, encode_wide
 from judgebayes.votes.sparse import SparseVotes, from_dense
-from judgebayes.votes.sparse_coding import encode_sparse
 
 __all__ = [
     "MISSING",

@@ -15,7 +15,6 @@ from judgebayes.votes.classes import Classes, canonical, listing
 from judgebayes.votes.columns import require_columns
 from judgebayes.votes.keys import positions
 from judgebayes.votes.scale import class_indices
-from judgebayes.votes.sparse import AnyVotes
 
 __all__ = ["Coding", "partly_asked"]
 
@@ -200,7 +199,7 @@ class Coding:
         """Return the class values of indices, None for -1."""
         return [None if i < 0 else self.classes.values[i] for i in np.asarray(index).tolist()]
 
-    def words(self, votes: AnyVotes) -> list[str]:
+    def words(self, votes: Votes) -> list[str]:
         """Return sentences on the votes: sizes, missing votes, reversed votes."""
         cast = int((np.asarray(votes.index) >= 0).sum())
         lines = [
@@ -221,9 +220,7 @@ class Coding:
         if self.asked is not None:
             on = pd.Series((self.asked > 0).sum(0), index=self.judges)
             lines += partly_asked(on, len(self.items))
-        elif len(self.recorded) and votes.n_samples == 1:  # a list: a record is an item
-            lines += partly_asked(self.recorded, len(self.items))
-        if isinstance(votes, Votes) and votes.order is not None:
+        if votes.order is not None:
             swapped = int(((np.asarray(votes.order) == 1) & (np.asarray(votes.index) >= 0)).sum())
             lines.append(
                 f"{swapped} of {cast} votes were given with the responses swapped; "

@@ -1,7 +1,8 @@
-"""Encoding of tables of votes as integer arrays: long, wide, and counted tables."""
+"""Encoding of tables of votes as integer arrays: long, wide, and counted tables; and as a list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +18,9 @@ from judgebayes.votes.columns import require_columns
 from judgebayes.votes.keys import keys, numbered
 from judgebayes.votes.scale import class_indices, refuse_mixed, scale_of
 from judgebayes.votes.slots import VotesAs, orders_of, scattered, scores_of, slots_of
+from judgebayes.votes.sparse import SparseVotes
 
-__all__ = ["encode", "encode_counts", "encode_wide"]
+__all__ = ["encode", "encode_counts", "encode_sparse", "encode_wide"]
 
 LARGEST = 2**31
 """The most cells item x judge x sample of a table: bytes, as a vote takes one."""
@@ -101,22 +103,9 @@ def encode(
             "task": task,
         },
     )
-    if len(frame) == 0:
-        raise JudgeBayesError("The table of votes has no row.")
-    scale = scale_of(frame[vote], classes, pairwise, f"column {vote!r}", undecided)
-    index, n_classes = class_indices(frame[vote], scale, f"column {vote!r}"), len(scale)
-    item_of, items = numbered(frame[item], item)
-    if judge is None:
-        judge_of, judges = np.zeros(len(frame), np.int64), pd.Index(["judge"], name="judge")
-    else:
-        judge_of, judges = numbered(frame[judge], judge)
-    cast = np.bincount(judge_of[index != MISSING], minlength=len(judges))
-    if (cast == 0).any():
-        raise JudgeBayesError(
-            f"Judge {listing(judges[cast == 0])} has no votes in column {vote!r}: all are "
-            "missing. Remove such a judge from the table; in a --wide file, ignore its column "
-            "with --ignore."
-        )
+    rows = _coded(frame, item, judge, vote, classes, pairwise, undecided)
+    index, item_of, items, judge_of, judges, scale = rows
+    n_classes = len(scale)
     swapped = orders_of(frame, order, votes_as)
     flipped = 0
     if swapped is not None and votes_as == "shown":
@@ -149,18 +138,50 @@ def encode(
     tasks = None
     if task is not None:
         votes, tasks = _with_tasks(votes, frame, item, task, item_of)
-    missing = pd.Series(
-        np.bincount(judge_of[index == MISSING], minlength=len(judges)), index=judges, name="missing"
-    )
-    none = np.bincount(judge_of[index == UNDECIDED], minlength=len(judges))
-    recorded = pd.Series(
-        np.bincount(judge_of, minlength=len(judges)), index=judges, name="recorded"
-    )
     asked = np.zeros(shape[:2], np.min_scalar_type(shape[2]))
     by_slot = np.argsort(slot, kind="stable")  # the last assignment to an element wins
     asked[item_of[by_slot], judge_of[by_slot]] = slot[by_slot] + 1
-    coding = Coding(items, judges, scale, tasks, missing, flipped, recorded, asked)
-    return votes, replace(coding, undecided=pd.Series(none, index=judges, name="undecided"))
+    return votes, replace(rows.coding(), tasks=tasks, flipped=flipped, asked=asked)
+
+
+def encode_sparse(
+    frame: pd.DataFrame,
+    *,
+    item: str = "item",
+    judge: str = "judge",
+    vote: str = "vote",
+    sample: str | None = None,
+    classes: Sequence[object] | Classes | None = None,
+    pairwise: bool | None = None,
+    undecided: Sequence[object] = (),
+) -> tuple[SparseVotes, Coding]:
+    """Encode a long table as a list of votes, for a crowd whose table of items by workers is too large.
+
+    Items, judges and classes are those of `encode`, with the same parameters and errors. `DawidSkene`
+    takes the list.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"item": [1, 1, 2], "judge": list("aba"), "vote": [1, 0, 0]})
+    >>> votes, coding = encode_sparse(table)
+    >>> votes
+    SparseVotes(3 votes, 2 items, 2 judges, 2 classes)
+    """
+    require_columns(frame, {"item": item, "judge": judge, "vote": vote, "sample": sample})
+    rows = _coded(frame, item, judge, vote, classes, pairwise, undecided)
+    if classes is None:
+        refuse_mixed(rows.index_of, rows.judge_of, rows.judges, rows.scale)
+    names = (item, judge, sample, None)
+    slots_of(
+        frame, rows.item_of, rows.judge_of, sample, None, names, (vote,)
+    )  # refuses a vote given twice
+    cast = np.flatnonzero(rows.index_of >= 0)
+    cast = cast[np.argsort(rows.item_of[cast], kind="stable")]
+    item_of, judge_of, index = (
+        each[cast].astype(np.int32) for each in (rows.item_of, rows.judge_of, rows.index_of)
+    )
+    sizes = len(rows.items), len(rows.judges), len(rows.scale)
+    return SparseVotes(item_of, judge_of, index, *sizes), rows.coding()
 
 
 def encode_wide(
@@ -275,6 +296,61 @@ def encode_counts(
     votes = from_counts(numbers)
     judges = pd.Index(["judge"], name="judge")
     return votes, Coding(items, judges, given_classes(list(counts), pairwise))
+
+
+class _Coded(NamedTuple):
+    """The rows of a long table as numbers, and the names that these stand for."""
+
+    index_of: Int[np.ndarray, " row"]
+    item_of: Int[np.ndarray, " row"]
+    items: pd.Index
+    judge_of: Int[np.ndarray, " row"]
+    judges: pd.Index
+    scale: Classes
+
+    def coding(self) -> Coding:
+        """Return the names, with the judges' numbers of rows, and of rows without a class."""
+        by_judge = {
+            name: pd.Series(
+                np.bincount(self.judge_of[where], minlength=len(self.judges)),
+                self.judges,
+                name=name,
+            )
+            for name, where in (
+                ("missing", self.index_of == MISSING),
+                ("recorded", slice(None)),
+                ("undecided", self.index_of == UNDECIDED),
+            )
+        }
+        return Coding(self.items, self.judges, self.scale, **by_judge)
+
+
+def _coded(
+    frame: pd.DataFrame,
+    item: str,
+    judge: str | None,
+    vote: str,
+    classes: Sequence[object] | Classes | None,
+    pairwise: bool | None,
+    undecided: Sequence[object],
+) -> _Coded:
+    if len(frame) == 0:
+        raise JudgeBayesError("The table of votes has no row.")
+    scale = scale_of(frame[vote], classes, pairwise, f"column {vote!r}", undecided)
+    index = class_indices(frame[vote], scale, f"column {vote!r}")
+    item_of, items = numbered(frame[item], item)
+    if judge is None:
+        judge_of, judges = np.zeros(len(frame), np.int64), pd.Index(["judge"], name="judge")
+    else:
+        judge_of, judges = numbered(frame[judge], judge)
+    cast = np.bincount(judge_of[index != MISSING], minlength=len(judges))
+    if (cast == 0).any():
+        raise JudgeBayesError(
+            f"Judge {listing(judges[cast == 0])} has no votes in column {vote!r}: all are "
+            "missing. Remove such a judge from the table; in a --wide file, ignore its column "
+            "with --ignore."
+        )
+    return _Coded(index, item_of, items, judge_of, judges, scale)
 
 
 def _with_tasks(

@@ -9,8 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.compiled.float64 import inside
 from judgebayes.measures.decide import decide
-from judgebayes.votes import Coding
-from judgebayes.votes.sparse import AnyVotes, counts_by_item
+from judgebayes.votes import Coding, Votes
 from judgebayes.workflow.losses import PERSON, Losses
 
 __all__ = [
@@ -54,7 +53,7 @@ def decisions_of(
 
 def answer_table(
     coding: Coding,
-    votes: AnyVotes,
+    votes: Votes,
     log_probs: Float[Array, "item class"],
     losses: Losses,
     decisions: Decisions,
@@ -67,7 +66,7 @@ def answer_table(
     table = coding.decode(log_probs, decisions.of_item, decisions.expected)
     if losses.person is not None:
         table["decision"] = table["decision"].astype(object).mask(decisions.to_person, PERSON)
-    table["votes"] = counts_by_item(votes).sum(1)
+    table["votes"] = np.asarray(votes.pooled_counts()).sum(1)
     if sets is not None:
         table["set"] = [set_name(inside, coding.classes.names) for inside in sets]
     return table

@@ -11,7 +11,6 @@ from judgebayes.measures.significance import Interval
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing, may_compare
-from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.data import Data
@@ -144,7 +143,7 @@ def warnings_of(
     status = Status(int(fitted.status))
     if status != Status.CONVERGED:
         messages.append(status.sentence)
-    given = counts_by_item(read.votes).sum(1)
+    given = np.asarray(read.votes.pooled_counts()).sum(1)
     readable = "decided" if read.coding.undecided.any() else "readable"
     if (given == 0).any():
         messages.append(

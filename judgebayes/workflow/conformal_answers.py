@@ -13,7 +13,6 @@ from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.sentence import percent
 from judgebayes.votes import MISSING, Coding
-from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.conformal_sets import (
@@ -54,7 +53,7 @@ def conformal_sets(
     read, labels = given.read, given.labels
     labelled = np.flatnonzero(labels >= 0)
     every = strata_of(given, by)
-    strata, few = strata_by(by, every, counts_by_item(read.votes), labelled, level)
+    strata, few = strata_by(by, every, np.asarray(read.votes.pooled_counts()), labelled, level)
     parts = random_splits(
         read.votes.n_items,
         splits=1,
@@ -138,7 +137,7 @@ def strata_of(given: Data, by: str | None) -> dict[str, Strata]:
             code, names = np.where(code < 0, len(names), code), [*names, "(none)"]
         strata[by] = Strata(code, names)
     if given.read.coding.judges.size > 1 or given.read.votes.n_samples > 1:
-        strata[AGREEMENT] = agreement_strata(counts_by_item(given.read.votes))
+        strata[AGREEMENT] = agreement_strata(np.asarray(given.read.votes.pooled_counts()))
     elif by == AGREEMENT:
         raise JudgeBayesError("--conformal-by agreement needs several votes on an item.")
     return strata

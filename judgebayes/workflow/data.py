@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import UNDECIDED, Classes
 from judgebayes.votes.classes import listing
-from judgebayes.votes.sparse import counts_by_item
 from judgebayes.workflow.options import (
     CalibrateRequest,
     DiagnoseRequest,
@@ -79,7 +78,7 @@ class Data(Result):
         return pd.DataFrame(
             {
                 "item": coding.items,
-                "votes": counts_by_item(self.read.votes).sum(1),
+                "votes": np.asarray(self.read.votes.pooled_counts()).sum(1),
                 "label": pd.Series(coding.values(self.labels), dtype=object),
             }
         )

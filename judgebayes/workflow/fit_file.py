@@ -26,7 +26,6 @@ from judgebayes.inference.status import Status
 from judgebayes.io.json_objects import unique_fields
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
-from judgebayes.votes.sparse import AnyVotes, counts_by_item
 from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)
 from judgebayes.workflow.fit_fields import (
     check_answers,
@@ -81,9 +80,9 @@ class SavedFit:
     """Number of labels, version, columns and reading options."""
 
 
-def profile(votes: AnyVotes) -> VoteProfile:
+def profile(votes: Votes) -> VoteProfile:
     """Return a summary of votes; items without votes are left out."""
-    counts = counts_by_item(votes).astype(float)
+    counts = np.asarray(votes.pooled_counts()).astype(float)
     total = counts.sum(1)
     share = counts[total > 0] / total[total > 0, None]
     spread = np.cov(share.T) if len(share) > 1 else np.zeros((share.shape[1],) * 2)

@@ -130,15 +130,6 @@ def test_without_undecided_votes_it_is_the_aggregator() -> None:
     np.testing.assert_allclose(more, plain, atol=1e-12)
 
 
-def test_a_list_of_votes_has_no_undecided_ones() -> None:
-    votes, labels = panel((0.3, 0.1), n=50)
-    from judgebayes.votes import from_dense
-
-    listed = from_dense(votes)
-    fit = jb.WithUndecided(jb.OneCoin()).fit(listed, labels)
-    np.testing.assert_allclose(fit(listed), jb.OneCoin().fit(votes, labels)(votes), atol=1e-12)
-
-
 def test_encoding_and_counting_of_undecided_votes() -> None:
     table = pd.DataFrame(
         {

@@ -14,7 +14,7 @@ from judgebayes.experiments.speed import item_response, measure, nuts, p1_sweep
 from judgebayes.experiments.speed.dawid_skene import numpy_em
 from judgebayes.experiments.speed.growth import slope
 from judgebayes.experiments.speed.measure import Row, Side, markdown, peak, race
-from judgebayes.experiments.speed.panels import dense_panel, sparse_panel
+from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.models import irt
 from judgebayes.votes import Votes
 
@@ -67,17 +67,6 @@ def test_memory_that_was_freed_before_is_counted_when_it_is_taken_again() -> Non
 def test_the_slope_is_the_power_of_the_size() -> None:
     sizes = [10, 20, 40]
     assert slope(sizes, [3 * n**1.5 for n in sizes]) == pytest.approx(1.5)
-
-
-def test_a_sparse_panel_is_what_it_says() -> None:
-    votes, labels, accuracy = sparse_panel(500, 30, 6, seed=1)
-    assert len(votes) == 3000
-    assert votes.n_samples == 1
-    counts = np.asarray(votes.dense().index[..., 0] >= 0)
-    assert (counts.sum(1) == 6).all()
-    right = votes.index == labels[votes.item]
-    expected = accuracy[votes.judge, labels[votes.item]].mean()
-    assert right.mean() == pytest.approx(expected, abs=0.03)
 
 
 def test_the_numpy_peer_recovers_the_labels() -> None:

@@ -22,7 +22,6 @@ from judgebayes.generators.win_rate import (
 )
 from judgebayes.generators.win_scores import consensus, verdicts, weighted_score
 from judgebayes.votes import MISSING, UNDECIDED, Votes
-from judgebayes.votes.sparse import from_dense
 
 
 def votes_of(index: Int[np.ndarray, "item judge sample"], n_classes: int = 2) -> Votes:
@@ -260,13 +259,6 @@ def test_verdicts_are_those_of_a_loop() -> None:
     assert ours.rate("half") == pytest.approx((win + tie / 2) / (win + tie + loss))
     assert ours.rate("excluded") == pytest.approx(win / (win + loss))
     assert ours.rate("separate") == pytest.approx(win / (win + tie + loss))
-
-
-def test_a_list_of_votes_counts_as_one_judge() -> None:
-    votes, _ = world(0)
-    dense, sparse = verdicts(votes), verdicts(from_dense(votes))
-    np.testing.assert_array_equal(dense.counts, sparse.counts)
-    np.testing.assert_allclose(sparse.mean[:, 0], dense.mean.mean(1))
 
 
 def test_the_weighted_score_is_cross_fitted_and_silent_with_few_labels() -> None:

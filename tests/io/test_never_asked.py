@@ -12,7 +12,7 @@ from judgebayes.cli import app
 from judgebayes.io import Imported, import_votes
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
-from judgebayes.votes import Coding, Votes, encode, encode_sparse
+from judgebayes.votes import Coding, Votes, encode
 
 ITEMS = 40
 
@@ -93,19 +93,6 @@ def test_items_never_shown_do_not_count_as_selective_missingness() -> None:
     assert not [f for f in diagnose(votes, labels, coding) if f.topic == "missingness"]
     without_coding = diagnose(votes, labels, list(coding.judges))
     assert [f.judges for f in without_coding if f.topic == "missingness"] == [("some",)]
-
-
-def test_sparse_votes_record_the_number_of_requests(
-    imported: Imported, encoded: tuple[Votes, Coding]
-) -> None:
-    _, coding = encode_sparse(imported.votes, repeats=True, classes=("B", "tie", "A"))
-    dense = encoded[1]
-    assert (
-        coding.recorded.to_dict()
-        == dense.recorded.to_dict()
-        == {"all": 80, "failing": 80, "half": 40}
-    )
-    assert coding.asked is None
 
 
 def test_the_command_reports_not_asked_separately(imported: Imported, tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from laws.data import GROUPS, SAMPLES, Data
 from judgebayes.generators import Strata, StratumCounts, count_strata, count_votes, targets
 from judgebayes.majority import Counts
 from judgebayes.majority.counts import correct_counts
-from judgebayes.votes import UNDECIDED, SparseVotes, Votes
-from judgebayes.votes.sparse import index_type
+from judgebayes.votes import UNDECIDED, Votes
 
 Answers = dict[str, Any]
 """Arrays by name; the family defines their axes."""
@@ -30,21 +29,6 @@ def undecided_votes_of(data: Data) -> Votes:
     first, second = data.index[..., 0], data.index[..., 1]
     changed = np.where((second >= 0) & (second != first), UNDECIDED, second)
     return votes_of(replace(data, index=np.stack([first, changed], axis=-1)))
-
-
-def list_of(data: Data) -> SparseVotes:
-    """Return the votes as a list whose length does not depend on missing votes."""
-    items, judges, samples = data.index.shape
-    item, judge, _ = (x.ravel() for x in np.indices(data.index.shape))
-    return SparseVotes(
-        item.astype(np.int32),
-        judge.astype(index_type(judges)),
-        data.index.ravel(),
-        items,
-        judges,
-        data.n_classes,
-        samples,
-    )
 
 
 @dataclass(frozen=True)
@@ -90,9 +74,6 @@ NO_ITEMS = "answers about generators, not items"
 
 AGGREGATOR = _aggregator(votes_of, "aggregator")
 UNDECIDED_VOTES = _aggregator(undecided_votes_of, "aggregator of undecided votes")
-LIST = _aggregator(
-    list_of, "aggregator of a list", lacks={"vmap = loop": "reads the list on the host, in blocks"}
-)
 WITHOUT_VOTES = dict.fromkeys(
     (
         "permuting judges",

@@ -12,7 +12,6 @@ from laws.families import (
     DISTRIBUTION,
     FORMULA,
     ITEMS_OF_GENERATORS,
-    LIST,
     LOSS,
     POOL,
     PRECISION,
@@ -295,11 +294,6 @@ def pooling(estimator: Any, prior: Prior, **more: Any) -> Case:
     )
 
 
-def listed(estimator: Any, prior: Prior, **more: Any) -> Case:
-    """Return the case of an aggregator of votes in a list."""
-    return Case(LIST, estimator, prior, lacks=ONE_TASK | more.pop("lacks", {}), **more)
-
-
 def true_minimum_from_one_start(aim: Any) -> Any:
     """Return the minimum of P4's loss from the released start."""
     return true_minimum(aim, starts(aim.matrix, 1))
@@ -446,22 +440,6 @@ CASES: dict[str, Case] = {
         lacks=PANEL_OF_TWO,
         breaks={"permuting judges": "the key chooses judges by position"},
         slow_only=True,
-    ),
-    "sc-list": listed(MajorityVote(), middle, lacks=LEARNS_NOTHING, breaks=BY_NUMBER),
-    "sc-first-list": listed(
-        MajorityVote("first"),
-        lowest,
-        lacks=LEARNS_NOTHING
-        | BY_NUMBER
-        | {"swapping responses": "without votes, decides for the lowest class"},
-        breaks={"permuting judges": "the first judge's vote breaks a tie"},
-    ),
-    "vote-share-list": listed(VoteShare(), uniform, lacks=LEARNS_NOTHING),
-    "accuracy-weighted-list": listed(AccuracyWeighted(), uniform, slow_only=True),
-    "log-odds-weighted-list": listed(LogOddsWeighted(), uniform, slow_only=True),
-    "one-coin-list": listed(OneCoin(), coin),
-    "dawid-skene-list": listed(
-        DawidSkene(), shares, lacks=UNSUPERVISED, costly=True, slow_only=True
     ),
     "identity": Case(CALIBRATOR, Identity()),
     "temperature": Case(CALIBRATOR, Temperature()),

@@ -1,4 +1,4 @@
-"""Counts of the agreement of judges with the labels, for an array or a list of votes."""
+"""Counts of the agreement of judges with the labels."""
 
 from typing import NamedTuple
 
@@ -7,17 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
-from judgebayes.measures.scores import labelled_weight
-from judgebayes.votes.array import MISSING, Votes
-from judgebayes.votes.sparse import AnyVotes, SparseVotes
+from judgebayes.votes.array import Votes
 
 __all__ = [
     "DIGIT_LIMIT",
     "Agreement",
     "agreement",
     "agreement_of_array",
-    "filled",
     "packed_agreement",
 ]
 
@@ -37,25 +33,11 @@ class Agreement(NamedTuple):
 
 
 def agreement(
-    votes: AnyVotes, labels: Int[Array, " item"], weight: Float[Array, " item"]
+    votes: Votes, labels: Int[Array, " item"], weight: Float[Array, " item"]
 ) -> Agreement:
     """Return how often each judge agrees with the labels."""
-    if isinstance(votes, Votes):
-        correct, wrong = _of_array(votes.index, labels, weight)
-        return Agreement(correct, wrong, labels, weight, votes.n_classes)
-    truth, used = np.asarray(labels), np.asarray(weight)
-    total = np.zeros((2, votes.n_judges))
-    for slab in votes.slabs():
-        size = slab.votes.n_items
-        padded = filled(truth[slab.items], size, MISSING), filled(used[slab.items], size, 0.0)
-        total += np.asarray(_of_slab(slab.votes, *padded))
-    correct, wrong = jnp.asarray(total)
+    correct, wrong = _of_array(votes.index, labels, weight)
     return Agreement(correct, wrong, labels, weight, votes.n_classes)
-
-
-def filled(part: np.ndarray, size: int, fill: float) -> np.ndarray:
-    """Return a part of an array, padded to `size`."""
-    return np.pad(part, (0, size - len(part)), constant_values=fill)
 
 
 def agreement_of_array(
@@ -98,15 +80,3 @@ def packed_agreement(
 
 
 _of_array = jax.jit(agreement_of_array)
-
-
-@jax.jit
-def _of_slab(
-    votes: SparseVotes, labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"]
-) -> Float[Array, "2 judge"]:
-    truth = labelled_weight(jnp.asarray(labels), jnp.asarray(weight))[:, None] * jax.nn.one_hot(
-        labels, votes.n_classes, dtype=float
-    )
-    by_class = votes.cell_sums(truth).reshape(votes.n_judges, votes.n_classes, votes.n_classes)
-    correct = jnp.trace(by_class, axis1=1, axis2=2)
-    return jnp.stack([correct, by_class.sum((1, 2)) - correct])

@@ -35,14 +35,11 @@ __all__ = [
     "log_joint",
     "log_likelihood",
     "log_prior",
-    "majority_responsibilities",
     "majority_start",
-    "majority_start_from",
     "most_below_chance",
     "problem",
     "responsibilities",
     "start",
-    "start_from",
     "switched",
     "tally",
     "updated",
@@ -149,7 +146,10 @@ def start(
     n_classes: int,
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
     """Return log pi (uniform) and log confusions (accuracy 0.75, updated by the labelled votes)."""
-    return start_from(tally(labelled_responsibilities(labels, weight, n_classes), count))
+    other = (1 - START_ACCURACY) / (n_classes - 1)
+    begin = jnp.where(jnp.eye(n_classes, dtype=bool), START_ACCURACY, other)
+    votes = tally(labelled_responsibilities(labels, weight, n_classes), count) + START_COUNT * begin
+    return jnp.full(n_classes, -jnp.log(n_classes)), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
 def labelled_responsibilities(
@@ -158,17 +158,6 @@ def labelled_responsibilities(
     """Return the weight of every labelled item at its label, 0 elsewhere."""
     used = jnp.where(labels >= 0, weight, 0.0)[:, None]
     return used * jax.nn.one_hot(labels, n_classes, dtype=used.dtype)
-
-
-def start_from(
-    labelled_votes: Float[Array, "judge class vote"],
-) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
-    """Return the start with accuracy 0.75, given the votes on labelled items by class."""
-    n_classes = labelled_votes.shape[-1]
-    other = (1 - START_ACCURACY) / (n_classes - 1)
-    begin = jnp.where(jnp.eye(n_classes, dtype=bool), START_ACCURACY, other)
-    votes = labelled_votes + START_COUNT * begin
-    return jnp.full(n_classes, -jnp.log(n_classes)), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
 def majority_start(
@@ -180,28 +169,11 @@ def majority_start(
     """Return the usual start, from vote shares as class probabilities (or the label, where known)."""
     n_judges = count.shape[1] // n_classes
     for_class = count @ jnp.tile(jnp.eye(n_classes), (n_judges, 1))
-    responsibility = majority_responsibilities(for_class, labels, weight)
-    return majority_start_from(responsibility.sum(0), tally(responsibility, count))
-
-
-def majority_responsibilities(
-    for_class: Float[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-) -> Float[Array, "item class"]:
-    """Return the weight of every item at its label, or divided by vote share."""
-    n_classes = for_class.shape[1]
     share = (for_class + 1 / n_classes) / (for_class.sum(1, keepdims=True) + 1)
     truth = jax.nn.one_hot(labels, n_classes, dtype=share.dtype)
-    return weight[:, None] * jnp.where((labels >= 0)[:, None], truth, share)
-
-
-def majority_start_from(
-    share: Float[Array, " class"], expected_votes: Float[Array, "judge class vote"]
-) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
-    """Return the majority start, given the total responsibilities and the expected votes by class."""
-    n_classes = share.shape[0]
-    votes, classes = expected_votes + 1 / n_classes, share + 1 / n_classes
+    responsibility = weight[:, None] * jnp.where((labels >= 0)[:, None], truth, share)
+    classes = responsibility.sum(0) + 1 / n_classes
+    votes = tally(responsibility, count) + 1 / n_classes
     return jnp.log(classes / classes.sum()), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 

@@ -7,9 +7,9 @@ from jaxtyping import Array, Float, Int
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.fast.dawid_skene import LEAST, Counts, Mode, updated
-from judgebayes.inference.fast.sparse_dawid_skene import Limits
 from judgebayes.inference.fast.two_starts import (
     Departures,
+    Limits,
     TwoStarts,
     departures,
     ended,

@@ -8,9 +8,9 @@ from judgebayes.inference.fast import pooled_dawid_skene
 from judgebayes.inference.fast.accelerated_em import accelerated
 from judgebayes.inference.fast.dawid_skene import Counts, Mode
 from judgebayes.inference.fast.pooled_dawid_skene import Crowd
-from judgebayes.inference.fast.sparse_dawid_skene import Limits
 from judgebayes.inference.fast.two_starts import (
     Departures,
+    Limits,
     TwoStarts,
     departures,
     ended,

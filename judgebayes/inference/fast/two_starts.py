@@ -19,9 +19,16 @@ from judgebayes.inference.fast.dawid_skene import (
 )
 from judgebayes.inference.status import Status
 
-__all__ = ["Departures", "TwoStarts", "departures", "ended", "higher"]
+__all__ = ["Departures", "Limits", "TwoStarts", "departures", "ended", "higher"]
 
 Scalar = float | Float[Array, ""]
+
+
+class Limits(NamedTuple):
+    """The stopping rule of EM: the least gain per item, and the most steps."""
+
+    tolerance: float
+    max_steps: int
 
 
 @dataclass(frozen=True)
