@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from laws import registry
 from laws.data import drawn
-from laws.families import AGGREGATOR, ITEMS_OF_GENERATORS, LIST, PRECISION
+from laws.families import AGGREGATOR, ITEMS_OF_GENERATORS, PRECISION
 from numpyro.infer import Predictive
 from program_cases import PROGRAMS
 
@@ -88,7 +88,7 @@ def pairs() -> list[Any]:
         if not hasattr(case.estimator, "inference"):
             own = {"closed form": None}
         for how, each in own.items():
-            if (how == "normal" and name in BOUNDED) or (how == "nuts" and case.family is LIST):
+            if how == "normal" and name in BOUNDED:
                 continue
             quick = how in NO_PRIOR or not case.costly or (name == "mixture" and how == "map")
             marks = [] if quick and how != "nuts" else [pytest.mark.slow]
