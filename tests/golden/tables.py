@@ -41,7 +41,7 @@ def differences(kept: Path, now: Path) -> list[str]:
 def main(words: list[str]) -> int:
     """Compare, or write, the tables of some folders of results."""
     write, folders = "--write" in words, [Path(word) for word in words if word != "--write"]
-    told, seen = [], 0
+    changes, seen = [], 0
     for now in sorted(path for folder in folders for path in folder.glob("*/*.csv")):
         kept = KEPT / now.parent.name / now.name
         seen += 1
@@ -49,11 +49,11 @@ def main(words: list[str]) -> int:
             kept.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(now, kept)
         elif kept.exists():
-            told += differences(kept, now)
+            changes += differences(kept, now)
         else:
-            told.append(f"{kept.relative_to(KEPT)} is no kept table")
-    print("\n".join(told[:40] or [f"{seen} tables: nothing changed"]))  # noqa: T201
-    return 1 if told or not seen else 0
+            changes.append(f"{kept.relative_to(KEPT)} is no kept table")
+    print("\n".join(changes[:40] or [f"{seen} tables: nothing changed"]))  # noqa: T201
+    return 1 if changes or not seen else 0
 
 
 if __name__ == "__main__":

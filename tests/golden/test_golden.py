@@ -79,8 +79,8 @@ def within(case: dict[str, Any], name: str) -> float:
 def differences(case: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Return the names that are missing or new, and the numbers that differ."""
     before = case["numbers"]
-    told = [f"{name} is missing" for name in before if name not in now]
-    told += [f"{name} is new" for name in now if name not in before]
+    changes = [f"{name} is missing" for name in before if name not in now]
+    changes += [f"{name} is new" for name in now if name not in before]
     for name in before.keys() & now.keys():
         old, new = before[name], now[name]
         if isinstance(old, int | float) and isinstance(new, int | float):
@@ -91,8 +91,8 @@ def differences(case: dict[str, Any], now: dict[str, Any]) -> list[str]:
         else:
             same = old == new
         if not same:
-            told.append(f"{name}: {old!r} was the answer, now {new!r}")
-    return sorted(told)
+            changes.append(f"{name}: {old!r} was the answer, now {new!r}")
+    return sorted(changes)
 
 
 @pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
@@ -104,8 +104,10 @@ def test_nothing_changed(path: Path, files: Path) -> None:
     if os.environ.get("GOLDEN") == "write":
         case["numbers"] = {name: _short(value) for name, value in now.items()}
         path.write_text(json.dumps(case, indent=1, ensure_ascii=False) + "\n")
-    told = differences(case, now)
-    assert not told, "\n".join([f"{len(told)} of {len(now)} numbers differ", *told[: 3 * ROWS]])
+    changes = differences(case, now)
+    assert not changes, "\n".join(
+        [f"{len(changes)} of {len(now)} numbers differ", *changes[: 3 * ROWS]]
+    )
 
 
 def _short(value: Any) -> Any:
