@@ -30,7 +30,6 @@ try() {
   "$uv" pip install --quiet --python "$bin/python" --constraint "$home/fixed.txt" --group dev
   cp "$home/fixed.txt" "${LOGS:-$home}/$which.txt"
   export JAX_COMPILATION_CACHE_DIR=$home/cache
-  unset JUDGEBAYES_PROGRAMS
   (
     cd "$home"
     export JAX_DISABLE_MOST_OPTIMIZATIONS=1

@@ -65,8 +65,7 @@ def start(words: Sequence[object], folder: Path, cache: Path) -> subprocess.Pope
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ
-        | {"JUDGEBAYES_PROGRAMS": str(cache), "JAX_COMPILATION_CACHE_DIR": str(cache)},
+        env=os.environ | {"JAX_COMPILATION_CACHE_DIR": str(cache)},
     )
 
 

@@ -178,7 +178,7 @@ TASKS = (
     Task(
         "scale",
         "Run at scale",
-        "Cached compiled programs, checkpoints of long sweeps, batch sizes by memory.",
+        "Checkpoints of long sweeps, batch sizes by memory.",
         ("compiled", "evaluate.batches", "progress"),
     ),
     Task(

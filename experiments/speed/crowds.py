@@ -91,7 +91,6 @@ def main(
     for name in filter(wanted, CROWDS):
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
-            os.environ["JUDGEBAYES_PROGRAMS"] = str(folder / "programs")
             os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / "cache")
             command = [sys.executable, "-m", "judgebayes", *write_crowd(folder, CROWDS[name])]
             _show(f"{name}, cold", measured(command, folder, MOST_MB))

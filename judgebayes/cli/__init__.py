@@ -4,6 +4,7 @@ Heavy imports wait until a command runs. This package may import all others; onl
 imports it.
 """
 
+import contextlib
 import gc
 import inspect
 import os
@@ -22,7 +23,6 @@ from judgebayes.cli.headings import CommandWithHeadings
 from judgebayes.cli.machine import INTERRUPTED, code_of, for_machines
 from judgebayes.cli.records import completing, taking_records
 from judgebayes.cli.stopping import stopper
-from judgebayes.compiled.own_folder import own_folder
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options
@@ -372,7 +372,7 @@ def _set_environment() -> None:
     Python 3.11, has two code generators; the newer one takes a quarter longer to compile programs
     that are no faster.
     """
-    _name_folders()
+    _name_cache()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_CPU_ENABLE_ASYNC_DISPATCH", "false")
@@ -383,27 +383,18 @@ def _set_environment() -> None:
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 
-def _name_folders() -> None:
-    """Name the folders of programs and of compiled code: the user's own, or those of the environment."""
+def _name_cache() -> None:
+    """Let JAX keep compiled programs in the user's cache folder, unless the environment names another.
+
+    Programs that are read from it are run, so a new folder is the user's alone.
+    """
     from platformdirs import user_cache_dir
 
-    shared = os.environ.get("JUDGEBAYES_PROGRAMS")
-    if shared:
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(shared) / "compiled"))
-        return
-    try:
-        folder = own_folder(Path(user_cache_dir("judgebayes")))
-        programs = own_folder(folder / "programs")
-    except OSError:  # a home that cannot be written to
-        return
-    except JudgeBayesError as error:
-        sys.stderr.write(
-            f"Compiled programs are not kept between runs: {error} Remove the folder, or name one that "
-            "you trust with JUDGEBAYES_PROGRAMS.\n"
-        )
-        return
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-    os.environ["JUDGEBAYES_PROGRAMS"] = str(programs)
+    folder = Path(user_cache_dir("judgebayes"))
+    with contextlib.suppress(OSError):  # a home that cannot be written to
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
 
 
 def _escaped(text: str) -> str:

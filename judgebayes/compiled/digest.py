@@ -14,7 +14,7 @@ import numpy as np
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["digest_of", "is_own", "source_digest"]
+__all__ = ["digest_of", "source_digest"]
 
 NUMERICAL = ("jax", "jaxlib", "numpyro", "optax", "numpy", "scipy")
 OWN = {"judgebayes", *NUMERICAL, *sys.stdlib_module_names}
@@ -52,14 +52,6 @@ def _pickled(*values: Any) -> tuple[bytes, list[str]]:
         ) from error
     foreign = {name for name in pickler.modules if name.partition(".")[0] not in OWN}
     return content.getvalue(), sorted(foreign)
-
-
-def is_own(module: str, *values: Any) -> bool:
-    """Tell whether `source_digest` knows a module, and all classes and functions in some values."""
-    try:
-        return module.partition(".")[0] in OWN and not _pickled(*values)[1]
-    except JudgeBayesError:
-        return False
 
 
 def digest_of(tree: Any, *settings: Any) -> str:

@@ -4,7 +4,6 @@ The command line reads this when it ends (`judgebayes.cli.stopping`); elsewhere 
 """
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,9 +53,7 @@ def kept() -> str:
     """Return what is kept, in a sentence."""
     if _sentences:
         return _sentences[-1]
-    caches = [os.environ.get(name) for name in ("JUDGEBAYES_PROGRAMS", "JAX_COMPILATION_CACHE_DIR")]
-    folders = [Path(name).resolve() for name in caches if name]
-    files = [path for path in _written if not any(path.is_relative_to(each) for each in folders)]
+    files = list(_written)
     if not files:
         return "No file was written; those of earlier runs are as they were."
     named = ", ".join(repr(str(path)) for path in files[:NAMED])

@@ -6,7 +6,6 @@ unless one of them holds its lock.
 """
 
 import contextlib
-import math
 import os
 import secrets
 import stat
@@ -24,7 +23,6 @@ __all__ = [
     "clear_active",
     "clear_half_written",
     "locked",
-    "prune",
     "read_or_none",
 ]
 
@@ -102,36 +100,10 @@ def read_or_none(path: Path, read: Callable[[BinaryIO], T]) -> T | None:
     return content
 
 
-def clear_half_written(folder: Path, before: float = math.inf) -> None:
-    """Remove half-written files of killed processes; only where no other process can be writing.
-
-    Where others may be writing, only files last changed earlier than `before` are removed.
-    """
+def clear_half_written(folder: Path) -> None:
+    """Remove half-written files of killed processes; only where no other process can be writing."""
     for path in folder.rglob(f".*{HALF}"):
-        with contextlib.suppress(FileNotFoundError):
-            if path.lstat().st_mtime < before:
-                path.unlink()
-
-
-def prune(folder: Path, suffix: str, own: str, *, files: int, size: int) -> None:
-    """Remove files until at most `files` remain, with at most `size` bytes together.
-
-    Files without `own` in their names are removed first, then those used longest ago. Other processes
-    may prune, read and write at the same time: all use the same order, a file already removed is no
-    error, an open file stays readable, and a removed file is recomputed.
-    """
-    candidates = []
-    for entry in os.scandir(folder):
-        with contextlib.suppress(FileNotFoundError):
-            status = entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode) and entry.name.endswith(suffix):
-                candidates.append(
-                    (own in entry.name, status.st_mtime_ns, entry.name, status.st_size)
-                )
-    for rank, (_, _, name, n_bytes) in enumerate(sorted(candidates, reverse=True)):
-        size -= n_bytes
-        if rank >= files or size < 0:
-            (folder / name).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,6 @@ from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.aggregators.costs import Costed, Size, cost_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.programs import cached_export
 from judgebayes.evaluate.batches import SplitBatch, bucket_size, is_sequential
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.decide import bayes_action
@@ -53,8 +52,8 @@ def fit_to_all(
 
 
 def answers_of(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
-    """Return the answers of a fit, by a cached program."""
-    return cached_export(_answers, fitted, votes)
+    """Return the answers of a fit."""
+    return _answers(fitted, votes)
 
 
 def evaluate_one_by_one(
@@ -101,8 +100,7 @@ def _fitted(
 ) -> FittedAggregator:
     """Return the fit to some items, padded with items without votes and of weight 0."""
     rest = n_items - len(items)
-    return cached_export(
-        _fit,
+    return _fit(
         method,
         votes.take(items).padded(n_items),
         np.pad(labels[items], (0, rest), constant_values=MISSING),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,6 @@ from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.arrays import Scalar
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.checkpoint import kept_part
-from judgebayes.compiled.programs import cached_export
 from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch, SplitData
 from judgebayes.evaluate.by_loop import evaluate_by_loop
 from judgebayes.evaluate.one_by_one import evaluate_one_by_one, is_long
@@ -33,8 +32,6 @@ from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["answers", "evaluate_data", "is_jax", "plan_of", "plan_of_maps"]
-
-R = TypeVar("R")
 
 ANSWERS = ("log_probs", "decisions", "status")
 """The fields of an evaluation in a checkpoint; items and labels follow from the splits."""
@@ -63,8 +60,8 @@ def plan_of(
         vectorised = fit_on == "all" or fits_from_agreement(method, batch.votes, fit_on)
         if not vectorised and batch.mesh is None and is_long(method, batch.votes, batch.fit_items):
             return [evaluate_one_by_one(method, batch, what, progress)]
-        args = (method, batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
-        return [_run(batch, _evaluate_all, args, fit_on=fit_on, vmap_size=batch.vmap_size)]
+        data = (batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
+        return [_evaluate_all(method, *data, fit_on, batch.vmap_size, batch.mesh)]
 
     return Plan(run, ("",), method, fit_on)
 
@@ -79,20 +76,14 @@ def plan_of_maps(
     """Return the plan to fit a method on every split, and then every calibrator to its output."""
 
     def run(batch: SplitBatch) -> list[Evaluation]:
-        output = _run(
-            batch,
-            _answer_all,
-            (method, share, batch.votes, batch.labels, batch.weight, batch.splits),
-            cross_fit=cross_fit,
-            fit_on=fit_on,
-            vmap_size=batch.vmap_size,
-        )
+        data = (batch.votes, batch.labels, batch.weight, batch.splits)
+        output = _answer_all(method, share, *data, cross_fit, fit_on, batch.vmap_size, batch.mesh)
         # Calibrators run vectorised also after a sequential method.
         vmap_size = batch.vmap_size if batch.vmap_size > 1 else len(output.status)
 
         def evaluate_map(calibrator: Calibrator) -> Evaluation:
-            args = (calibrator, output, batch.labels, batch.loss, batch.splits)
-            return _run(batch, _map_all, args, vmap_size=vmap_size)
+            data = (batch.labels, batch.loss, batch.splits)
+            return _map_all(calibrator, output, *data, vmap_size, batch.mesh)
 
         return [evaluate_map(calibrator) for calibrator in calibrators.values()]
 
@@ -167,13 +158,6 @@ def answers(
         [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
     )
     return dict(zip(plan.names, evaluations, strict=True))
-
-
-def _run(batch: SplitBatch, function: Callable[..., R], args: tuple[Any, ...], **static: Any) -> R:
-    """Call a compiled function; without a mesh, through a cached program if one exists."""
-    if batch.mesh is not None:
-        return function(*args, **static, mesh=batch.mesh)
-    return cached_export(function, *args, **static, mesh=None)
 
 
 def _each_split(

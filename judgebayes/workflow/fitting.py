@@ -7,7 +7,6 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators import Aggregator, DawidSkene, FittedAggregator
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.programs import cached_export
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
 from judgebayes.evaluate.one_by_one import answers_of, fit_to_all, is_long
 from judgebayes.evaluate.plans import is_jax
@@ -58,7 +57,7 @@ def fit_to_labels(
         return method.fit(votes, labels)  # compiled code could not tell that there are no labels
     if not is_jax(method):
         return fit_plain(method, votes, labels, jax.random.key(seed))
-    return cached_export(_fit, method, votes, jnp.asarray(labels), jax.random.key(seed))
+    return _fit(method, votes, jnp.asarray(labels), jax.random.key(seed))
 
 
 def predict(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from judgebayes.compiled import memory_maps
+from judgebayes.compiled import float64
 from judgebayes.compiled.float64 import in_float64
 
 
@@ -17,9 +17,9 @@ def cleared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[None]:
     maps, most = tmp_path / "maps", tmp_path / "most"
     maps.write_text("a map\n" * 60)
     most.write_text("100\n")
-    monkeypatch.setattr(memory_maps, "MAPS", maps)
-    monkeypatch.setattr(memory_maps, "MOST", most)
-    monkeypatch.setattr(memory_maps, "last_count", [-memory_maps.INTERVAL])
+    monkeypatch.setattr(float64, "MAPS", maps)
+    monkeypatch.setattr(float64, "MOST", most)
+    monkeypatch.setattr(float64, "_last_count", [-float64.INTERVAL])
     monkeypatch.setattr(jax, "clear_caches", lambda: calls.append(None))
     return calls
 
@@ -36,20 +36,24 @@ def test_an_entry_point_makes_room_and_the_next_second_counts_nothing(cleared: l
 
 
 def test_a_process_with_few_maps_keeps_its_programs(cleared: list[None]) -> None:
-    memory_maps.MAPS.write_text("a map\n" * 40)
+    float64.MAPS.write_text("a map\n" * 40)
     entry_point()
     assert not cleared
 
 
 def test_a_system_without_a_limit_keeps_its_programs(cleared: list[None]) -> None:
-    memory_maps.MOST.unlink()
+    float64.MOST.unlink()
     entry_point()
     assert not cleared
 
 
-def test_programs_may_be_forgotten_while_another_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_maps, "SHARE", 0.0)
-    monkeypatch.setattr(memory_maps, "INTERVAL", 0.0)
+def test_programs_may_be_forgotten_while_another_is_traced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    few = tmp_path / "few"
+    few.write_text("1")
+    monkeypatch.setattr(float64, "MOST", few)
+    monkeypatch.setattr(float64, "INTERVAL", 0.0)
     inner = jax.jit(lambda x: x + 1)
 
     @jax.jit
@@ -61,15 +65,19 @@ def test_programs_may_be_forgotten_while_another_is_traced(monkeypatch: pytest.M
     assert [float(outer(jnp.asarray(x))) for x in (1.0, 2.0)] == [12.0, 20.0]
 
 
-@pytest.mark.skipif(not memory_maps.MAPS.exists(), reason="no /proc")
-def test_forgetting_programs_returns_their_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(not float64.MAPS.exists(), reason="no /proc")
+def test_forgetting_programs_returns_their_maps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def count() -> int:
-        return len(memory_maps.MAPS.read_bytes().splitlines())
+        return len(float64.MAPS.read_bytes().splitlines())
 
     for n in range(30):
         jax.jit(lambda x, n=n: jnp.sin(x) + n)(jnp.ones(2 + n))
     used = count()
-    monkeypatch.setattr(memory_maps, "SHARE", 0.0)
-    monkeypatch.setattr(memory_maps, "last_count", [-memory_maps.INTERVAL])
+    few = tmp_path / "few"
+    few.write_text("1")
+    monkeypatch.setattr(float64, "MOST", few)
+    monkeypatch.setattr(float64, "_last_count", [-float64.INTERVAL])
     entry_point()
     assert count() < used - 30
