@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from judgebayes.compiled.checkpoint import kept_part
-from judgebayes.compiled.digest import digest_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.claims import Claim, Evidence, Kind, Source, claims
+from judgebayes.experiments.kept import kept
 from judgebayes.measures.significance import Interval
 
 __all__ = [
@@ -81,10 +80,8 @@ class Run:
     smoke: bool = False
     seed: int = 0
     say: Callable[[str], None] = _silent
-    batch_size: int | None = None
-    """How many splits to fit at once; if None, as many as memory allows."""
-    checkpoint: Path | None = None
-    """Folder of the finished parts of sweeps."""
+    parts: Path | None = None
+    """Folder of finished parts, which a killed run need not compute again."""
     _memory: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -104,17 +101,20 @@ class Run:
     ) -> dict[str, np.ndarray]:
         """Return the arrays that `make` returns, computed once per hashable key, also when resumed.
 
-        They are stored in the checkpoint folder, if there is one. `made_from` holds the arrays that
-        they are computed from, so that different data give different files.
+        `made_from` is as for `resumed`.
         """
+        return self.remember(key, lambda: self.resumed((key, made_from), make))
 
-        def load_or_make() -> dict[str, np.ndarray]:
-            if self.checkpoint is None:
-                return make()
-            name = digest_of(made_from, key, self.splits, self.seed, self.smoke)
-            return kept_part(self.checkpoint, name, make)
+    def resumed(
+        self, made_from: Any, make: Callable[[], dict[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Return the arrays that `make` returns, stored in the folder of parts, if there is one.
 
-        return self.remember(key, load_or_make)
+        `made_from` holds everything that they are computed from, so that other data give another file.
+        """
+        if self.parts is None:
+            return make()
+        return kept(self.parts, (made_from, self.splits, self.seed, self.smoke), make)
 
     def has(self, dataset: str) -> bool:
         """Return whether the data folder holds a data set."""

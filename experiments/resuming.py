@@ -1,7 +1,7 @@
 """Resume an interrupted run: finished results are not computed again.
 
 While `judgebayes reproduce` runs, its output folder contains `.unfinished`, with every finished result
-and the stored parts of the sweeps behind it (`judgebayes.compiled.checkpoint`). A result counts as
+and the stored parts of the sweeps behind it (`judgebayes.experiments.kept`). A result counts as
 finished if it was made from the same data, source, splits and seed, and its files are unchanged. When
 all results exist, `.unfinished` is removed: a completed run is never resumed.
 """
@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.compiled.digest import source_digest
 from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import Experiment, Output, Run
+from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import figure_markup, result_section
 from judgebayes.experiments.writing import write
 from judgebayes.report import Section
@@ -99,7 +99,7 @@ def _made_from(experiment: Experiment, run: Run) -> str:
             if f.is_file()
         )
     )
-    inputs = (source_digest(), run.splits, run.smoke, run.seed, run.batch_size, str(data), files)
+    inputs = (source_digest(), run.splits, run.smoke, run.seed, str(data), files)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
 
 

@@ -6,7 +6,7 @@ it has compiled `MOST_PROGRAMS` programs or holds `MOST_MEMORY` bytes. (Python 3
 died in libgcc's unwinder after thousands of programs in one process.)
 
 Experiments share no state in memory, so sharing a process changes no number. What several of them use
-is stored in the run's checkpoint folder.
+is stored in the run's folder of parts.
 """
 
 import contextlib

@@ -6,18 +6,31 @@ of several processes that share the work.
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from panels import judged
 
 from judgebayes.aggregators import BaseRate, OneCoin
 from judgebayes.calibrators import Identity
+from judgebayes.evaluate import batches
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
 from judgebayes.votes import Votes
+
+
+@contextmanager
+def batches_of(size: int | None) -> Iterator[None]:
+    """Give batches of splits a size; None leaves it to the memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        if size is not None:
+            patch.setattr(batches, "splits_per_batch", lambda *_: size)
+        yield
 
 
 def swept(devices: list[Any] | None) -> list[float]:
@@ -26,24 +39,23 @@ def swept(devices: list[Any] | None) -> list[float]:
     values = []
     for n, maps in ((5, None), (8, None), (12, None), (5, {"none": Identity()})):
         splits = random_splits(24, splits=n, calibration=16, seed=0)
-        batches = {"batch_size": 1} if n == 12 else {}
-        table = sweep(
-            {"one-coin": OneCoin()},
-            votes,
-            labels,
-            splits,
-            fit_on="calibration",
-            calibrators=maps,
-            metrics=("nll", "mae"),
-            devices=devices,
-            **batches,
-        )
-        values += table["value"].tolist()
-        if n == 12:
-            whole = evaluate_splits(
-                OneCoin(), votes, labels, splits, fit_on="all", devices=devices, batch_size=1
+        with batches_of(1 if n == 12 else None):
+            table = sweep(
+                {"one-coin": OneCoin()},
+                votes,
+                labels,
+                splits,
+                fit_on="calibration",
+                calibrators=maps,
+                metrics=("nll", "mae"),
+                devices=devices,
             )
-            values += np.exp(whole.log_probs).ravel().tolist()
+            values += table["value"].tolist()
+            if n == 12:
+                whole = evaluate_splits(
+                    OneCoin(), votes, labels, splits, fit_on="all", devices=devices
+                )
+                values += np.exp(whole.log_probs).ravel().tolist()
     return values
 
 
@@ -59,15 +71,15 @@ def counted() -> list[list[int]]:
     for n_devices, n_splits, batch_size in ((2, 20, 3), (3, 28, 3), (5, 13, None), (8, 80, 3)):
         first = np.arange(n_splits)[:, None]
         splits = Splits(first + np.arange(2), first + np.arange(50, 52))
-        result = evaluate_splits(
-            BaseRate(),
-            votes,
-            np.arange(n_items) % 2,
-            splits,
-            fit_on="calibration",
-            devices=jax.devices()[:n_devices],
-            batch_size=batch_size,
-        )
+        with batches_of(batch_size):
+            result = evaluate_splits(
+                BaseRate(),
+                votes,
+                np.arange(n_items) % 2,
+                splits,
+                fit_on="calibration",
+                devices=jax.devices()[:n_devices],
+            )
         same = np.array_equal(np.asarray(result.items)[:, :2], splits.evaluation)
         counts.append([len(result.status), n_splits, int(same)])
     return counts

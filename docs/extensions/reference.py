@@ -178,7 +178,7 @@ TASKS = (
     Task(
         "scale",
         "Run at scale",
-        "Checkpoints of long sweeps, batch sizes by memory.",
+        "Batch sizes by memory.",
         ("compiled", "evaluate.batches", "progress"),
     ),
     Task(

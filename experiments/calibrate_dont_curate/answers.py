@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from jaxtyping import Float
 from judgebayes.aggregators import Aggregator
 from judgebayes.calibrators import Calibrator
 from judgebayes.evaluate.one_split import FitOn
+from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_calibrators
 from judgebayes.experiments.calibrate_dont_curate.methods import aggregator, calibrator
 from judgebayes.experiments.calibrate_dont_curate.parts import (
@@ -166,8 +168,10 @@ def answers_of(
 ) -> dict[str, Answers]:
     """Return an aggregator's answers with each calibrator, with splits in batches."""
     splits = parts.splits
-    batches = [
-        evaluate_calibrators(
+    width = splits.evaluation.shape[1]
+
+    def make(part: Splits) -> dict[str, np.ndarray]:
+        of_map = evaluate_calibrators(
             method,
             maps,
             panel.votes,
@@ -178,18 +182,16 @@ def answers_of(
             cross_fit=cross_fit,
             loss=zero_one_loss(2),
             seed=run.seed,
-            batch_size=run.batch_size,
-            checkpoint=run.checkpoint,
         )
+        return {name: np.asarray(one.log_probs)[:, :width] for name, one in of_map.items()}
+
+    made_from = (method, dict(maps), panel.votes, panel.labels, share, cross_fit, fit_on)
+    batches = [
+        run.resumed((*made_from, part), partial(make, part))
         for part in split_batches(panel, splits, fit_on)
     ]
-    width = splits.evaluation.shape[1]
     return {
-        name: Answers(
-            panel,
-            np.concatenate([np.asarray(f[name].log_probs)[:, :width] for f in batches]),
-            splits.evaluation,
-        )
+        name: Answers(panel, np.concatenate([each[name] for each in batches]), splits.evaluation)
         for name in maps
     }
 

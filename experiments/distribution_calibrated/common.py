@@ -9,8 +9,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.aggregators import Aggregator, BaseRate, Davidson, MajorityVote, MarginThreshold
-from judgebayes.compiled.checkpoint import kept_part
-from judgebayes.compiled.digest import digest_of
 from judgebayes.evaluate.one_split import measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -186,7 +184,6 @@ def answer_splits(run: Run, cell: Cell, n: int, method: Aggregator, parts: Split
             parts,
             fit_on="calibration",
             seed=run.seed,
-            batch_size=run.batch_size,
         )
         wide = np.asarray(evaluation.items)
         width = int((wide >= 0).sum(1).max())
@@ -196,12 +193,8 @@ def answer_splits(run: Run, cell: Cell, n: int, method: Aggregator, parts: Split
             **measure(evaluation, SCORES),
         }
 
-    if run.checkpoint is None:
-        arrays = make()
-    else:  # decisions and scores take a tenth of the space of all answers
-        made_of = (method, votes, cell.labels, parts.calibration, parts.evaluation)
-        name = digest_of(made_of, PAPER, SCORES, run.seed, run.batch_size)
-        arrays = kept_part(run.checkpoint, name, make)
+    # Decisions and scores take a tenth of the space of all answers.
+    arrays = run.resumed((PAPER, SCORES, method, votes, cell.labels, parts), make)
     scores = {name: arrays[name] for name in SCORES}
     return Answers(cell, arrays["items"], arrays["decisions"], scores)
 

@@ -45,7 +45,7 @@ HEADINGS = {
     ),
     "Classes": ("classes", "pairwise", "bins", "verdicts", "votes_from"),
     "Method": (
-        *("method", "calibrator", "inference", "plugin", "label_noise", "splits", "batch_size"),
+        *("method", "calibrator", "inference", "plugin", "label_noise", "splits"),
         *("smoke", "seed", "k", "target_width", "level", "judges", "site"),
         *("target", "these_items", "ties", "decision", "forecast"),
     ),

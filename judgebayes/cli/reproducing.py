@@ -88,8 +88,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             request.splits,
             request.smoke,
             request.seed,
-            batch_size=request.batch_size,
-            checkpoint=out / UNFINISHED / "splits",
+            parts=out / UNFINISHED / "parts",
         )
         progress = _Reproduction(console, chosen, run, facts, out)
         progress.run_all()

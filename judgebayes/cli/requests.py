@@ -71,10 +71,6 @@ class ReproduceRequest:
         "Folder of the results. An interrupted run resumes if it is started again with the same "
         "options.",
     ] = Path("results")
-    batch_size: Annotated[
-        int | None,
-        Option(min=1, help="Number of splits to fit at once; more splits need more memory."),
-    ] = None
     listed: Annotated[
         bool, Option("--list", help="Only list the experiments, with their usual time and memory.")
     ] = False

@@ -10,9 +10,9 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from judgebayes.compiled.stopping import wrote
 from judgebayes.errors import JudgeBayesError
@@ -23,7 +23,6 @@ __all__ = [
     "clear_active",
     "clear_half_written",
     "locked",
-    "read_or_none",
 ]
 
 HALF = ".half-written"
@@ -81,23 +80,6 @@ def clear_active() -> None:
     for path in list(_active):
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
-
-
-def read_or_none(path: Path, read: Callable[[BinaryIO], T]) -> T | None:
-    """Return `read` of a file; None if the file is missing, unreadable or no plain file.
-
-    A pipe or a device in its place would never end.
-    """
-    try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            content = read(file)
-    except Exception:  # whatever is wrong with the file, it is recomputed
-        return None
-    with contextlib.suppress(OSError):  # a read-only folder
-        os.utime(path)  # the time of last use, which file systems do not record reliably
-    return content
 
 
 def clear_half_written(folder: Path) -> None:

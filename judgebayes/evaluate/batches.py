@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +15,6 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.aggregators.costs import Size, cost_of
 from judgebayes.arrays import AnyArray
-from judgebayes.compiled.digest import digest_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import Evaluation, FitOn
 from judgebayes.evaluate.splits import Splits
@@ -56,18 +54,16 @@ SplitArrays = tuple[Array, Array, Array]
 
 
 class Plan(NamedTuple):
-    """The function that evaluates a batch of splits, and everything that its results depend on."""
+    """The function that evaluates a batch of splits."""
 
     run: Callable[["SplitBatch"], list[Evaluation]]
     names: tuple[str, ...]
     """Names of the calibrators, with one result each; a single empty name without calibrators."""
-    made_of: Pytree
-    settings: object
 
 
 @dataclass(frozen=True)
 class SplitBatch:
-    """The padded arrays of a batch of splits, and the devices and folder of its evaluation."""
+    """The padded arrays of a batch of splits, and the devices of its evaluation."""
 
     votes: Votes
     labels: Int[Array, " item"]
@@ -80,22 +76,11 @@ class SplitBatch:
     """The number of items without padding."""
     vmap_size: int
     mesh: Mesh | None
-    folder: Path | None
 
     @property
     def fit_items(self) -> int:
         """The number of items that each split is fitted to, with padding."""
         return int(self.splits[0].shape[1])
-
-    def name(self, plan: Plan, *what: object) -> str:
-        """Return the name of a checkpoint of a plan's results on these splits."""
-        items = [
-            np.asarray(part, np.int32) for part in self.splits[:2]
-        ]  # 32-bit halves the bytes to digest
-        data = (self.votes, self.labels, self.weight, self.loss, items, self.splits[2])
-        devices = None if self.mesh is None else self.mesh.size
-        settings = (plan.settings, what, self.n_splits, self.vmap_size, devices)
-        return digest_of((plan.made_of, data), *settings)
 
     def without_padding(self, evaluation: Evaluation) -> Evaluation:
         """Return the results of all devices, without padded splits.
@@ -134,24 +119,18 @@ class SplitData:
     splits: Splits
     keys: UInt[np.ndarray, "split word"]
     mesh: Mesh | None
-    folder: Path | None
 
-    def batches(
-        self, method: Aggregator, fit_on: FitOn, batch_size: int | None = None
-    ) -> list[SplitBatch]:
+    def batches(self, method: Aggregator, fit_on: FitOn) -> list[SplitBatch]:
         """Return the batches of a method, all of the same size, so that they share compiled programs.
 
         Raises
         ------
         JudgeBayesError
-            If `fit_on` is neither of the two, or the size of a batch is below 1.
+            If `fit_on` is neither of the two.
         """
         if fit_on not in ("calibration", "all"):
             raise JudgeBayesError(f"fit_on={fit_on!r}; choose one of: 'calibration', 'all'.")
-        if batch_size is None:
-            batch_size = splits_per_batch(method, self.given, self.splits, fit_on)
-        if batch_size < 1:
-            raise JudgeBayesError(f"batch_size={batch_size}; it must be 1 or more.")
+        batch_size = splits_per_batch(method, self.given, self.splits, fit_on)
         n_splits, size_of_fit = len(self.keys), fit_size(self.given, self.splits, fit_on)
         if not is_sequential(method):
             operations = max(cost_of(method, size_of_fit).operations, 1.0)
@@ -186,7 +165,6 @@ class SplitData:
             n_items=len(self.given.index),
             vmap_size=vmap_size,
             mesh=self.mesh,
-            folder=self.folder,
         )
 
 
@@ -197,7 +175,6 @@ def split_data(
     loss: Float[np.ndarray, "action class"] | None,
     seed: int,
     devices: Sequence[jax.Device] | None = None,
-    checkpoint: Path | str | None = None,
 ) -> SplitData:
     """Return the padded arrays of a sweep.
 
@@ -228,7 +205,6 @@ def split_data(
         splits=splits,
         keys=_keys(seed, len(splits.calibration)),
         mesh=mesh,
-        folder=None if checkpoint is None else Path(checkpoint),
     )
 
 
@@ -311,8 +287,8 @@ def fit_size(votes: Votes, splits: Splits, fit_on: FitOn) -> Size:
 def splits_per_batch(method: Aggregator, votes: Votes, splits: Splits, fit_on: FitOn) -> int:
     """Return the number of splits per batch whose arrays fit into this machine's memory.
 
-    For sequential fits, memory does not grow with the number of splits; these fits are slow, and an
-    interrupted run loses one batch.
+    For sequential fits, memory does not grow with the number of splits; these fits are slow, and
+    progress is seen by batch.
     """
     if is_sequential(method):
         return SEQUENTIAL_BATCH

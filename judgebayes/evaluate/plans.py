@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,7 +14,6 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.arrays import Scalar
 from judgebayes.calibrators.base import Calibrator
-from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch, SplitData
 from judgebayes.evaluate.by_loop import evaluate_by_loop
 from judgebayes.evaluate.one_by_one import evaluate_one_by_one, is_long
@@ -29,12 +27,9 @@ from judgebayes.evaluate.one_split import (
     map_split,
 )
 from judgebayes.progress import Progress, followed
-from judgebayes.votes.array import MISSING, Votes
+from judgebayes.votes.array import Votes
 
 __all__ = ["answers", "evaluate_data", "is_jax", "plan_of", "plan_of_maps"]
-
-ANSWERS = ("log_probs", "decisions", "status")
-"""The fields of an evaluation in a checkpoint; items and labels follow from the splits."""
 
 
 def is_jax(method: Any) -> bool:
@@ -60,10 +55,10 @@ def plan_of(
         vectorised = fit_on == "all" or fits_from_agreement(method, batch.votes, fit_on)
         if not vectorised and batch.mesh is None and is_long(method, batch.votes, batch.fit_items):
             return [evaluate_one_by_one(method, batch, what, progress)]
-        data = (batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
-        return [_evaluate_all(method, *data, fit_on, batch.vmap_size, batch.mesh)]
+        arrays = (batch.votes, batch.labels, batch.loss, batch.weight, batch.splits)
+        return [_evaluate_all(method, *arrays, fit_on, batch.vmap_size, batch.mesh)]
 
-    return Plan(run, ("",), method, fit_on)
+    return Plan(run, ("",))
 
 
 def plan_of_maps(
@@ -87,15 +82,13 @@ def plan_of_maps(
 
         return [evaluate_map(calibrator) for calibrator in calibrators.values()]
 
-    made_of = (method, share, tuple(calibrators.values()))
-    return Plan(run, tuple(calibrators), made_of, (fit_on, cross_fit))
+    return Plan(run, tuple(calibrators))
 
 
 def evaluate_data(
     method: Aggregator,
     data: SplitData,
     fit_on: FitOn,
-    batch_size: int | None = None,
     *,
     progress: Progress | None = None,
     name: str = "",
@@ -104,7 +97,7 @@ def evaluate_data(
 
     In a single batch it is told each split, if they are fitted one by one.
     """
-    batches = data.batches(method, fit_on, batch_size)
+    batches = data.batches(method, fit_on)
     by_batch, by_split = (progress, None) if len(batches) > 1 else (None, progress)
     plan = plan_of(method, fit_on, f"{name}: splits", by_split)
     return answers(plan, batches, f"{name}: batches of splits", by_batch)[""]
@@ -113,47 +106,16 @@ def evaluate_data(
 def answers(
     plan: Plan, batches: list[SplitBatch], what: str = "", progress: Progress | None = None
 ) -> dict[str, Evaluation]:
-    """Return the results on all splits, batch by batch, from the checkpoint if they are saved."""
-
-    def from_checkpoint(batch: SplitBatch, folder: Path) -> list[Evaluation]:
-        def compute() -> dict[str, np.ndarray]:
-            return {
-                f"{index} {field}": np.asarray(getattr(evaluation, field))
-                for index, evaluation in enumerate(map(batch.on_host, plan.run(batch)))
-                for field in ANSWERS
-            }
-
-        items = np.asarray(batch.splits[1])[: batch.n_splits]
-        of_field = dict(
-            zip(
-                ANSWERS,
-                ((*items.shape, batch.votes.n_classes), items.shape, items.shape[:1]),
-                strict=True,
-            )
-        )
-        shapes = {
-            f"{index} {field}": shape
-            for index in range(len(plan.names))
-            for field, shape in of_field.items()
-        }
-        arrays = kept_part(folder, batch.name(plan, ANSWERS), compute, shapes)
-        labels = np.where(items >= 0, np.asarray(batch.labels)[np.maximum(items, 0)], MISSING)
-        evaluations = [
-            Evaluation(items, labels, *(arrays[f"{index} {field}"] for field in ANSWERS))
-            for index in range(len(plan.names))
-        ]
-        return evaluations if batch.mesh is not None else jax.device_put(evaluations)
-
-    def evaluate_batch(batch: SplitBatch) -> list[Evaluation]:
-        if batch.folder is not None:
-            return from_checkpoint(batch, batch.folder)
-        return [batch.on_host(evaluation) for evaluation in plan.run(batch)]
+    """Return the results on all splits, batch by batch."""
 
     def concatenate(*parts: Array | np.ndarray) -> Array | np.ndarray:
         host = isinstance(parts[0], np.ndarray)
         return np.concatenate(parts) if host else jnp.concatenate(parts)
 
-    first, *rest = map(evaluate_batch, followed(batches, what, progress))
+    first, *rest = (
+        [batch.on_host(evaluation) for evaluation in plan.run(batch)]
+        for batch in followed(batches, what, progress)
+    )
     evaluations = (
         [jax.tree.map(concatenate, *e) for e in zip(first, *rest, strict=True)] if rest else first
     )

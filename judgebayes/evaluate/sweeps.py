@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -15,11 +14,9 @@ from judgebayes import __version__
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.arrays import AnyArray
 from judgebayes.calibrators.base import Calibrator
-from judgebayes.compiled.checkpoint import kept_part
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.batches import Plan, SplitBatch, split_data
 from judgebayes.evaluate.one_split import (
-    METRICS,
     Evaluation,
     FitOn,
     Metric,
@@ -54,8 +51,6 @@ def evaluate_splits(
     loss: Float[np.ndarray, "action class"] | None = None,
     seed: int = 0,
     devices: Sequence[jax.Device] | None = None,
-    batch_size: int | None = None,
-    checkpoint: Path | str | None = None,
 ) -> Evaluation:
     """Fit and evaluate a method on every split; the results have a leading split axis.
 
@@ -78,23 +73,14 @@ def evaluate_splits(
         Devices to divide the splits between, for example `jax.devices()`. They may belong to other
         processes (`jax.distributed`), each of which then makes this call and gets all results, as NumPy
         arrays.
-    batch_size
-        Number of splits per batch; memory grows with it. By default, as many as fit into this machine's
-        memory. Results do not depend on it, except for rounding.
-    checkpoint
-        A folder in which the results of every batch are saved when it is complete. The same call, also
-        in a later process, reads them: after an interruption it resumes, and the results have the same
-        bits. Your own methods are identified by name and by their file, not by what that file imports
-        (`judgebayes.compiled.digest`).
 
     Raises
     ------
     JudgeBayesError
-        If `fit_on` is neither of the two, a split contains an item that does not exist, or the
-        folder cannot be written to (its content is then unchanged).
+        If `fit_on` is neither of the two, or a split contains an item that does not exist.
     """
-    data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
-    return evaluate_data(method, data, fit_on, batch_size)
+    data = split_data(votes, labels, splits, loss, seed, devices)
+    return evaluate_data(method, data, fit_on)
 
 
 def methods_at_once() -> int:
@@ -145,8 +131,6 @@ def evaluate_calibrators(
     loss: Float[np.ndarray, "action class"] | None = None,
     seed: int = 0,
     devices: Sequence[jax.Device] | None = None,
-    batch_size: int | None = None,
-    checkpoint: Path | str | None = None,
 ) -> dict[str, Evaluation]:
     """Fit an aggregator once per split, and several calibrators on its output, by name.
 
@@ -158,9 +142,9 @@ def evaluate_calibrators(
     JudgeBayesError
         As `evaluate_splits`, and if the share or the number of folds is impossible.
     """
-    data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
+    data = split_data(votes, labels, splits, loss, seed, devices)
     plan = plan_of_maps(method, calibrators, share, cross_fit, fit_on)
-    return answers(plan, data.batches(method, fit_on, batch_size))
+    return answers(plan, data.batches(method, fit_on))
 
 
 @in_float64
@@ -178,16 +162,13 @@ def sweep(
     metrics: Sequence[str] | Mapping[str, Metric] = ("mae", "accuracy"),
     seed: int = 0,
     devices: Sequence[jax.Device] | None = None,
-    batch_size: int | None = None,
-    checkpoint: Path | str | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """Run methods on splits and return a tidy table: a row per method, split and metric.
 
     With `calibrators`, there is a row per method, calibrator, split and metric, and a column
     `calibrator`; each aggregator is fitted once per split for all calibrators, with `share` and
-    `cross_fit` as in `Calibrated`. With `checkpoint`, an interrupted sweep resumes, method by method
-    and batch by batch. The other parameters are those of `evaluate_splits`;
+    `cross_fit` as in `Calibrated`. The other parameters are those of `evaluate_splits`;
     `methods` are aggregators by name; `metrics` are names from `METRICS`, or your own functions of an
     `Evaluation` by name. `progress` shows a progress bar over methods with the remaining time, in a
     terminal or a notebook. The table's `attrs` contain the seed, number of splits and version.
@@ -209,11 +190,11 @@ def sweep(
     Name: value, dtype: float64
     """
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
-    data = split_data(votes, labels, splits, loss, seed, devices, checkpoint)
+    data = split_data(votes, labels, splits, loss, seed, devices)
     tables = []
     with tracked(methods.items(), "methods", progress) as named_methods:
         for name, method in named_methods:
-            batches = data.batches(method, fit_on, batch_size)
+            batches = data.batches(method, fit_on)
             if calibrators is None:
                 (scores,) = _score_splits(plan_of(method, fit_on), batches, chosen)
                 tables.append(_tidy(scores, {"method": name}))
@@ -241,21 +222,11 @@ def _score_splits(
     """Return the metrics of each split, the only results that a sweep keeps."""
 
     def score_batch(batch: SplitBatch) -> Float[np.ndarray, "map column split"]:
-        def compute() -> dict[str, np.ndarray]:
-            rows = [
-                [np.asarray(evaluation.status, float), *measure(evaluation, metrics).values()]
-                for evaluation in map(batch.without_padding, plan.run(batch))
-            ]
-            return {"values": np.array(rows, float)}
-
-        if batch.folder is None:
-            return compute()["values"]
-        # Built-in metrics count by name, as this package's source defines them.
-        metric_ids = [
-            (n, None if METRICS.get(n) is metric else metric) for n, metric in metrics.items()
+        rows = [
+            [np.asarray(evaluation.status, float), *measure(evaluation, metrics).values()]
+            for evaluation in map(batch.without_padding, plan.run(batch))
         ]
-        shapes = {"values": (len(plan.names), 1 + len(metrics), batch.n_splits)}
-        return kept_part(batch.folder, batch.name(plan, *metric_ids), compute, shapes)["values"]
+        return np.array(rows, float)
 
     values_of_map = np.concatenate([score_batch(batch) for batch in batches], axis=2)
     return [

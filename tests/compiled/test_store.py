@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judgebayes.compiled.store import HALF, atomically, clear_half_written, locked, read_or_none
+from judgebayes.compiled.store import HALF, atomically, clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
 
 HOLDER = """
@@ -34,17 +34,6 @@ def test_two_runs_in_one_folder(tmp_path: Path) -> None:
         first.kill()
     with locked(tmp_path, "'results'"):
         pass
-
-
-def test_reading_updates_the_time_of_use_and_unreadable_files_give_none(tmp_path: Path) -> None:
-    path = tmp_path / "number"
-    assert read_or_none(path, lambda file: int(file.read())) is None
-    path.write_text("7")
-    os.utime(path, (1000, 1000))
-    assert read_or_none(path, lambda file: int(file.read())) == 7
-    assert path.stat().st_mtime > 1000
-    path.write_text("seven")
-    assert read_or_none(path, lambda file: int(file.read())) is None
 
 
 def mode(path: Path) -> int:

@@ -18,6 +18,7 @@ from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate import batches
+from judgebayes.evaluate.batches import memory, splits_per_batch
 from judgebayes.evaluate.one_split import Evaluation, _training_data, evaluate, measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits, sweep
@@ -212,3 +213,14 @@ def test_sums_over_all_items_agree_with_a_calibrator_too() -> None:
         own = method.fit(panel.take(inside), truth[inside])(panel.take(outside))
         result = np.asarray(summed.log_probs)[split, : len(outside)]
         np.testing.assert_allclose(result, own, atol=1e-9)
+
+
+@pytest.mark.parametrize(("items", "judges"), [(100, 5), (20_000, 50)])
+def test_batches_grow_smaller_with_the_votes(items: int, judges: int) -> None:
+    index = np.zeros((items, judges, 1), np.int8)
+    votes = Votes(index, None, None, None, 2)  # type: ignore[arg-type]
+    parts = Splits(np.zeros((4, items // 2), int), np.zeros((4, items // 2), int))
+    held = memory()
+    assert held > 2**28
+    expected = held * 0.25 / (items * (2 * judges + 2) * 8 * 6)
+    assert splits_per_batch(Davidson(), votes, parts, "calibration") == int(expected)

@@ -1,5 +1,7 @@
 """A sweep returns every split once, in order, whatever the batches."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from judgebayes.aggregators import BaseRate, MajorityVote, OneCoin
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.evaluate import batches as batches_module
 from judgebayes.evaluate.batches import split_data
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -44,11 +47,19 @@ def splits_of(n_splits: int, n_items: int) -> Splits:
     return Splits(first + np.arange(2), n_items - 1 - first - np.arange(2))
 
 
+@contextmanager
+def batches_of(size: int | None) -> Iterator[None]:
+    """Give batches a size; None leaves it to the memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        if size is not None:
+            patch.setattr(batches_module, "splits_per_batch", lambda *_: size)
+        yield
+
+
 def check(method: object, n_items: int, n_splits: int, batch_size: int | None) -> None:
     splits = splits_of(n_splits, n_items)
-    result = evaluate_splits(
-        method, *panel(n_items), splits, fit_on="calibration", batch_size=batch_size
-    )
+    with batches_of(batch_size):
+        result = evaluate_splits(method, *panel(n_items), splits, fit_on="calibration")
     assert len(result.status) == n_splits
     np.testing.assert_array_equal(np.asarray(result.items)[:, :2], splits.evaluation)
 
@@ -80,7 +91,8 @@ def test_the_batches_of_any_method(
 ) -> None:
     splits = splits_of(n_splits, n_items)
     data = split_data(*panel(n_items), splits, None, seed=0)
-    batches = data.batches(method, fit_on, batch_size)
+    with batches_of(batch_size):
+        batches = data.batches(method, fit_on)
     assert all(batch.n_splits > 0 for batch in batches)
     parts = [np.asarray(batch.splits[1])[: batch.n_splits, :2] for batch in batches]
     np.testing.assert_array_equal(np.concatenate(parts), splits.evaluation)

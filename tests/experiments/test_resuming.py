@@ -271,13 +271,13 @@ def test_kept_arrays_are_made_once(tmp_path: Path) -> None:
         calls.append(1)
         return {"x": np.arange(3)}
 
-    for run in (Run(checkpoint=tmp_path), Run(checkpoint=tmp_path), Run()):
+    for run in (Run(parts=tmp_path), Run(parts=tmp_path), Run()):
         for _ in range(2):
             assert run.keep(("a", 1), np.ones(2), make)["x"].tolist() == [0, 1, 2]
     assert len(calls) == 2
-    Run(checkpoint=tmp_path).keep(("a", 1), np.zeros(2), make)
-    Run(checkpoint=tmp_path).keep(("a", 2), np.ones(2), make)
-    Run(checkpoint=tmp_path, seed=1).keep(("a", 1), np.ones(2), make)
+    Run(parts=tmp_path).keep(("a", 1), np.zeros(2), make)
+    Run(parts=tmp_path).keep(("a", 2), np.ones(2), make)
+    Run(parts=tmp_path, seed=1).keep(("a", 1), np.ones(2), make)
     assert len(calls) == 5
 
 
