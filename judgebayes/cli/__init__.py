@@ -8,21 +8,22 @@ import contextlib
 import gc
 import inspect
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from judgebayes.cli import requests
 from judgebayes.cli.command import Context, command_line, other_commands
 from judgebayes.cli.headings import CommandWithHeadings
-from judgebayes.cli.machine import INTERRUPTED, code_of, for_machines
+from judgebayes.cli.machine import INTERRUPTED, TERMINATED, code_of, for_machines
 from judgebayes.cli.records import completing, taking_records
-from judgebayes.cli.stopping import stopper
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options
@@ -340,7 +341,7 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 100)
     if _print_help(sys.argv[1:]):
         return
-    stopper.start()
+    signal.signal(signal.SIGTERM, _end)
     code: object = 0
     try:
         app()
@@ -355,10 +356,13 @@ def main() -> None:
         message = f"[bold red]Error:[/] {_escaped(str(error))}"
         console.print(message, soft_wrap=not console.is_terminal)
         code = code_of(error)
-    finally:
-        stopper.finish()
-    stopper.leave(code)
     raise SystemExit(code)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    """End the command at its next Python step, as Ctrl-C does; a second signal ends it at once."""
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(TERMINATED)
 
 
 def _set_environment() -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -16,8 +15,7 @@ import typer
 from judgebayes import __version__
 from judgebayes.cli.outputs import check_outputs
 from judgebayes.cli.records import options_of
-from judgebayes.cli.stopping import CODES, stopper
-from judgebayes.compiled.stopping import begin
+from judgebayes.compiled.stopping import begin, kept
 from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
@@ -115,19 +113,12 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
     _check_writable(options.json)
     make = partial(machine.document, name, __version__)
     begin()
-    stopper.report = lambda code, words: _write(
-        options.json, make(None, exit_code=code, error=words)
-    )
     try:
         with _prose(options):
             result = command()
     except BaseException as error:
-        # A library may raise an error of its own for an interrupt, for example an ImportError.
-        stopped = stopper.number is not None or isinstance(error, KeyboardInterrupt | SystemExit)
-        if not stopped and not isinstance(error, JudgeBayesError):
+        if not isinstance(error, KeyboardInterrupt | SystemExit | JudgeBayesError):
             raise
-        if stopped:
-            stopper.claim()
         code, words = _ended_by(error)
         with contextlib.suppress(JudgeBayesError):  # the first error is the one to tell
             _write(options.json, make(None, exit_code=code, error=words))
@@ -158,9 +149,9 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
 def _ended_by(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgeBayesError):
         return code_of(error), str(error)
-    terminated = isinstance(error, SystemExit) or stopper.number == signal.SIGTERM
-    number = signal.SIGTERM if terminated else signal.SIGINT
-    return CODES[number], stopper.words(number)
+    terminated = isinstance(error, SystemExit)
+    code, words = (TERMINATED, "Ended by SIGTERM.") if terminated else (INTERRUPTED, "Interrupted.")
+    return code, sentence(f"{words} {kept()}")
 
 
 @contextlib.contextmanager

@@ -362,7 +362,7 @@ def _interruptible(run: _Run) -> Iterator[None]:
             worker.cancel()
 
     def handle(number: int, _: FrameType | None) -> None:
-        # Not by the loop's own method, which would take the socket that wakes `judgebayes.cli.stopping`.
+        # Not by the loop's own method, which would not restore the handlers of before.
         loop.call_soon_threadsafe(interrupt, number)
 
     # Elsewhere asyncio cancels the run at once, and pending questions are asked again later.

@@ -1,8 +1,7 @@
 """Files in a folder that later processes reuse.
 
-A file is written under a temporary name and renamed, so that it is complete or absent. An unreadable
-file is treated as absent. Files are data: none is a pickle. Several processes may use one folder,
-unless one of them holds its lock.
+A file is written under a temporary name and renamed, so that it is complete or absent. Several processes
+may use one folder, unless one of them holds its lock.
 """
 
 import contextlib
@@ -12,7 +11,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from judgebayes.compiled.stopping import wrote
 from judgebayes.errors import JudgeBayesError
@@ -20,17 +18,11 @@ from judgebayes.errors import JudgeBayesError
 __all__ = [
     "HALF",
     "atomically",
-    "clear_active",
     "clear_half_written",
     "locked",
 ]
 
 HALF = ".half-written"
-
-_active: set[Path] = set()
-"""The half-written files of this process."""
-
-T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -58,7 +50,6 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
         mode = 0o666 if kept is None else 0o600  # less what the umask takes
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         temporary = name
-        _active.add(name)
         yield temporary
         if kept is not None:
             temporary.chmod(kept)
@@ -72,14 +63,6 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-            _active.discard(temporary)
-
-
-def clear_active() -> None:
-    """Remove this process's half-written files, before it ends at once."""
-    for path in list(_active):
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
 
 
 def clear_half_written(folder: Path) -> None:

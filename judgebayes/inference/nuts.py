@@ -15,7 +15,6 @@ from numpyro import infer
 from numpyro.infer.util import initialize_model
 from scipy.special import ndtri
 
-from judgebayes.compiled.stopping import saving
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.spreads import near_posterior
@@ -175,9 +174,6 @@ class NUTS:
         except KeyboardInterrupt:
             if sum(len(part[1]) for part in parts) < LEAST_KEPT:
                 raise
-            saving(
-                "Interrupted: the draws so far are being saved; press Ctrl-C again to end without them."
-            )
         return _by_chain(jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *parts))
 
     def _chains(

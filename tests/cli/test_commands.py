@@ -159,8 +159,8 @@ def test_a_known_error_is_one_sentence_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["judgebayes", "calibrate", str(tmp_path / "[bold]no.csv")])
-    for name in ("start", "finish"):  # the signals of this process stay pytest's
-        monkeypatch.setattr(cli.stopper, name, lambda: None)
+    # The signals of this process stay pytest's.
+    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2

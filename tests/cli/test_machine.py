@@ -477,119 +477,26 @@ def stopped(
 def test_a_signal_ends_a_command_with_its_code(
     number: signal.Signals, code: int, tmp_path: Path
 ) -> None:
-    path, started = tmp_path / "r.json", tmp_path / "started"
+    path, started, whole = (tmp_path / name for name in ("r.json", "started", "whole.csv"))
     waits = (
         "import pathlib, signal, types\n"
+        "from judgebayes.compiled.store import atomically\n"
         "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        f"e.write_example = lambda *_: (pathlib.Path({str(started)!r}).touch(), time.sleep(60))"
+        "def wait(*_):\n"
+        f"    with atomically(pathlib.Path({str(whole)!r})) as one: one.touch()\n"
+        f"    with atomically(pathlib.Path({str(tmp_path / 'half.csv')!r})):\n"
+        f"        pathlib.Path({str(started)!r}).touch()\n"
+        "        time.sleep(60)\n"
+        "e.write_example = wait"
     )
     printed = stopped(script(waits), number, code, tmp_path)
     assert "Traceback" not in printed
     content = check_document(path.read_text())
     assert content["exit_code"] == code
     assert content["error"] == printed.strip().splitlines()[-1]
-    assert [each.name for each in tmp_path.iterdir() if HALF in each.name] == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
-def test_a_signal_after_the_end_of_a_command_changes_nothing(
-    number: signal.Signals, tmp_path: Path
-) -> None:
-    """While Python ends, its handlers are gone, and the system's would end it without a word.
-
-    What runs at the end goes on, whatever is raised in it, longer than a stopped command has time.
-    """
-    late = (
-        "import atexit, pathlib\n"
-        "from judgebayes.cli.stopping import PATIENCE\n"
-        "def end():\n"
-        f"    pathlib.Path({str(tmp_path / 'started')!r}).touch()\n"
-        "    until = time.monotonic() + PATIENCE + 0.5\n"
-        "    while time.monotonic() < until:\n"
-        "        try: time.sleep(0.05)\n"
-        "        except BaseException: pass\n"
-        "atexit.register(end)"
-    )
-    assert stopped(script(late), number, 0, tmp_path, "version") == ""
-    assert check_document((tmp_path / "r.json").read_text())["exit_code"] == 0
-
-
-def test_an_end_that_nobody_can_catch_is_not_printed(tmp_path: Path) -> None:
-    """As in a callback of the garbage collector; another error there is printed."""
-    raises = (
-        "import types\n"
-        "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
-        "class Late:\n"
-        "    def __init__(self, error): self.error = error\n"
-        "    def __del__(self): raise self.error\n"
-        "def both(*_):\n"
-        "    for error in (KeyboardInterrupt, SystemExit(143), OSError('full')): Late(error)\n"
-        "e.write_example = both"
-    )
-    done = subprocess.run(
-        [*script(raises), "example", str(tmp_path / "e")], capture_output=True, text=True
-    )
-    assert "full" in done.stderr
-    assert done.stderr.count("Exception ignored") == 1
-
-
-@BY_SIGNAL
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
-def test_a_signal_ends_a_command_inside_one_long_call(
-    number: signal.Signals, code: int, tmp_path: Path
-) -> None:
-    """Python's handlers wait for the end of the call, which would take hours."""
-    path, started, whole = (tmp_path / name for name in ("r.json", "started", "whole.csv"))
-    waits = (
-        "import hashlib, pathlib, signal, types\n"
-        "from judgebayes.compiled.store import atomically\n"
-        "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "def endless(*_):\n"
-        f"    with atomically(pathlib.Path({str(whole)!r})) as one: one.touch()\n"
-        f"    with atomically(pathlib.Path({str(tmp_path / 'half.csv')!r})):\n"
-        f"        pathlib.Path({str(started)!r}).touch()\n"
-        "        hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)\n"
-        "e.write_example = endless"
-    )
-    printed = stopped(script(waits), number, code, tmp_path)
     assert f"Complete: {str(whole)!r}; no other file was changed." in printed
-    content = check_document(path.read_text())
-    assert (content["exit_code"], content["error"]) == (code, printed.strip())
     assert sorted(each.name for each in tmp_path.iterdir()) == ["r.json", "started", "whole.csv"]
-
-
-@BY_SIGNAL
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
-def test_a_signal_ends_a_command_although_python_takes_long_to_end(
-    number: signal.Signals, code: int, tmp_path: Path
-) -> None:
-    """Python destroys all objects first, among them compiled programs, and no other thread runs then."""
-    lasts = (
-        "import pathlib, signal, types\n"
-        "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "class Program:\n"
-        "    def __del__(self, sleep=time.sleep): sleep(50)\n"
-        "e.program = Program()\n"
-        f"e.write_example = lambda *_: (pathlib.Path({str(tmp_path / 'started')!r}).touch(), "
-        "time.sleep(60))"
-    )
-    began = time.monotonic()
-    assert "No file was written" in stopped(script(lasts), number, code, tmp_path)
-    assert time.monotonic() - began < 40
-
-
-@pytest.mark.parametrize("code", [130, 143])
-def test_the_code_of_a_signal_ends_a_command_before_the_signal_is_read(code: int) -> None:
-    """The main thread may be ahead of the thread that reads signals."""
-    words = f"from judgebayes.cli.stopping import Stopper\nStopper().leave({code})\nprint('later')"
-    done = subprocess.run(
-        [sys.executable, "-c", words], capture_output=True, check=False, text=True
-    )
-    assert (done.returncode, done.stdout) == (code, "")
 
 
 def test_bad_usage_is_2_and_the_version_0() -> None:
