@@ -18,7 +18,6 @@ from jax import lax
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
-from judgebayes.inference.fast.log_softmax import log1p_of_share
 from judgebayes.inference.optimise import Derivatives, Differentiated
 from judgebayes.measures.scores import Score, drps, nll
 
@@ -121,7 +120,7 @@ def _label(margin: Items) -> _Label:
         jnp.where(positive, larger, smaller),
         jnp.where(positive, smaller, larger),
         smaller * larger,
-        jnp.maximum(-margin, 0) + log1p_of_share(small),
+        jnp.maximum(-margin, 0) + jnp.log1p(small),
     )
 
 

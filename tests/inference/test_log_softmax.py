@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.log_softmax import log1p_of_share, log_softmax
-
-
-@in_float64
-def test_the_logarithm_is_exact_to_four_units_in_the_last_place() -> None:
-    share = np.concatenate([[0.0, 1e-300, 1e-17, 1.0], np.random.default_rng(0).uniform(size=9999)])
-    right = np.log1p(share)
-    ours = np.asarray(log1p_of_share(jnp.asarray(share)))
-    assert (np.abs(ours - right) <= 4 * np.spacing(right)).all()
+from judgebayes.inference.fast.log_softmax import log_softmax
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
