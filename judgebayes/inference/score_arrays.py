@@ -1,9 +1,9 @@
-r"""Derivatives of a proper score of a softmax of linear functions, for many classes or parameters.
+r"""Derivatives of a proper score of a softmax of linear functions, as products of arrays.
 
-`judgebayes.inference.score_derivatives` writes out the sums over pairs of classes and of parameters,
-which is fastest for few of them. Here they are products of arrays, whose programs do not grow with their
-number. With the coefficients :math:`X_i` (class, parameter), and the score's gradient :math:`g_i` and
-Hessian :math:`H_i` in the item's logits,
+They serve NLL of three classes and more, and DRPS with many classes or parameters; for few of them,
+`judgebayes.inference.score_derivatives` writes DRPS's sums over pairs out, which is fastest.
+The programs of products do not grow with their number. With the coefficients :math:`X_i` (class,
+parameter), and the score's gradient :math:`g_i` and Hessian :math:`H_i` in the item's logits,
 
 .. math:: \nabla = \sum_i w_i X_i^T g_i, \qquad \nabla^2 = \sum_i w_i X_i^T H_i X_i .
 """

@@ -20,8 +20,8 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import Scalar
 from judgebayes.inference.margin import binary_score, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
-from judgebayes.inference.score_arrays import array_derivatives
-from judgebayes.measures.scores import Score, drps, nll
+from judgebayes.inference.score_arrays import ARRAY_SCORES, array_derivatives
+from judgebayes.measures.scores import Score, drps
 from judgebayes.models.label_noise import with_label_noise
 
 __all__ = ["Column", "Design", "score_derivatives"]
@@ -75,8 +75,9 @@ def score_derivatives(
     Parameters
     ----------
     score
-        DRPS and NLL have analytic derivatives (`judgebayes.inference.score_arrays` for many classes or
-        parameters); other scores are differentiated automatically.
+        DRPS and NLL have written derivatives (`judgebayes.inference.margin` for two classes, and
+        `judgebayes.inference.score_arrays` for NLL and for many classes or parameters); other scores are
+        differentiated automatically.
     design
         The linear functions.
     labels
@@ -110,26 +111,20 @@ def _sum_of_scores(
         each = jax.vmap(score)(with_label_noise(log_probs, noise), jnp.maximum(labels, 0))
         return jnp.sum(weight * each)
 
-    if score not in _DERIVATIVES:
+    if score not in ARRAY_SCORES:
         return differentiated(total)
     flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-    if design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
-        full = Design(columns, design.n_classes).matrix()
-        return partial(array_derivatives, score, full, labels, weight, flip_rate)
     if design.n_classes == 2:
         differences = [column.get(1, zero) - column.get(0, zero) for column in columns]
         return binary_score(score, differences, labels, weight, flip_rate)
+    if score is not drps or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
+        full = Design(columns, design.n_classes).matrix()
+        return partial(array_derivatives, score, full, labels, weight, flip_rate)
 
-    def derivatives(flip_rate: Array | None, theta: Float[Array, " parameter"]) -> Derivatives:
-        return _summed(
-            columns, weight, _DERIVATIVES[score](_softmax(logits_at(theta)), labels, flip_rate)
-        )
+    def derivatives(theta: Float[Array, " parameter"]) -> Derivatives:
+        return _summed(columns, weight, _drps(_softmax(logits_at(theta)), labels, flip_rate))
 
-    if score is drps:  # polynomials: nothing is saved without label noise
-        return partial(derivatives, flip_rate)
-    return lambda theta: jax.lax.cond(
-        flip_rate == 0, partial(derivatives, None), partial(derivatives, flip_rate), theta
-    )
+    return derivatives
 
 
 def _summed(columns: Sequence[Column], weight: Items, derivatives: _ItemDerivatives) -> Derivatives:
@@ -158,26 +153,16 @@ def _sum(terms: Sequence[Items]) -> Items:
     return sum(terms[1:], start=terms[0])
 
 
-class _Predicted(NamedTuple):
-    """Probabilities of the classes, with logits and log-normaliser for those that underflow."""
-
-    p: list[Items]
-    logits: Sequence[Items]
-    log_norm: Items
-
-
-def _softmax(logits: Sequence[Items]) -> _Predicted:
+def _softmax(logits: Sequence[Items]) -> list[Items]:
     top = logits[0]
     for z in logits[1:]:
         top = jnp.maximum(top, z)
     exponentials = [jnp.exp(z - top) for z in logits]
     total = _sum(exponentials)
-    return _Predicted([x * (1.0 / total) for x in exponentials], logits, top + jnp.log(total))
+    return [x * (1.0 / total) for x in exponentials]
 
 
-def _drps(
-    forecast: _Predicted, labels: Int[Array, " item"], flip_rate: Array | None
-) -> _ItemDerivatives:
+def _drps(p: list[Items], labels: Int[Array, " item"], flip_rate: Array) -> _ItemDerivatives:
     r"""Return the ranked probability score's derivatives.
 
     With :math:`F_j = \sum_{k \le j} p_k` and the indicator :math:`e_{kj} = 1\{k \le j\}`,
@@ -185,9 +170,7 @@ def _drps(
     :math:`\partial^2 F_j / \partial z_k \partial z_l
     = p_k (\delta_{kl} - p_l)(e_{kj} - F_j) - p_k p_l (e_{lj} - F_j)`.
     """
-    p = forecast.p
     classes = range(len(p))
-    flip_rate = jnp.zeros(()) if flip_rate is None else flip_rate
     scale = 1 - len(p) * flip_rate
     value = jnp.zeros_like(p[0])
     first = [jnp.zeros_like(p[0]) for _ in classes]
@@ -210,42 +193,3 @@ def _drps(
                     scale * gradient[k] * gradient[m] + gap * hessian
                 )
     return _ItemDerivatives(value, first, second)
-
-
-def _nll(
-    forecast: _Predicted, labels: Int[Array, " item"], flip_rate: Array | None
-) -> _ItemDerivatives:
-    r"""Return the negative log-likelihood's derivatives.
-
-    With :math:`s = a p_y / (a p_y + b)`, which is 1 without noise, and
-    :math:`d_k = 1\{k = y\} - p_k`: the gradient is :math:`-s d_k` and the Hessian
-    :math:`s p_k (\delta_{kl} - p_l) - s (1 - s) d_k d_l`.
-    """
-    p = forecast.p
-    classes = range(len(p))
-    own = forecast.logits[0]
-    for k in classes[1:]:
-        own = jnp.where(labels == k, forecast.logits[k], own)
-    right = own - forecast.log_norm
-    deviation = [(labels == k) - p[k] for k in classes]
-    first = [-d for d in deviation]
-    second = [[p[k] * ((1.0 if k == m else 0.0) - p[m]) for m in range(k + 1)] for k in classes]
-    if flip_rate is None:
-        return _ItemDerivatives(-right, first, second)
-    right = right + jnp.log1p(-len(p) * flip_rate)
-    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
-    share = jnp.exp(right - log_prob)
-    return _ItemDerivatives(
-        -log_prob,
-        [share * x for x in first],
-        [
-            [
-                share * second[k][m] - share * (1 - share) * deviation[k] * deviation[m]
-                for m in range(k + 1)
-            ]
-            for k in classes
-        ],
-    )
-
-
-_DERIVATIVES = {drps: _drps, nll: _nll}
