@@ -27,7 +27,8 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         if value and isinstance(value[0], Mapping):
             yield from _table(name.removeprefix("tables."), value)
         elif len(value) <= ROWS:
-            yield from ((f"{name}.{i}", inner) for i, inner in enumerate(value))
+            for i, inner in enumerate(value):
+                yield from _flat(f"{name}.{i}", inner)
     elif value is not None and not (isinstance(value, str) and (len(value) > WORD or "/" in value)):
         yield name.removeprefix("tables.").replace(" ", "_"), value
 
