@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,9 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.agreement import Agreement
+from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.registry import in_files
+from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import MAX_SHOWN, summary
 from judgebayes.votes.array import Votes
@@ -27,11 +28,14 @@ __all__ = [
     "Reliability",
     "Rule",
     "Training",
+    "VoteMethod",
     "certain",
     "checked",
     "summarised",
     "training",
 ]
+
+F = TypeVar("F")
 
 
 @runtime_checkable
@@ -64,19 +68,6 @@ class Aggregator(Protocol):
         key: PRNGKeyArray | None = None,
     ) -> FittedAggregator:
         """Fit to votes and labels."""
-        ...
-
-
-@runtime_checkable
-class ByAgreement(Protocol):
-    """An aggregator whose fit depends on the votes only through each judge's agreement with the labels.
-
-    For many splits, these counts are matrix products of the same votes with many weights: far cheaper
-    than a copy of the votes for each split.
-    """
-
-    def from_agreement(self, counts: Agreement) -> FittedAggregator:
-        """Fit to the counts of each judge's agreement with the labels."""
         ...
 
 
@@ -150,19 +141,71 @@ class Reliability(NamedTuple):
     high: Float[np.ndarray, "*batch judge"]
 
 
-class Rule(ABC):
-    """An aggregator without parameters: its prediction depends only on an item's votes."""
+class VoteMethod(ABC, Generic[F]):
+    """The base of the library's methods: `fit` checks votes and labels, and `_fitted` fits to them."""
 
+    labelled_only: ClassVar[bool] = True
+    """Whether items without a label are left out of the fit, because they have no effect on it."""
+
+    @in_float64
     def fit(
         self,
         votes: Votes,
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,  # noqa: ARG002
-    ) -> "FittedRule":
+        key: PRNGKeyArray | None = None,
+    ) -> F:
+        """Return the method fitted to votes and labels.
+
+        Parameters
+        ----------
+        votes
+            The votes on labelled and unlabelled items.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+        key
+            Random key of restarts, draws or divisions; a fixed one by default.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a weight is negative, or the method cannot be fitted to such votes.
+        """
+        data = training(votes, labels, weight, key, labelled_only=self.labelled_only)
+        return with_source(self._fitted(data), self, votes, labels, weight)
+
+    @abstractmethod
+    def _fitted(self, data: Training) -> F:
+        """Return the method fitted to checked data."""
+
+
+class ByAgreement(VoteMethod[F]):
+    """A method whose fit depends on the votes only through each judge's agreement with the labels.
+
+    For many splits, these counts are matrix products of the same votes with many weights: far cheaper
+    than a copy of the votes for each split.
+    """
+
+    labelled_only = False
+
+    def _fitted(self, data: Training) -> F:
+        return self.from_agreement(agreement(data.votes, data.labels, data.weight))
+
+    @abstractmethod
+    def from_agreement(self, counts: Agreement) -> F:
+        """Fit to the counts of each judge's agreement with the labels."""
+
+
+class Rule(VoteMethod["FittedRule"]):
+    """An aggregator without parameters: its prediction depends only on an item's votes."""
+
+    labelled_only = False
+
+    def _fitted(self, data: Training) -> "FittedRule":  # noqa: ARG002
         """Return the rule itself, ready to be applied."""
-        checked(votes, labels, weight)
         return FittedRule(self, jnp.asarray(int(Status.CONVERGED)))
 
     @abstractmethod

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import training
-from judgebayes.arrays import AnyArray
+from judgebayes.aggregators.base import Training, VoteMethod
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
@@ -21,7 +20,7 @@ __all__ = ["BaseRate", "FittedBaseRate"]
 @aggregator("best-constant", compared="baseline", place=90)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BaseRate:
+class BaseRate(VoteMethod["FittedBaseRate"]):
     r"""Predict the label frequencies of the labelled items for every item.
 
     .. math:: p(k) = \frac{a + \sum_i w_i 1\{y_i = k\}}{K a + \sum_i w_i}
@@ -48,31 +47,17 @@ class BaseRate:
     [0.333 0.5   0.167]
     """
 
+    labelled_only = False
     pseudo_count: float = 0.0
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedBaseRate":
-        """Return the label frequencies.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
-        data = training(votes, labels, weight, key, labelled_only=False)
+    def _fitted(self, data: Training) -> "FittedBaseRate":
+        n_classes = data.votes.n_classes
         used = labelled_weight(data.labels, data.weight)
-        mass = used @ jax.nn.one_hot(data.labels, votes.n_classes, dtype=used.dtype)
+        mass = used @ jax.nn.one_hot(data.labels, n_classes, dtype=used.dtype)
         share = mass + self.pseudo_count
         share = jnp.where(share.sum() > 0, share, 1.0)  # uniform without labels
-        flip_rate = self.label_noise / (votes.n_classes - 1)
+        flip_rate = self.label_noise / (n_classes - 1)
         corrected = jnp.maximum(
             (share / share.sum() - flip_rate) / (1 - self.label_noise - flip_rate), 0.0
         )

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, training
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
+from judgebayes.arrays import Scalar
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator, require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
@@ -22,7 +22,7 @@ __all__ = ["Calibrated", "FittedCalibrated", "random_places"]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Calibrated:
+class Calibrated(VoteMethod["FittedCalibrated"]):
     """Aggregate, then calibrate: both steps are fitted to the labelled items.
 
     A map should be fitted to items that the aggregator was not fitted to; otherwise it trusts
@@ -63,29 +63,13 @@ class Calibrated:
     [0.79 0.69 0.21 0.69 0.79 0.21]
     """
 
+    labelled_only = False
     aggregator: Aggregator
     calibrator: Calibrator
     share: float | None = 0.7
     cross_fit: int | None = field(default=None, metadata={"static": True})
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedCalibrated":
-        """Return the fitted aggregator and calibrator.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the share or the number of folds is invalid, lengths differ, or a weight is
-            negative.
-        """
-        data = training(votes, labels, weight, key, labelled_only=False)
+    def _fitted(self, data: Training) -> "FittedCalibrated":
         first = first_stage(self.aggregator, data, self.share, self.cross_fit)
         fitted = self.calibrator.fit(first.log_probs, data.labels, weight=first.weight)
         return FittedCalibrated(first.aggregator, fitted)

@@ -1,16 +1,17 @@
 """Davidson's model, fitted to a small labelled part of the items (P1, section 4)."""
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import summarised, training
+from judgebayes.aggregators.base import Training, VoteMethod, summarised
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.davidson import columns
@@ -24,7 +25,7 @@ from judgebayes.inference.problem import (
     UsesPrior,
 )
 from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.score_arrays import ARRAY_SCORES
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import degenerate_status, worst
@@ -35,6 +36,8 @@ from judgebayes.votes.array import Votes
 
 __all__ = ["Davidson", "FittedDavidson", "fit_with_held_out"]
 
+K = TypeVar("K", bound="FittedByLink")
+
 AT_ONCE = 256
 """Items whose Hessians are in memory at a time."""
 
@@ -42,7 +45,7 @@ AT_ONCE = 256
 @aggregator("davidson", compared="always", inferences=("drps", "ml", "map", "nuts"), place=10)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Davidson(UsesPrior):
+class Davidson(UsesPrior, VoteMethod["FittedDavidson"]):
     r"""Aggregate repeated votes by Davidson's model, fitted to labelled items.
 
     .. math::
@@ -90,35 +93,8 @@ class Davidson(UsesPrior):
     prior: Prior = field(default_factory=Prior)
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedDavidson":
-        """Return the model fitted to the labelled items.
-
-        Parameters
-        ----------
-        votes
-            The votes on labelled and unlabelled items; only labelled ones are used.
-        labels
-            Class indices, -1 where unknown.
-        weight
-            Non-negative item weights; 0 equals a dropped item.
-        key
-            Random key of the restarts or draws; a fixed one by default.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
-        data = training(votes, labels, weight, key, labelled_only=True)
-        return with_source(_fit(self, *data), self, votes, labels, weight)
+    def _fitted(self, data: Training) -> "FittedDavidson":
+        return fit_link(FittedDavidson, self, data)
 
     def problem(
         self,
@@ -136,14 +112,12 @@ class Davidson(UsesPrior):
         )
 
 
-@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedDavidson(Sampled):
-    """Fitted Davidson model: one draw for a point estimate, or many of a posterior."""
+class FittedByLink(Sampled):
+    """What fits of Davidson's link have in common, with the same parameters for all items or by task."""
 
     draws: Sites
-    """`beta` (draw), `eta0` and `gamma` (draw, level); `delta` (draw) if not symmetric."""
     status: Int[Array, "*batch"]
     objective: Float[Array, "*batch"]
     projected_gradient: Float[Array, "*batch"]
@@ -153,38 +127,54 @@ class FittedDavidson(Sampled):
     n_classes: int = field(metadata={"static": True})
     symmetric: bool = field(default=True, metadata={"static": True})
 
+    __repr__ = summarised
+
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities, averaged over the draws (the predictive)."""
-        return log_mean_exp(_by_draw(self, votes))
+        return log_mean_exp(self.by_draw(votes))
 
     @in_float64
+    @jax.jit
     def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
-        return _by_draw(self, votes)
+        evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
 
-    def __repr__(self) -> str:
-        """Return a short summary."""
-        return summarised(self)
+        def one(sites: Sites) -> Float[Array, "item class"]:
+            return davidson.link(
+                self.parameters(sites, votes),
+                evidence,
+                n_classes=self.n_classes,
+                symmetric=self.symmetric,
+            )
 
-    @in_float64
-    def plug_in(self) -> "FittedDavidson":
-        """Return the model at the mean of its parameters, as one draw."""
-        mean = {name: x.mean(0, keepdims=True) for name, x in self.draws.items()}
-        return replace(self, draws=mean, chains=None)
+        return jax.vmap(one)(self.draws)
+
+    def parameters(self, sites: Sites, votes: Votes) -> davidson.Parameters:
+        """Return the parameters of each item under one draw."""
+        raise NotImplementedError
+
+
+@in_files
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, repr=False)
+class FittedDavidson(FittedByLink):
+    """Fitted Davidson model: one draw for a point estimate, or many of a posterior.
+
+    The draws are of `beta`, `eta0` and `gamma` (level); of `delta` if not symmetric.
+    """
+
+    def parameters(self, sites: Sites, votes: Votes) -> davidson.Parameters:  # noqa: ARG002
+        """Return the parameters, which are those of every item."""
+        return davidson.parameters(sites)
 
     def estimates(self) -> dict[str, float]:
         """Return the mean of each parameter, with a suffix for the level where there are several."""
         mean: dict[str, float] = {}
         for name, draws in self.draws.items():
-            values = np.asarray(draws)
-            if values.ndim == 1:
-                mean[name] = float(values.mean(0))
-            else:
-                levels = values.shape[1]
-                for level in range(levels):
-                    suffix = "" if levels == 1 else f"[{level}]"
-                    mean[name + suffix] = float(values[:, level].mean(0))
+            by_level = np.asarray(draws).mean(0).reshape(-1)
+            for level, value in enumerate(by_level.tolist()):
+                mean[name + (f"[{level}]" if len(by_level) > 1 else "")] = value
         return mean
 
     def words(self) -> list[str]:
@@ -210,11 +200,7 @@ class FittedDavidson(Sampled):
 
 @jax.jit
 def fit_with_held_out(
-    method: Davidson,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
+    method: Davidson, data: Training
 ) -> tuple[FittedDavidson, Float[Array, "item class"]]:
     r"""Return the fit at the mode, and each item's log-probabilities without its own label.
 
@@ -226,7 +212,8 @@ def fit_with_held_out(
     Hessian of the part of one copy of the item: an item of weight 2 is two copies, left out one at a
     time. Parameters at a bound of the box stay there, and no step leaves the box.
     """
-    fitted = _fit(method, votes, labels, weight, key)
+    votes, labels, weight, _ = data
+    fitted = fit_link(FittedDavidson, method, data)
     problem = method.problem(votes, labels, weight)
     theta, _ = ravel_pytree({name: x[0] for name, x in fitted.draws.items()})
     box = problem.box()
@@ -257,21 +244,15 @@ def davidson_evidence(
     return davidson.features(votes.pooled_counts(), alpha, kappa, symmetric=symmetric)
 
 
-@jax.jit
-def _fit(
-    method: Davidson,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedDavidson:
+@partial(jax.jit, static_argnames="kind")
+def fit_link(kind: type[K], method: Any, data: Training) -> K:
+    """Return the fit of `Davidson` or `HierarchicalDavidson`; deviations of tasks are no parameters."""
+    votes, labels, weight, key = data
     result = method.inference.solve(method.problem(votes, labels, weight), key)
-    n_parameters = sum(x[0].size for x in result.draws.values())
-    return FittedDavidson(
+    centres = sum(x[0].size for name, x in result.draws.items() if not name.endswith("_by_task"))
+    return kind(
         draws=result.draws,
-        status=worst(
-            result.status, degenerate_status(labels, weight, votes.n_classes, n_parameters)
-        ),
+        status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, centres)),
         objective=result.objective,
         projected_gradient=result.projected_gradient,
         chains=result.chains,
@@ -280,18 +261,3 @@ def _fit(
         n_classes=votes.n_classes,
         symmetric=method.symmetric,
     )
-
-
-@jax.jit
-def _by_draw(fitted: FittedDavidson, votes: Votes) -> Float[Array, "draw item class"]:
-    evidence = davidson_evidence(votes, fitted.alpha, fitted.kappa, fitted.symmetric)
-
-    def one(sites: Sites) -> Float[Array, "item class"]:
-        return davidson.link(
-            davidson.parameters(sites),
-            evidence,
-            n_classes=fitted.n_classes,
-            symmetric=fitted.symmetric,
-        )
-
-    return jax.vmap(one)(fitted.draws)

@@ -17,7 +17,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
 from judgebayes.inference.fast.dawid_skene import (
     Counts,
-    Mode,
     responsibilities,
     switched,
 )
@@ -237,6 +236,8 @@ class FittedDawidSkene(Sampled):
     """The share of the items that EM's other start would decide otherwise; -1 as above."""
     pooled: bool = field(default=False, metadata={"static": True})
 
+    __repr__ = summarised
+
     @in_float64
     def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities given only their votes."""
@@ -248,10 +249,6 @@ class FittedDawidSkene(Sampled):
         """Return the items' log-probabilities under every draw."""
         unknown = jnp.full(votes.n_items, MISSING)
         return _by_draw(self, _counted(votes), unknown)
-
-    def __repr__(self) -> str:
-        """Return a short summary."""
-        return summarised(self)
 
     def words(self) -> list[str]:
         """Return sentences where the fit departs from the majority vote, or depends on its start."""
@@ -368,10 +365,15 @@ def _fit(
         pseudo, extra = jnp.asarray(prior.right + prior.wrong), {}
     if isinstance(method.inference, EM):
         status = worst(mode.status, _switched(mode.log_confusion, count, labels, weight))
-        fit = _at_mode(mode._replace(status=status), pseudo)
-        return replace(
-            fit,
-            draws=fit.draws | {name: x[None] for name, x in extra.items()},
+        draws = {"pi": jnp.exp(mode.log_pi), "confusion": jnp.exp(mode.log_confusion)} | extra
+        return FittedDawidSkene(
+            draws={name: x[None] for name, x in draws.items()},
+            votes_by_class=mode.votes_by_class,
+            status=status,
+            log_posterior=mode.value,
+            steps=mode.steps,
+            chains=None,
+            pseudo_votes=pseudo,
             off_majority=departures.majority,
             off_other_start=departures.other_start,
             pooled=bool(extra),
@@ -398,18 +400,6 @@ def _fit(
         chains=result.chains,
         pseudo_votes=pseudo,
         pooled=bool(extra),
-    )
-
-
-def _at_mode(mode: Mode, pseudo_votes: Float[Array, "..."]) -> FittedDawidSkene:
-    return FittedDawidSkene(
-        draws={"pi": jnp.exp(mode.log_pi)[None], "confusion": jnp.exp(mode.log_confusion)[None]},
-        votes_by_class=mode.votes_by_class,
-        status=mode.status,
-        log_posterior=mode.value,
-        steps=mode.steps,
-        chains=None,
-        pseudo_votes=pseudo_votes,
     )
 
 

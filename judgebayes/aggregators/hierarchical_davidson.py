@@ -5,25 +5,21 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import summarised, training
-from judgebayes.aggregators.davidson import davidson_evidence
+from judgebayes.aggregators.base import Training, VoteMethod
+from judgebayes.aggregators.davidson import FittedByLink, davidson_evidence, fit_link
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import (
-    Chains,
     Inference,
     Problem,
     Sites,
     UsesPrior,
 )
 from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import drps
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.hierarchical_davidson import (
@@ -46,7 +42,7 @@ def _penalised_drps() -> MAP:
 @aggregator("hierarchical", compared="tasks", needs_tasks=True, place=60)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HierarchicalDavidson(UsesPrior):
+class HierarchicalDavidson(UsesPrior, VoteMethod["FittedHierarchicalDavidson"]):
     """Aggregate repeated votes by Davidson's model, fitted to several tasks at once.
 
     Tasks with few labels borrow strength from the others, tasks with many labels rely on their own; the
@@ -77,25 +73,9 @@ class HierarchicalDavidson(UsesPrior):
     prior: HierarchicalPrior = field(default_factory=HierarchicalPrior)
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedHierarchicalDavidson":
-        """Return the model fitted to the labelled items of all tasks.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the votes have no tasks, lengths differ, or a weight is negative.
-        """
-        data = training(votes, labels, weight, key, labelled_only=True)
+    def _fitted(self, data: Training) -> "FittedHierarchicalDavidson":
         tasks_of(data.votes)
-        return with_source(_fit(self, *data), self, votes, labels, weight)
+        return fit_link(FittedHierarchicalDavidson, self, data)
 
     def problem(
         self,
@@ -115,36 +95,16 @@ class HierarchicalDavidson(UsesPrior):
 
 @in_files
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedHierarchicalDavidson(Sampled):
-    """The centres and the tasks' deviations: one draw for a point estimate, or many."""
+@dataclass(frozen=True, repr=False)
+class FittedHierarchicalDavidson(FittedByLink):
+    """The centres and the tasks' deviations: one draw for a point estimate, or many.
 
-    draws: Sites
-    status: Int[Array, "*batch"]
-    objective: Float[Array, "*batch"]
-    projected_gradient: Float[Array, "*batch"]
-    chains: Chains | None
-    alpha: float
-    kappa: float
-    n_classes: int = field(metadata={"static": True})
-    symmetric: bool = field(default=True, metadata={"static": True})
+    An item of task -1, which is not among the fitted tasks, is predicted from the centre.
+    """
 
-    @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
-        """Return the items' log-probabilities, averaged over the draws.
-
-        An item of task -1, which is not among the fitted tasks, is predicted from the centre.
-        """
-        return log_mean_exp(_by_draw(self, votes))
-
-    @in_float64
-    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw."""
-        return _by_draw(self, votes)
-
-    def __repr__(self) -> str:
-        """Return a short summary."""
-        return summarised(self)
+    def parameters(self, sites: Sites, votes: Votes) -> davidson.Parameters:
+        """Return the parameters of each item's task."""
+        return hierarchical_davidson.task_parameters(sites, tasks_of(votes))
 
     @in_float64
     def by_task(self) -> dict[str, Float[np.ndarray, "task *level"]]:  # noqa: F821
@@ -156,43 +116,6 @@ class FittedHierarchicalDavidson(Sampled):
 
         mean = jax.tree.map(lambda x: np.asarray(x.mean(0)), jax.vmap(one)(self.draws))
         return dict(mean._asdict())
-
-
-@jax.jit
-def _fit(
-    method: HierarchicalDavidson,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedHierarchicalDavidson:
-    result = method.inference.solve(method.problem(votes, labels, weight), key)
-    centres = sum(x[0].size for name, x in result.draws.items() if not name.endswith("_by_task"))
-    return FittedHierarchicalDavidson(
-        draws=result.draws,
-        status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, centres)),
-        objective=result.objective,
-        projected_gradient=result.projected_gradient,
-        chains=result.chains,
-        alpha=method.alpha,
-        kappa=method.kappa,
-        n_classes=votes.n_classes,
-        symmetric=method.symmetric,
-    )
-
-
-@jax.jit
-def _by_draw(fitted: FittedHierarchicalDavidson, votes: Votes) -> Float[Array, "draw item class"]:
-    evidence = davidson_evidence(votes, fitted.alpha, fitted.kappa, fitted.symmetric)
-    task = tasks_of(votes)
-
-    def one(sites: Sites) -> Float[Array, "item class"]:
-        parameters = hierarchical_davidson.task_parameters(sites, task)
-        return davidson.link(
-            parameters, evidence, n_classes=fitted.n_classes, symmetric=fitted.symmetric
-        )
-
-    return jax.vmap(one)(fitted.draws)
 
 
 def tasks_of(votes: Votes) -> Int[Array, " item"]:

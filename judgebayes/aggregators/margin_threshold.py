@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import certain, training
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.aggregators.base import Training, VoteMethod, certain
+from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
@@ -27,7 +27,7 @@ TIED = 1e-12
 @aggregator("margin-threshold", rule=True, compared="baseline", n_classes=3, place=80)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MarginThreshold:
+class MarginThreshold(VoteMethod["FittedMarginThreshold"]):
     r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k estimated from the labelled items.
 
     k is the threshold from 1 (ties only where the margin is 0) to n + 1 (always a tie) with the
@@ -57,29 +57,15 @@ class MarginThreshold:
     [2, 1, 0, 1, 1, 0]
     """
 
+    labelled_only = False
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedMarginThreshold":
-        """Return the rule with the threshold that minimises the error on the labelled items.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the votes are not ternary, lengths differ, or a weight is negative.
-        """
+    def _fitted(self, data: Training) -> "FittedMarginThreshold":
+        votes = data.votes
         if votes.n_classes != 3:
             raise JudgeBayesError(
                 f"The margin threshold needs ternary votes; these have {votes.n_classes} classes."
             )
-        data = training(votes, labels, weight, key, labelled_only=False)
         most = votes.n_judges * votes.n_samples
         thresholds = jnp.arange(1, most + 2)
         losses = _noisy_loss(self.label_noise)[:, jnp.maximum(data.labels, 0)]

@@ -7,13 +7,13 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Reliability, checked
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.aggregators.base import ByAgreement, Reliability
+from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
-from judgebayes.inference.fast.agreement import Agreement, agreement
+from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
@@ -33,7 +33,7 @@ ClassPrior = Literal["uniform", "labels"]
 )
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class OneCoin:
+class OneCoin(ByAgreement["FittedOneCoin"]):
     r"""Weight judges by their accuracy on the labelled items, with the accuracy integrated out.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log \pi_k
@@ -76,24 +76,6 @@ class OneCoin:
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,  # noqa: ARG002
-    ) -> "FittedOneCoin":
-        """Return the judges' posterior accuracies.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
-        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
-
     def from_agreement(self, counts: Agreement) -> "FittedOneCoin":
         """Return the same fit from the counts of each judge's agreement with the labels."""
         return _fit(self, *counts[:4], n_classes=counts.n_classes)
@@ -117,9 +99,13 @@ class FittedOneCoin(Sampled):
     __repr__ = summary
 
     @in_float64
+    @jax.jit
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
-        return _apply(self, votes)
+        alpha, beta, n_classes = self.alpha, self.beta, votes.n_classes
+        by_class = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
+        logits = [own + self.log_prior[k] for k, own in enumerate(by_class)]
+        return jnp.stack(log_softmax_by_class(logits), axis=1)
 
     @in_float64
     def log_odds(self) -> Float[Array, "*batch judge"]:
@@ -175,11 +161,3 @@ def _fit(
         ),
         degenerate_status(labels, weight, n_classes, 1),
     )
-
-
-@jax.jit
-def _apply(fitted: FittedOneCoin, votes: Votes) -> Float[Array, "item class"]:
-    alpha, beta, n_classes = fitted.alpha, fitted.beta, votes.n_classes
-    log_likelihood = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
-    logits = [own + fitted.log_prior[k] for k, own in enumerate(log_likelihood)]
-    return jnp.stack(log_softmax_by_class(logits), axis=1)

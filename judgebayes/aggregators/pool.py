@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import training
+from judgebayes.aggregators.base import Training, VoteMethod
 from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.davidson import Davidson, FittedDavidson
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
@@ -19,7 +19,6 @@ from judgebayes.aggregators.shared_difficulty import (
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
-from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Sites
@@ -40,7 +39,7 @@ LEAST_LOG_PROB = -700.0
 @aggregator("pool", knows_judges=True, compared="panel", place=38)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Pool:
+class Pool(VoteMethod["FittedPool"]):
     r"""Pool `SharedDifficulty`, `Stacking` and `Davidson`, with weights learnt from held-out answers.
 
     .. math:: \log p(k) = a_1 \log p_\text{difficulty}(k) + a_2 \log p_\text{stacking}(k)
@@ -84,23 +83,37 @@ class Pool:
     label_noise: float = 0.0
     prior: Prior = field(default_factory=Prior)
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedPool":
-        """Return the methods fitted to the labelled items, with their weights.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
-        return _fit(self, *training(votes, labels, weight, key, labelled_only=True))
+    @jax.jit
+    def _fitted(self, data: Training) -> "FittedPool":
+        votes, labels, weight, key = data
+        difficulty = SharedDifficulty(
+            symmetric=self.symmetric,
+            class_prior=self.class_prior,
+            label_noise=self.label_noise,
+        )
+        stacking = Stacking(
+            symmetric=self.symmetric,
+            label_noise=self.label_noise,
+            prior=StackingPrior(kappa=0.0),
+        )
+        first, of_first = difficulty_fit(difficulty, data)
+        second, of_second = stacking_fit(stacking, data)
+        answers, third = [of_first, of_second], None
+        if votes.n_classes > 2 or not self.symmetric:
+            davidson = Davidson(
+                MAP(starts=1), symmetric=self.symmetric, label_noise=self.label_noise
+            )
+            third, of_third = davidson_fit(davidson, data)
+            answers.append(of_third)
+        log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
+        problem = Problem(
+            OpinionPoolModel(votes.n_classes, self.symmetric, self.prior, self.label_noise),
+            PoolData(log_probs, labels, weight),
+            design=_design(log_probs, self.symmetric),
+        )
+        result = MAP(starts=1).solve(problem, key)
+        sites = {name: x[0] for name, x in result.draws.items()}
+        return FittedPool(first, second, third, sites, result.status, self.symmetric)
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of the two fits with parameters of each judge."""
@@ -134,9 +147,14 @@ class FittedPool:
         return worst(self.difficulty.status, self.stacking.status, *third, self.pool_status)
 
     @in_float64
+    @jax.jit
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities."""
-        return _predict(self, votes)
+        methods = (self.difficulty, self.stacking, self.davidson)
+        answers = [method(votes) for method in methods if method is not None]
+        log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
+        data = PoolData(log_probs, jnp.full(votes.n_items, -1))
+        return OpinionPoolModel(votes.n_classes, self.symmetric).predict(self.sites, data)
 
     def words(self) -> list[str]:
         """Return a sentence on the methods' weights."""
@@ -149,44 +167,6 @@ class FittedPool:
         ]
 
 
-@jax.jit
-def _fit(
-    method: Pool,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedPool:
-    difficulty = SharedDifficulty(
-        symmetric=method.symmetric,
-        class_prior=method.class_prior,
-        label_noise=method.label_noise,
-    )
-    stacking = Stacking(
-        symmetric=method.symmetric,
-        label_noise=method.label_noise,
-        prior=StackingPrior(kappa=0.0),
-    )
-    first, of_first = difficulty_fit(difficulty, votes, labels, weight)
-    second, of_second = stacking_fit(stacking, votes, labels, weight)
-    answers, third = [of_first, of_second], None
-    if votes.n_classes > 2 or not method.symmetric:
-        davidson = Davidson(
-            MAP(starts=1), symmetric=method.symmetric, label_noise=method.label_noise
-        )
-        third, of_third = davidson_fit(davidson, votes, labels, weight, key)
-        answers.append(of_third)
-    log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
-    problem = Problem(
-        OpinionPoolModel(votes.n_classes, method.symmetric, method.prior, method.label_noise),
-        PoolData(log_probs, labels, weight),
-        design=_design(log_probs, method.symmetric),
-    )
-    result = MAP(starts=1).solve(problem, key)
-    sites = {name: x[0] for name, x in result.draws.items()}
-    return FittedPool(first, second, third, sites, result.status, method.symmetric)
-
-
 def _design(log_probs: Float[Array, "item method class"], symmetric: bool) -> Design:
     """Return the coefficients of the intercepts, unless symmetric, and of the weights."""
     items, methods, classes = log_probs.shape
@@ -195,13 +175,3 @@ def _design(log_probs: Float[Array, "item method class"], symmetric: bool) -> De
     return Design(
         [*([] if symmetric else [{k: one} for k in range(1, classes)]), *weights], classes
     )
-
-
-@jax.jit
-def _predict(fitted: FittedPool, votes: Votes) -> Float[Array, "item class"]:
-    methods = (fitted.difficulty, fitted.stacking, fitted.davidson)
-    answers = [method(votes) for method in methods if method is not None]
-    log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
-    data = PoolData(log_probs, jnp.full(votes.n_items, -1))
-    model = OpinionPoolModel(votes.n_classes, fitted.symmetric)
-    return model.predict(fitted.sites, data)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Reliability, summarised, training
+from judgebayes.aggregators.base import Reliability, Training, VoteMethod, summarised
 from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
 from judgebayes.arrays import AnyArray
@@ -25,7 +25,7 @@ from judgebayes.inference.fast.shared_difficulty import (
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites
 from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.base import PanelData
@@ -63,7 +63,7 @@ class EmpiricalBayes:
 @aggregator("shared-difficulty", knows_judges=True, inferences=("nuts",), place=35)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedDifficulty:
+class SharedDifficulty(VoteMethod["FittedSharedDifficulty"]):
     r"""Weigh judges by partially pooled reliabilities, with an item difficulty that they share.
 
     .. math:: p(y \mid \text{votes}) \propto \pi_y\, \mathrm{E}_h \prod_j p(v_j \mid y, h), \qquad
@@ -110,24 +110,30 @@ class SharedDifficulty:
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedSharedDifficulty":
-        """Return the judges' parameters estimated from the labelled items.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
-        data = training(votes, labels, weight, key, labelled_only=True)
-        return with_source(_fit(self, *data), self, votes, labels, weight)
+    @jax.jit
+    def _fitted(self, data: Training) -> "FittedSharedDifficulty":
+        if not isinstance(self.inference, NUTS):
+            return fit_with_held_out(self, data)[0]
+        votes, labels, weight, key = data
+        problem = self.problem(votes, labels, weight)
+        result = self.inference.solve(problem, key)
+        assert isinstance(problem.model, SharedDifficultyModel)
+        parameters = jax.vmap(problem.model.parameters)(result.draws)
+        mass = jnp.full(len(parameters), -jnp.log(len(parameters)))
+        return FittedSharedDifficulty(
+            draws={
+                "reliability": parameters[..., 0],
+                "bias": parameters[..., 1:],
+                "ease": result.draws["ease"],
+                "log_mass": mass,
+            },
+            judge=parameters[..., 0].mean(0),
+            deviation=parameters[..., 0].std(0),
+            log_class=_log_class(self, data),
+            status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, 1)),
+            chains=result.chains,
+            symmetric=self.symmetric,
+        )
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: tables of votes at every value of the ease, and counts of votes."""
@@ -172,19 +178,19 @@ class FittedSharedDifficulty(Sampled):
     chains: Chains | None
     symmetric: bool = field(default=True, metadata={"static": True})
 
+    __repr__ = summarised
+
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
         return _averaged(self, votes)
 
     @in_float64
+    @jax.jit
     def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
-        return _by_draw(self, votes)
-
-    def __repr__(self) -> str:
-        """Return a short summary."""
-        return summarised(self)
+        count = vote_counts(votes.index, votes.n_classes)
+        return jax.lax.map(lambda draw: _one_draw(self, count, draw), self.draws)
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's reliability in log-odds: posterior mean and central interval.
@@ -204,48 +210,15 @@ class FittedSharedDifficulty(Sampled):
 
 
 @jax.jit
-def _fit(
-    method: SharedDifficulty,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedSharedDifficulty:
-    if not isinstance(method.inference, NUTS):
-        return fit_with_held_out(method, votes, labels, weight)[0]
-    problem = method.problem(votes, labels, weight)
-    result = method.inference.solve(problem, key)
-    assert isinstance(problem.model, SharedDifficultyModel)
-    parameters = jax.vmap(problem.model.parameters)(result.draws)
-    mass = jnp.full(len(parameters), -jnp.log(len(parameters)))
-    return FittedSharedDifficulty(
-        draws={
-            "reliability": parameters[..., 0],
-            "bias": parameters[..., 1:],
-            "ease": result.draws["ease"],
-            "log_mass": mass,
-        },
-        judge=parameters[..., 0].mean(0),
-        deviation=parameters[..., 0].std(0),
-        log_class=_log_class(method, votes, labels, weight),
-        status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, 1)),
-        chains=result.chains,
-        symmetric=method.symmetric,
-    )
-
-
-@jax.jit
 def fit_with_held_out(
-    method: SharedDifficulty,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    method: SharedDifficulty, data: Training
 ) -> tuple[FittedSharedDifficulty, Float[Array, "item class"]]:
     """Return the fit by empirical Bayes, and each item's log-probabilities without its own label."""
+    votes, labels, weight, _ = data
     inference = method.inference
     assert isinstance(inference, EmpiricalBayes)
     used = labelled_weight(labels, weight)
-    log_class = _log_class(method, votes, labels, weight)
+    log_class = _log_class(method, data)
     count = vote_counts(votes.index, votes.n_classes)
     judges = judges_mode(
         count,
@@ -293,12 +266,8 @@ def _drawn(judges: Judges, points: Points) -> Sites:
     }
 
 
-def _log_class(
-    method: SharedDifficulty,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-) -> Float[Array, " class"]:
+def _log_class(method: SharedDifficulty, data: Training) -> Float[Array, " class"]:
+    votes, labels, weight, _ = data
     return class_log_prior(
         labels, weight, method.class_prior, method.label_noise, n_classes=votes.n_classes
     )
@@ -311,12 +280,6 @@ def _one_draw(
     return log_class_given(
         count, parameters, draw["ease"], fitted.log_class, symmetric=fitted.symmetric
     )
-
-
-@jax.jit
-def _by_draw(fitted: FittedSharedDifficulty, votes: Votes) -> Float[Array, "draw item class"]:
-    count = vote_counts(votes.index, votes.n_classes)
-    return jax.lax.map(lambda draw: _one_draw(fitted, count, draw), fitted.draws)
 
 
 @jax.jit

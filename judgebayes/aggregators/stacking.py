@@ -7,9 +7,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Reliability, summarised, training
+from judgebayes.aggregators.base import Reliability, Training, VoteMethod, summarised
 from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
@@ -27,7 +27,7 @@ from judgebayes.inference.laplace import (
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
@@ -46,7 +46,7 @@ TAUS = (0.03, 2.0)
 @aggregator("stacking", knows_judges=True, compared="panel", inferences=("nuts",), place=40)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stacking:
+class Stacking(VoteMethod["FittedStacking"]):
     r"""Regress the labels on the whole vote vector; the spread of the judges' weights is estimated.
 
     .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad
@@ -96,24 +96,15 @@ class Stacking:
     prior: Prior = field(default_factory=Prior)
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedStacking":
-        """Return the weights estimated from the labelled items.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
-        data = training(votes, labels, weight, key, labelled_only=True)
-        return with_source(_fit(self, *data), self, votes, labels, weight)
+    @jax.jit
+    def _fitted(self, data: Training) -> "FittedStacking":
+        votes, labels, weight, key = data
+        if isinstance(self.inference, NUTS):
+            form = Form(votes.n_judges, votes.n_classes, self.symmetric)
+            problem = self.problem(votes, labels, weight)
+            degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
+            return _sampled(problem, self.inference.solve(problem, key), form, degenerate)
+        return fit_with_held_out(self, data)[0]
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: Newton steps whose matrices have a row for each parameter."""
@@ -160,21 +151,28 @@ class FittedStacking(Sampled):
     symmetric: bool = field(default=True, metadata={"static": True})
     averaged: bool = field(default=False, metadata={"static": True})
 
+    __repr__ = summarised
+
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the items' log-probabilities."""
         if self.averaged:
             return _averaged(self, votes)
-        return log_mean_exp(_by_draw(self, votes))
+        return log_mean_exp(self.by_draw(votes))
 
     @in_float64
+    @jax.jit
     def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
-        return _by_draw(self, votes)
+        form = _form(self)
+        design = predictors(votes.index, form)
+        blocks = {name: self.draws[name] for name in form.blocks()}
+        read_out = jnp.asarray(stacking.read_out(form)).T
 
-    def __repr__(self) -> str:
-        """Return a short summary."""
-        return summarised(self)
+        def of_draw(named: Sites) -> Float[Array, "item class"]:
+            return jax.nn.log_softmax((design @ form.join(named)) @ read_out, axis=-1)
+
+        return jax.vmap(of_draw)(blocks)
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's weight (log-odds per vote): posterior mean and central interval.
@@ -201,32 +199,14 @@ def _form(fitted: FittedStacking) -> Form:
 
 
 @jax.jit
-def _fit(
-    method: Stacking,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedStacking:
-    if isinstance(method.inference, NUTS):
-        form = Form(votes.n_judges, votes.n_classes, method.symmetric)
-        problem = method.problem(votes, labels, weight)
-        degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
-        return _sampled(problem, method.inference.solve(problem, key), form, degenerate)
-    return fit_with_held_out(method, votes, labels, weight)[0]
-
-
-@jax.jit
 def fit_with_held_out(
-    method: Stacking,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    method: Stacking, data: Training
 ) -> tuple[FittedStacking, Float[Array, "item class"]]:
     """Return the fit at the mode, and each item's log-probabilities without its own label.
 
     Without the item's label are only the weights: the direction of their prior, if it has one, knows it.
     """
+    votes, labels, weight, _ = data
     inference = method.inference
     assert isinstance(inference, Laplace)
     form = Form(votes.n_judges, votes.n_classes, method.symmetric)
@@ -341,19 +321,6 @@ def _sampled(
         n_classes=form.n_classes,
         symmetric=form.symmetric,
     )
-
-
-@jax.jit
-def _by_draw(fitted: FittedStacking, votes: Votes) -> Float[Array, "draw item class"]:
-    form = _form(fitted)
-    design = predictors(votes.index, form)
-    blocks = {name: fitted.draws[name] for name in form.blocks()}
-    read_out = jnp.asarray(stacking.read_out(form)).T
-
-    def of_draw(named: Sites) -> Float[Array, "item class"]:
-        return jax.nn.log_softmax((design @ form.join(named)) @ read_out, axis=-1)
-
-    return jax.vmap(of_draw)(blocks)
 
 
 @jax.jit

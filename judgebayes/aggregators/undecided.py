@@ -7,10 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betaln, xlogy
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, FittedAggregator, training
-from judgebayes.arrays import AnyArray
+from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
@@ -26,7 +25,7 @@ ALIKE = 0.5
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class WithUndecided:
+class WithUndecided(VoteMethod["FittedWithUndecided"]):
     r"""Add to an aggregator what undecided votes say about the label.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log p_0(k \mid \text{decided votes}) + \sum_j \bigl[
@@ -66,27 +65,13 @@ class WithUndecided:
     [0.15 0.15 0.48 0.86 0.86 0.86]
     """
 
+    labelled_only = False
     aggregator: Aggregator
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedWithUndecided":
-        """Return the fitted aggregator, and each judge's rates of undecided votes.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
+    def _fitted(self, data: Training) -> "FittedWithUndecided":
+        votes, labels, weight, key = data
         fitted = self.aggregator.fit(votes, labels, weight=weight, key=key)
-        data = training(votes, labels, weight, key, labelled_only=False)
-        rate = _rates(data.votes, data.labels, data.weight)
+        rate = _rates(votes, labels, weight)
         return FittedWithUndecided(fitted, *rate)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Rule, checked
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.aggregators.base import ByAgreement, Rule
+from judgebayes.arrays import Scalar
+from judgebayes.calibrators.base import require
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import one_coin
-from judgebayes.inference.fast.agreement import Agreement, agreement
+from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import degenerate_status
@@ -53,7 +53,7 @@ class VoteShare(Rule):
 @aggregator("accuracy-weighted", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class AccuracyWeighted:
+class AccuracyWeighted(ByAgreement["FittedAccuracyWeighted"]):
     r"""Predict the share of the votes, weighted by the judges' accuracies.
 
     .. math:: p(k) \propto a + \sum_{j: v_j = k} \hat r_j, \qquad
@@ -73,24 +73,6 @@ class AccuracyWeighted:
     smoothing: float = 1.0
     pseudo_count: float = 0.5
     label_noise: float = 0.0
-
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,  # noqa: ARG002
-    ) -> "FittedAccuracyWeighted":
-        """Return the judges' accuracies.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative.
-        """
-        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
 
     def from_agreement(self, counts: Agreement) -> "FittedAccuracyWeighted":
         """Return the same fit from the counts of each judge's agreement with the labels."""
@@ -123,7 +105,7 @@ class FittedAccuracyWeighted:
 @aggregator("log-odds", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class LogOddsWeighted:
+class LogOddsWeighted(ByAgreement["FittedLogOddsWeighted"]):
     r"""Sum the votes, weighted by the log-odds of the judges' estimated accuracies.
 
     .. math:: \log p(k) = \sum_{j: v_j = k} \log \frac{(K - 1)\, \hat r_j}{1 - \hat r_j}
@@ -144,28 +126,9 @@ class LogOddsWeighted:
     smoothing: float = 0.5
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,  # noqa: ARG002
-    ) -> "FittedLogOddsWeighted":
-        """Return the log-odds of the judges' accuracies.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, or a weight is negative, or the smoothing is not above 0.
-        """
-        if isinstance(self.smoothing, (int, float)) and not self.smoothing > 0:
-            raise JudgeBayesError(f"smoothing={self.smoothing}; it must be a number above 0.")
-        return self.from_agreement(agreement(votes, *checked(votes, labels, weight)))
-
     def from_agreement(self, counts: Agreement) -> "FittedLogOddsWeighted":
-        """Return the same fit from the counts of each judge's agreement with the labels."""
+        """Fit to the counts of each judge's agreement with the labels."""
+        require("smoothing", self.smoothing, self.smoothing > 0, "a number above 0")
         alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
         log_odds = one_coin.log_odds(alpha, beta, counts.n_classes)
         status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)

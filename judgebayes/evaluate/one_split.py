@@ -124,13 +124,15 @@ def evaluate(
     return _evaluation(log_probs, fitted.status, labels, evaluation, loss)
 
 
-def fits_from_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
+def fits_from_agreement(
+    method: Aggregator, votes: Votes, fit_on: FitOn
+) -> TypeGuard[ByAgreement[Any]]:
     """Tell whether a method can be fitted from agreement counts, with weight 0 outside a split."""
     return fit_on == "calibration" and isinstance(method, ByAgreement) and votes.n_samples == 1
 
 
 def _fit_from_agreement(
-    method: ByAgreement,
+    method: ByAgreement[Any],
     votes: Votes,
     labels: Int[Array, " item"],
     calibration: Int[Array, " calibration"],

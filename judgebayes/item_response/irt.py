@@ -9,9 +9,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.aggregators.base import training
+from judgebayes.aggregators.base import Training, VoteMethod
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -19,11 +19,11 @@ from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fast.irt import evidence, problem
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Problem, Sites, UsesPrior
-from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.summary import summary
 from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
 from judgebayes.models.base import PanelData
-from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
+from judgebayes.models.irt import ItemResponseModel, Prior
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
@@ -31,7 +31,7 @@ __all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ItemResponse(UsesPrior):
+class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
     """Fit the 2PL model to whether votes are right.
 
     Parameters
@@ -60,36 +60,31 @@ class ItemResponse(UsesPrior):
     [ 0.8  0.3 -0.4]
     """
 
+    labelled_only = False
     prior: Prior | None = field(default_factory=Prior)
     inference: NUTS | None = None
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedItemResponse":
-        """Return abilities, difficulties and discriminations.
-
-        Items without a label stay at their prior and are otherwise ignored; an item of weight w counts
-        as w items of the same difficulty and discrimination with the same votes and label.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, a weight is negative, or NUTS is used without a prior.
-        """
+    @jax.jit
+    def _fitted(self, data: Training) -> "FittedItemResponse":
         if self.prior is None and self.inference is not None:
             raise JudgeBayesError(
                 "NUTS needs given priors; pass a `prior`, such as Prior(), or omit `inference` "
                 "to estimate the priors."
             )
-        data = training(votes, labels, weight, key, labelled_only=False)
-        return with_source(_fit(self, *data), self, votes, labels, weight)
+        votes, labels, weight, key = data
+        votes_and_labels = evidence(votes.counts(), labels, weight, self.label_noise)
+        used = (votes_and_labels.votes.sum((1, 2)) > 0) & (votes_and_labels.weight > 0)
+        if self.inference is None:
+            if self.prior is None:
+                mode, _, status = empirical_bayes_mode(Table(votes_and_labels), used)
+            else:
+                mode, status = joint_mode(Table(votes_and_labels), self.prior)
+            at_mode = {name: x[None] for name, x in mode._asdict().items()}
+            return FittedItemResponse(at_mode, used, status, None)
+
+        result = self.inference.solve(self.problem(votes, labels, weight), key)
+        return FittedItemResponse(result.draws, used, result.status, result.chains)
 
     def problem(
         self,
@@ -189,30 +184,3 @@ def variance_shares(
     total = judge + item + both
     without_discrimination = ability.var() / (ability.var() + difficulty.var())
     return Shares(judge / total, item / total, both / total, without_discrimination)
-
-
-def _at_mode(
-    mode: Parameters, used: Bool[Array, " item"], status: Int[Array, ""]
-) -> FittedItemResponse:
-    return FittedItemResponse({k: v[None] for k, v in mode._asdict().items()}, used, status, None)
-
-
-@jax.jit
-def _fit(
-    method: ItemResponse,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedItemResponse:
-    votes_and_labels = evidence(votes.counts(), labels, weight, method.label_noise)
-    used = (votes_and_labels.votes.sum((1, 2)) > 0) & (votes_and_labels.weight > 0)
-    if method.inference is None:
-        if method.prior is None:
-            mode, _, status = empirical_bayes_mode(Table(votes_and_labels), used)
-        else:
-            mode, status = joint_mode(Table(votes_and_labels), method.prior)
-        return _at_mode(mode, used, status)
-
-    result = method.inference.solve(method.problem(votes, labels, weight), key)
-    return FittedItemResponse(result.draws, used, result.status, result.chains)

@@ -11,9 +11,9 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, training
+from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -99,7 +99,7 @@ class TopAccuracy:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Curated:
+class Curated(VoteMethod["FittedCurated"]):
     """Select a panel on the labelled items, then fit the aggregator to its votes only.
 
     `Curated(Calibrated(OneCoin(), Beta()), TopAccuracy(5))` is P2's top-5 arm: it selects on all
@@ -107,27 +107,17 @@ class Curated:
     aggregator's share of them.
     """
 
+    labelled_only = False
     aggregator: Aggregator
     curator: Curator
 
-    @in_float64
-    def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
-    ) -> "FittedCurated":
-        """Return the panel and the aggregator fitted to its votes.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the curator asks for more judges than there are, lengths differ, or a weight is
-            negative.
-        """
-        return _fit(self, *training(votes, labels, weight, key, labelled_only=False))
+    @jax.jit
+    def _fitted(self, data: Training) -> "FittedCurated":
+        votes, labels, weight, key = data
+        curator_key, fit_key = jax.random.split(key)
+        panel = self.curator.choose(self.aggregator, Training(votes, labels, weight, curator_key))
+        fitted = self.aggregator.fit(masked(votes, panel), labels, weight=weight, key=fit_key)
+        return FittedCurated(panel, fitted)
 
 
 @in_files
@@ -150,20 +140,6 @@ class FittedCurated:
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items, from the panel's votes only."""
         return self.aggregator(masked(votes, self.panel))
-
-
-@jax.jit
-def _fit(
-    method: Curated,
-    votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
-) -> FittedCurated:
-    curator_key, fit_key = jax.random.split(key)
-    panel = method.curator.choose(method.aggregator, Training(votes, labels, weight, curator_key))
-    fitted = method.aggregator.fit(masked(votes, panel), labels, weight=weight, key=fit_key)
-    return FittedCurated(panel, fitted)
 
 
 def top_k(aggregator: Aggregator, k: int) -> Curated:

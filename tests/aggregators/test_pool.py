@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from judgebayes.aggregators import Davidson, Pool, SharedDifficulty, Stacking
+from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
@@ -22,7 +23,7 @@ from judgebayes.models.stacking import Prior as StackingPrior
 
 def held_out(fit: Callable[..., Any], method: Any, *data: Any) -> tuple[Any, np.ndarray]:
     """Return a member's fit, and its answers without an item's own label, by one compiled program."""
-    fitted, answers = jax.jit(lambda *data: fit(method, *data))(*data)
+    fitted, answers = jax.jit(fit)(method, Training(*data, jax.random.key(0)))
     return fitted, np.asarray(answers)
 
 
@@ -33,7 +34,7 @@ def held_out(fit: Callable[..., Any], method: Any, *data: Any) -> tuple[Any, np.
 def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
     votes, labels = panel(items=80, judges=6, classes=classes)
     fit = Pool(symmetric=symmetric).fit(votes, labels)
-    y, ones, key = jnp.asarray(labels), jnp.ones(len(labels)), jax.random.key(0)
+    y, ones = jnp.asarray(labels), jnp.ones(len(labels))
     stacked = Stacking(symmetric=symmetric, prior=StackingPrior(kappa=0.0))
     members = [
         held_out(difficulty_fit, SharedDifficulty(symmetric=symmetric), votes, y, ones)[1],
@@ -42,7 +43,7 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
     parts = [fit.difficulty, fit.stacking]
     if fit.davidson is not None:
         davidson = Davidson(MAP(starts=1), symmetric=symmetric)
-        members.append(held_out(davidson_fit, davidson, votes, y, ones, key)[1])
+        members.append(held_out(davidson_fit, davidson, votes, y, ones)[1])
         parts.append(fit.davidson)
     log_probs = np.stack(members)
     n, mean = len(parts), 1 / len(parts)
@@ -78,8 +79,7 @@ def test_davidsons_answers_without_an_items_label_are_those_of_refits(
     votes, labels = panel(items=60, judges=4, classes=3, cast=1.0)
     shown = jnp.asarray(np.where(np.arange(60) < labelled, labels, -1))
     method, ones = Davidson(MAP(starts=1), symmetric=False, label_noise=noise), np.ones(60)
-    key = jax.random.key(0)
-    fit, answers = held_out(davidson_fit, method, votes, shown, jnp.asarray(ones), key)
+    fit, answers = held_out(davidson_fit, method, votes, shown, jnp.asarray(ones))
     refits = [method.fit(votes, shown, weight=ones - (np.arange(60) == i)) for i in range(8)]
     refit = np.stack([np.asarray(each(votes))[i] for i, each in enumerate(refits)])
     change, error = (np.abs(each[:8] - refit).mean() for each in (np.asarray(fit(votes)), answers))

@@ -12,6 +12,7 @@ from numpyro.infer.util import log_density
 from scipy.special import expit, logsumexp
 
 from judgebayes.aggregators import EmpiricalBayes, SharedDifficulty
+from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.shared_difficulty import Judges, judges_mode, vote_counts
@@ -135,9 +136,8 @@ def test_held_out_answers_are_close_to_refits_without_the_item() -> None:
     votes, labels = panel(items=40, judges=6, cast=0.8, seed=3)
     method, ones = SharedDifficulty(EXACT), np.ones(len(labels))
     fit = method.fit(votes, labels)
-    _, held_out = jax.jit(partial(fit_with_held_out, method))(
-        votes, jnp.asarray(labels), jnp.asarray(ones)
-    )
+    data = Training(votes, jnp.asarray(labels), jnp.asarray(ones), jax.random.key(0))
+    _, held_out = jax.jit(fit_with_held_out)(method, data)
     refit = np.stack(
         [
             np.asarray(method.fit(votes, labels, weight=ones - (np.arange(40) == i))(votes))[i]

@@ -182,9 +182,8 @@ def test_averaging_over_draws_is_the_mean_probability(
         by_draw.append(np.exp(_with(sampled, one)(votes)))
     few = {k: v[::400] for k, v in sampled.draws.items()}
     np.testing.assert_allclose(np.exp(_with(sampled, few)(votes)), np.mean(by_draw, 0), rtol=1e-10)
-    plug_in = sampled.plug_in()
-    assert plug_in.draws["beta"].shape == (1,)
-    assert not np.allclose(plug_in(votes), sampled(votes))
+    mean = {k: v.mean(0, keepdims=True) for k, v in sampled.draws.items()}
+    assert not np.allclose(_with(sampled, mean)(votes), sampled(votes))
 
 
 def _with(fit: FittedDavidson, draws: dict[str, jax.Array]) -> FittedDavidson:
@@ -262,4 +261,4 @@ def test_replicated_labels_are_drawn_by_the_answers(
 
 def test_the_repr_summarises(sampled: FittedDavidson) -> None:
     assert "4000 draw(s), converged" in repr(sampled)
-    assert repr(sampled.plug_in()).startswith("FittedDavidson(beta")
+    assert repr(sampled).startswith("FittedDavidson(beta")
