@@ -9,18 +9,16 @@ with a slope s and an intercept c per class. The identity is s = 1, c = 0. Three
 
 - **temperature** (Guo et al. 2017): one slope 1 / T > 0, no intercept;
 - **Platt** (Platt 1999; for more classes, Alexandari et al. 2020): one slope of any sign, intercepts;
-  item features x add gamma_k^T x to the intercepts;
 - **beta** (Kull, Silva Filho & Flach 2017; for more classes, Kull et al. 2019): a slope >= 0 for each
   class, intercepts. For two classes, logit q = a log p - b log(1 - p) + c with a = s_1, b = s_0.
 
 The symmetric form ties each class to its mirror image, k and K - 1 - k: for two classes s_0 = s_1 and
-c = 0. In this form item features also act on the slopes.
+c = 0.
 
 Weakly informative priors, whose mode is the identity::
 
     s_k   ~ Normal(1, 2)      above 0 where the form is monotone, else free
     c_k   ~ Normal(0, 2)      log-odds at p_k = p_0
-    gamma ~ Normal(0, 1)      log-odds per unit of a feature
 
 The density of a positive slope does not vanish at 0, so the prior does not exclude probabilities that
 carry no information or are far too confident. (With a standard log-normal slope, 90 % intervals cover
@@ -63,11 +61,10 @@ class Prior(NamedTuple):
 
     slope: Scalar = 2.0
     intercept: Scalar = 2.0
-    feature: Scalar = 1.0
 
 
 class MapData(NamedTuple):
-    """An aggregator's log-probabilities and item features, which are given, and the labels."""
+    """An aggregator's log-probabilities, which are given, and the labels."""
 
     log_probs: Float[Array, "item class"]
     """Clipped, so that they are finite."""
@@ -75,7 +72,6 @@ class MapData(NamedTuple):
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
-    features: Float[Array, "item feature"] | None = None
 
 
 def members(form: Form, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -91,9 +87,7 @@ def members(form: Form, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 class CalibrationMapModel:
     """The program: slopes and intercepts, then each item's label given its log-probabilities.
 
-    Sites: `slope` (slope group); `intercept` (intercept group) where the form has any; with item
-    features `slope_by_feature` (feature, slope group) in the symmetric form and
-    `intercept_by_feature` (feature, intercept group); `label` (item).
+    Sites: `slope` (slope group); `intercept` (intercept group) where the form has any; `label` (item).
     """
 
     n_classes: int
@@ -101,34 +95,23 @@ class CalibrationMapModel:
     prior: Prior = Prior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs", "features"))
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "slope": ("slope_group",),
         "intercept": ("intercept_group",),
-        "slope_by_feature": ("feature", "slope_group"),
-        "intercept_by_feature": ("feature", "intercept_group"),
         "label": ("item",),
     }
 
     def __call__(self, data: MapData, *, observed: Collection[str] | None = None) -> None:
         """Sample the parameters from their priors, then each item's label from the map."""
         slopes, intercepts = map(len, members(self.form, self.n_classes))
-        features = 0 if data.features is None else data.features.shape[1]
-        on_slopes = features if self.form.symmetric else 0
-        normal = dist.Normal(1.0, self.prior.slope)
+        slope = dist.Normal(1.0, self.prior.slope)
         if self.form.monotone:
-            normal = dist.TruncatedNormal(1.0, self.prior.slope, low=0.0)
-        priors = {
-            "slope": (normal, (slopes,)),
-            "intercept": (dist.Normal(0.0, self.prior.intercept), (intercepts,)),
-            "slope_by_feature": (dist.Normal(0.0, self.prior.feature), (on_slopes, slopes)),
-            "intercept_by_feature": (dist.Normal(0.0, self.prior.feature), (features, intercepts)),
-        }
-        sites = {
-            name: numpyro.sample(name, prior.expand(shape).to_event())
-            for name, (prior, shape) in priors.items()
-            if 0 not in shape
-        }
+            slope = dist.TruncatedNormal(1.0, self.prior.slope, low=0.0)
+        sites = {"slope": numpyro.sample("slope", slope.expand((slopes,)).to_event())}
+        if intercepts:
+            intercept = dist.Normal(0.0, self.prior.intercept).expand((intercepts,)).to_event()
+            sites["intercept"] = numpyro.sample("intercept", intercept)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: MapData) -> Float[Array, "item class"]:
@@ -137,8 +120,4 @@ class CalibrationMapModel:
         slope, intercept = sites["slope"] @ slope_of, jnp.zeros(self.n_classes)
         if len(intercept_of):
             intercept = sites["intercept"] @ intercept_of
-        if data.features is not None and "slope_by_feature" in sites:
-            slope = slope + data.features @ sites["slope_by_feature"] @ slope_of
-        if data.features is not None and "intercept_by_feature" in sites:
-            intercept = intercept + data.features @ sites["intercept_by_feature"] @ intercept_of
         return jax.nn.log_softmax(slope * data.log_probs + intercept, axis=-1)

@@ -99,12 +99,11 @@ def of_splits() -> SplitData:
     return split_data(given, data.labels, data.weight)
 
 
-def answers(features: bool = False) -> MapData:
-    """Return log-probabilities, item features, and labels."""
+def answers() -> MapData:
+    """Return log-probabilities and labels."""
     data, rng = panel(), np.random.default_rng(8)
     logits = jnp.asarray(2 * rng.normal(size=(ITEMS, CLASSES)))
-    some = jnp.asarray(rng.normal(size=(ITEMS, 2))) if features else None
-    return MapData(jax.nn.log_softmax(logits), data.labels, data.weight, some)
+    return MapData(jax.nn.log_softmax(logits), data.labels, data.weight)
 
 
 def scaled_judges() -> ScaledData:
@@ -193,9 +192,8 @@ PROGRAMS: dict[str, Program] = {
     ),
     "temperature": Program(lambda: CalibrationMapModel(CLASSES, Temperature().form), answers),
     "platt": Program(lambda: CalibrationMapModel(CLASSES, Platt().form), answers),
-    "platt, symmetric, features, noise": Program(
-        lambda: CalibrationMapModel(CLASSES, Platt(symmetric=True).form, noise=0.1),
-        lambda: answers(features=True),
+    "platt, symmetric, noise": Program(
+        lambda: CalibrationMapModel(CLASSES, Platt(symmetric=True).form, noise=0.1), answers
     ),
     "beta": Program(lambda: CalibrationMapModel(CLASSES, Beta().form), answers),
     "irt": Program(lambda: ItemResponseModel(CLASSES), panel),

@@ -15,7 +15,7 @@ import numpy as np
 
 from judgebayes.aggregators import OneCoin
 from judgebayes.calibrators import Beta, Calibrator, Identity, Platt
-from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law, set_size
+from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.answers import answers_of
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
@@ -94,7 +94,7 @@ def _conformal(run: Run, panel: Panel, parts: Parts) -> list[dict[str, Any]]:
             fitted = SplitConformal(level).fit(log_probs[:own], labels[:own])
             sets = fitted(log_probs[own:])
             covered.append(float(coverage(sets, labels[own:])))
-            size.append(float(set_size(sets, labels[own:])))
+            size.append(float(np.asarray(sets).sum(1).mean()))
         law = coverage_law(own, level, other.shape[1])
         inside = np.mean([law.low <= c <= law.high for c in covered])
         name = f"conformal at {level:.0%}"

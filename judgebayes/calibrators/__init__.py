@@ -12,7 +12,6 @@ from judgebayes.calibrators.conformal import (
     SplitConformal,
     coverage,
     coverage_law,
-    set_size,
 )
 from judgebayes.calibrators.identity import Identity
 from judgebayes.calibrators.isotonic import Isotonic
@@ -33,5 +32,4 @@ __all__ = [
     "Temperature",
     "coverage",
     "coverage_law",
-    "set_size",
 ]

@@ -1,6 +1,7 @@
 """The common interface of calibrators: log-probabilities and labels in, a map out."""
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -8,12 +9,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.measures.scores import labelled_weight
 
-__all__ = ["CLIP", "CalibrationData", "Calibrator", "FittedCalibrator", "calibration_data"]
+__all__ = ["CLIP", "CalibrationData", "Calibrator", "FittedCalibrator", "Map", "calibration_data"]
+
+F = TypeVar("F")
 
 CLIP = 1e-300
 """The least probability that enters a map: no floor in practice, but the logarithm of 0 becomes finite.
@@ -93,6 +97,40 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
     if not any(isinstance(x, jax.core.Tracer) for x in (log_probs, labels, weight)):
         _check(np.asarray(log_probs), np.asarray(labels), np.asarray(weight), n_classes)
     return _used_only(log_probs, labels, weight)
+
+
+class Map(ABC, Generic[F]):
+    """The base of the library's maps: `fit` checks answers and labels, and `_fitted` fits to them."""
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: Float[AnyArray, "item class"],
+        labels: Int[AnyArray, " item"],
+        *,
+        weight: Float[AnyArray, " item"] | None = None,
+    ) -> F:
+        """Return the map fitted to the labelled items.
+
+        Parameters
+        ----------
+        log_probs
+            The aggregator's log-probabilities.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a label is not a class index, a value is NaN, or a setting is impossible.
+        """
+        return self._fitted(calibration_data(log_probs, labels, weight))
+
+    @abstractmethod
+    def _fitted(self, data: CalibrationData) -> F:
+        """Return the map fitted to checked data."""
 
 
 @jit_inline()

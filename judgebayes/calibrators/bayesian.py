@@ -19,7 +19,6 @@ from judgebayes.calibrators.base import (
 )
 from judgebayes.calibrators.beta import Beta
 from judgebayes.calibrators.platt import Platt
-from judgebayes.calibrators.softmax import with_constant
 from judgebayes.calibrators.temperature import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -106,7 +105,6 @@ class BayesianMap(UsesPrior):
         labels: Int[AnyArray, " item"],
         *,
         weight: Float[AnyArray, " item"] | None = None,
-        features: Float[AnyArray, "item feature"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> "FittedBayesianMap":
         """Return draws of the map's parameters.
@@ -115,37 +113,32 @@ class BayesianMap(UsesPrior):
         ----------
         log_probs, labels, weight
             As in the `fit` of the map.
-        features
-            Item features, for Platt's map only.
         key
             Random key of the draws; a fixed one by default.
 
         Raises
         ------
         JudgeBayesError
-            If the map has no posterior or takes no features, a prior's standard deviation is not
+            If the map has no posterior, a prior's standard deviation is not
             above 0, lengths differ, a label is not a class index, or a value is NaN.
         """
         own = self.calibrator
         if not isinstance(own, Temperature | Platt | Beta):
             raise JudgeBayesError(NO_POSTERIOR.format(type(own).__name__))
-        if features is not None and not isinstance(own, Platt):
-            raise JudgeBayesError(f"{type(own).__name__} takes no item features; Platt does.")
         for name, scale in self.prior._asdict().items():
             require(f"prior.{name}", scale, scale > 0, "a standard deviation above 0")
         data = calibration_data(log_probs, labels, weight)
         key = jax.random.key(0) if key is None else key
-        given = data, with_constant(features, len(data.labels))[:, 1:]
-        return with_source(_fit(self, own.form, *given, key), self, *given)
+        return with_source(_fit(self, own.form, data, key), self, data)
 
-    def problem(self, data: CalibrationData, features: Float[Array, "item feature"]) -> Problem:
+    def problem(self, data: CalibrationData) -> Problem:
         """Return the problem for the inference: the program with these data."""
         own = self.calibrator
         assert isinstance(own, Temperature | Platt | Beta)
         log_probs = clipped(data.log_probs, own.clip)
         return Problem(
             CalibrationMapModel(log_probs.shape[1], own.form, self.prior, own.label_noise),
-            MapData(log_probs, data.labels, data.weight, features),
+            MapData(log_probs, data.labels, data.weight),
         )
 
 
@@ -167,42 +160,18 @@ class FittedBayesianMap(Sampled):
     __repr__ = summary
 
     @in_float64
-    def __call__(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        features: Float[AnyArray, "item feature"] | None = None,
-    ) -> Float[Array, "item class"]:
-        """Return the logarithms of the probabilities averaged over the draws.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the number of features is not that of the fit.
-        """
-        return log_mean_exp(self.by_draw(log_probs, features))
+    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+        """Return the logarithms of the probabilities averaged over the draws."""
+        return log_mean_exp(self.by_draw(log_probs))
 
     @in_float64
-    def by_draw(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        features: Float[AnyArray, "item feature"] | None = None,
-    ) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the number of features is not that of the fit.
-        """
-        return _by_draw(self, *self._given(log_probs, features))
+    def by_draw(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(self, jnp.asarray(log_probs, dtype=float))
 
     @in_float64
     def interval(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        features: Float[AnyArray, "item feature"] | None = None,
-        *,
-        level: float = 0.9,
+        self, log_probs: Float[AnyArray, "item class"], *, level: float = 0.9
     ) -> ProbabilityInterval:
         """Return the equal-tailed posterior interval of every calibrated probability.
 
@@ -217,21 +186,7 @@ class FittedBayesianMap(Sampled):
             raise JudgeBayesError(
                 "A point estimate has no interval; use NormalAtMode(weighted=True) or NUTS()."
             )
-        return _interval(self, *self._given(log_probs, features), level)
-
-    def _given(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        features: Float[AnyArray, "item feature"] | None,
-    ) -> tuple[Float[Array, "item class"], Float[Array, "item feature"]]:
-        expected = self.draws.get("intercept_by_feature", self.draws.get("slope_by_feature"))
-        n_features = 0 if expected is None else expected.shape[-2]
-        given = with_constant(features, len(log_probs))[:, 1:]
-        if given.shape[1] != n_features:
-            raise JudgeBayesError(
-                f"This map was fitted with {n_features} item feature(s), but {given.shape[1]} are given."
-            )
-        return jnp.asarray(log_probs, dtype=float), given
+        return _interval(self, jnp.asarray(log_probs, dtype=float), level)
 
 
 @partial(jax.jit, static_argnames="form")
@@ -239,10 +194,9 @@ def _fit(
     method: BayesianMap,
     form: Form,
     data: CalibrationData,
-    features: Float[Array, "item feature"],
     key: PRNGKeyArray,
 ) -> FittedBayesianMap:
-    result = method.inference.solve(method.problem(data, features), key)
+    result = method.inference.solve(method.problem(data), key)
     degenerate = degenerate_status(data.labels, data.weight, data.log_probs.shape[1], 1)
     return FittedBayesianMap(
         draws=result.draws,
@@ -259,11 +213,10 @@ def _fit(
 def _by_draw(
     fitted: FittedBayesianMap,
     log_probs: Float[Array, "item class"],
-    features: Float[Array, "item feature"],
 ) -> Float[Array, "draw item class"]:
     form = Form(*fitted.form)  # a fit file stores a plain tuple
     model, labels = CalibrationMapModel(log_probs.shape[1], form), jnp.zeros(len(log_probs), int)
-    data = MapData(clipped(log_probs, fitted.clip), labels, features=features)
+    data = MapData(clipped(log_probs, fitted.clip), labels)
     return jax.vmap(lambda sites: model.predict(sites, data))(fitted.draws)
 
 
@@ -271,14 +224,13 @@ def _by_draw(
 def _interval(
     fitted: FittedBayesianMap,
     log_probs: Float[Array, "item class"],
-    features: Float[Array, "item feature"],
     level: Scalar,
 ) -> ProbabilityInterval:
     tails = jnp.array([(1 - level) / 2, (1 + level) / 2])
 
-    def one(item: tuple[Array, Array]) -> Float[Array, "end class"]:
-        draws = _by_draw(fitted, item[0][None], item[1][None])
+    def one(item: Array) -> Float[Array, "end class"]:
+        draws = _by_draw(fitted, item[None])
         return jnp.quantile(jnp.exp(draws[:, 0]), tails, axis=0)
 
-    ends = jax.lax.map(one, (log_probs, features), batch_size=ITEMS_AT_ONCE)
+    ends = jax.lax.map(one, log_probs, batch_size=ITEMS_AT_ONCE)
     return ProbabilityInterval(ends[:, 0], ends[:, 1])

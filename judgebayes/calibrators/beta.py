@@ -3,12 +3,9 @@
 from dataclasses import dataclass, field
 
 import jax
-from jaxtyping import Float, Int
 
-from judgebayes.arrays import AnyArray
-from judgebayes.calibrators.base import CLIP, calibration_data, require
+from judgebayes.calibrators.base import CLIP, CalibrationData, Map, require
 from judgebayes.calibrators.softmax import FittedSoftmax, fit_softmax, with_constant
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import calibrator
 from judgebayes.models.calibration_maps import Form
 
@@ -18,7 +15,7 @@ __all__ = ["Beta"]
 @calibrator("beta")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Beta:
+class Beta(Map[FittedSoftmax]):
     r"""Fit the beta map, with separate slopes near 0 and near 1 (Kull et al. 2017; P2 eq 4).
 
     .. math:: \mathrm{logit}\, q = a \log p - b \log(1 - p) + c
@@ -77,27 +74,11 @@ class Beta:
             monotone=not self.free_slopes,
         )
 
-    @in_float64
-    def fit(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-    ) -> FittedSoftmax:
-        """Return the map with the minimum penalised negative log-likelihood on the labelled items.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the penalty is negative or `l1_share` is not from 0 to 1, lengths differ, a label is
-            not a class index, or a value is NaN.
-        """
+    def _fitted(self, data: CalibrationData) -> FittedSoftmax:
         rho = self.l1_share
         if self.penalty is not None:
             require("penalty", self.penalty, self.penalty >= 0, "a number of 0 or more, or None")
         require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
-        data = calibration_data(log_probs, labels, weight)
         terms = with_constant(None, len(data.labels))
         return fit_softmax(
             data, terms, self.clip, self.form, self.penalty, self.l1_share, self.label_noise

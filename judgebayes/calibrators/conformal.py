@@ -23,7 +23,6 @@ __all__ = [
     "SplitConformal",
     "coverage",
     "coverage_law",
-    "set_size",
 ]
 
 ROUNDING = 1e-9
@@ -208,24 +207,6 @@ def coverage(
         jnp.asarray(sets), jnp.maximum(jnp.asarray(labels), 0)[:, None], axis=1
     )
     return average(own[:, 0].astype(float), labelled_weight(labels, weight))
-
-
-@in_float64
-def set_size(
-    sets: Bool[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
-) -> Float[Array, ""]:
-    """Return the mean number of classes in a set, over the labelled items (P2 section 4.1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sets = np.array([[True, False], [True, True], [False, True]])
-    >>> float(set_size(sets, np.array([0, 1, 0])))
-    1.333
-    """
-    return average(jnp.asarray(sets).sum(1).astype(float), labelled_weight(labels, weight))
 
 
 class CoverageLaw(NamedTuple):

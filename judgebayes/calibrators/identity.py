@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.calibrators.base import calibration_data
+from judgebayes.calibrators.base import CalibrationData, Map
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import Status
@@ -18,19 +18,10 @@ __all__ = ["FittedIdentity", "Identity"]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Identity:
+class Identity(Map["FittedIdentity"]):
     """Return the log-probabilities unchanged, including infinite ones."""
 
-    @in_float64
-    def fit(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-    ) -> "FittedIdentity":
-        """Return the identity, after the same checks as for other maps."""
-        calibration_data(log_probs, labels, weight)
+    def _fitted(self, data: CalibrationData) -> "FittedIdentity":  # noqa: ARG002
         return FittedIdentity(jnp.asarray(int(Status.CONVERGED)))
 
 

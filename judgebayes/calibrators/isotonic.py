@@ -11,7 +11,7 @@ from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.calibrators.base import (
     NO_POSTERIOR,
     CalibrationData,
-    calibration_data,
+    Map,
     clipped,
 )
 from judgebayes.compiled.float64 import in_float64
@@ -31,7 +31,7 @@ DECIMALS = 12
 @calibrator("isotonic")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Isotonic:
+class Isotonic(Map["FittedIsotonic"]):
     r"""Fit the label's frequency as a non-decreasing function of the probability.
 
     .. math:: \min_g \sum_i w_i (1\{y_i = k\} - g(p_{ik}))^2, \qquad g \text{ non-decreasing}
@@ -68,22 +68,7 @@ class Isotonic:
     clip: float = FLOOR
     label_noise: float = 0.0
 
-    @in_float64
-    def fit(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-    ) -> "FittedIsotonic":
-        """Return the isotonic fit to the labelled items.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, a label is not a class index, or a value is NaN.
-        """
-        data = calibration_data(log_probs, labels, weight)
+    def _fitted(self, data: CalibrationData) -> "FittedIsotonic":
         n_classes = data.log_probs.shape[1]
         status = degenerate_status(data.labels, data.weight, n_classes, 1)
         if self.symmetric:

@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 
 import jax
-from jaxtyping import Float, Int
 
-from judgebayes.arrays import AnyArray
-from judgebayes.calibrators.base import CLIP, calibration_data
+from judgebayes.calibrators.base import CLIP, CalibrationData, Map
 from judgebayes.calibrators.softmax import FittedSoftmax, fit_softmax, with_constant
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import calibrator
 from judgebayes.models.calibration_maps import Form
 
@@ -18,7 +15,7 @@ __all__ = ["Temperature"]
 @calibrator("temperature")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Temperature:
+class Temperature(Map[FittedSoftmax]):
     r"""Divide the log-probabilities by the temperature with the minimum negative log-likelihood.
 
     .. math:: q_k \propto p_k^{1 / T}
@@ -52,21 +49,6 @@ class Temperature:
         """The member of the family of maps."""
         return Form(tied=True, intercepts=False, symmetric=True, monotone=True)
 
-    @in_float64
-    def fit(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-    ) -> FittedSoftmax:
-        """Return the map with the minimum negative log-likelihood on the labelled items.
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, a label is not a class index, or a value is NaN.
-        """
-        data = calibration_data(log_probs, labels, weight)
+    def _fitted(self, data: CalibrationData) -> FittedSoftmax:
         terms = with_constant(None, len(data.labels))
         return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)

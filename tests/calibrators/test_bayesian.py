@@ -30,19 +30,17 @@ MAPS = {
     "beta-symmetric": Beta(penalty=None, symmetric=True),
     "beta-free": Beta(penalty=None, free_slopes=True),
 }
-FLAT = Prior(1e6, 1e6, 1e6)
+FLAT = Prior(1e6, 1e6)
 each = pytest.mark.parametrize("name", MAPS)
 classes = pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 
 
-def drawn(n: int, n_classes: int, features: int = 0, seed: int = 0) -> tuple[Any, Any, Any]:
-    """Overconfident log-probabilities (slope 2), labels, and item features with an effect."""
+def drawn(n: int, n_classes: int, seed: int = 0) -> tuple[Any, Any]:
+    """Overconfident log-probabilities (slope 2) and labels."""
     rng = np.random.default_rng(seed)
     log_probs = log_softmax(2 * rng.normal(size=(n, n_classes)), axis=1)
-    some = rng.normal(size=(n, features)) if features else None
-    shift = 0.0 if some is None else some.sum(1, keepdims=True) * (np.arange(n_classes) > 0)
-    logits = 0.5 * log_probs + 0.3 * np.arange(n_classes) + shift
-    return log_probs, (logits + rng.gumbel(size=logits.shape)).argmax(1), some
+    logits = 0.5 * log_probs + 0.3 * np.arange(n_classes)
+    return log_probs, (logits + rng.gumbel(size=logits.shape)).argmax(1)
 
 
 @pytest.mark.parametrize(
@@ -53,25 +51,12 @@ def drawn(n: int, n_classes: int, features: int = 0, seed: int = 0) -> tuple[Any
 @classes
 @in_float64
 def test_the_mode_under_a_flat_prior_is_the_point_fit(name: str, n_classes: int) -> None:
-    log_probs, labels, _ = drawn(300, n_classes)
+    log_probs, labels = drawn(300, n_classes)
     weight = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
     point = MAPS[name].fit(log_probs, labels, weight=weight)
     mode = BayesianMap(MAPS[name], MAP(starts=1), FLAT).fit(log_probs, labels, weight=weight)
     assert Status(int(mode.status)) is Status.CONVERGED
     np.testing.assert_allclose(np.exp(mode(log_probs)), np.exp(point(log_probs)), atol=2e-6)
-
-
-@pytest.mark.parametrize("symmetric", [False, True])
-@classes
-@in_float64
-def test_the_mode_with_item_features_is_the_point_fit(symmetric: bool, n_classes: int) -> None:
-    log_probs, labels, features = drawn(300, n_classes, features=2)
-    own = Platt(symmetric=symmetric)
-    point = own.fit(log_probs, labels, features=features)(log_probs, features)
-    mode = BayesianMap(own, MAP(starts=1), FLAT).fit(log_probs, labels, features=features)
-    np.testing.assert_allclose(np.exp(mode(log_probs, features)), np.exp(point), atol=2e-6)
-    with pytest.raises(JudgeBayesError, match="fitted with 2 item feature"):
-        mode(log_probs)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
@@ -81,7 +66,7 @@ def test_the_mode_with_item_features_is_the_point_fit(symmetric: bool, n_classes
 def test_the_density_is_the_point_fits_objective_and_the_prior(
     name: str, n_classes: int, noise: float
 ) -> None:
-    log_probs, labels, _ = drawn(40, n_classes)
+    log_probs, labels = drawn(40, n_classes)
     labels = np.where(np.arange(40) % 5 == 0, -1, labels)
     weight = np.where(np.arange(40) % 3 == 0, 0.0, 1.5)
     own = type(MAPS[name])(**{**vars(MAPS[name]), "label_noise": noise})
@@ -114,7 +99,7 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
 @pytest.mark.parametrize("name", ["temperature", "platt", "beta"])
 def test_many_labels_make_all_samplers_agree(name: str) -> None:
     """Ends of intervals, in widths: five Monte Carlo errors of the 5 % quantiles of 1,000 draws."""
-    log_probs, labels, _ = drawn(1000, 2)
+    log_probs, labels = drawn(1000, 2)
     new = np.log([[0.9, 0.1], [0.4, 0.6], [0.05, 0.95]])
     ends = [
         np.stack(BayesianMap(MAPS[name], inference).fit(log_probs, labels).interval(new))[..., 1]
@@ -136,7 +121,7 @@ def test_many_labels_make_all_samplers_agree(name: str) -> None:
     [pytest.param(name, marks=[pytest.mark.slow] if name != "beta" else []) for name in MAPS],
 )
 def test_intervals_hold_the_mean_and_nest(name: str) -> None:
-    log_probs, labels, _ = drawn(50, 2)
+    log_probs, labels = drawn(50, 2)
     fit = BayesianMap(MAPS[name]).fit(log_probs, labels)
     mean, draws = np.exp(fit(log_probs)), np.exp(fit.by_draw(log_probs))
     np.testing.assert_allclose(mean, draws.mean(0), atol=1e-12)
@@ -186,13 +171,11 @@ def test_a_calibrated_panel_is_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def test_maps_without_posterior_or_interval_raise_errors() -> None:
-    log_probs, labels, features = drawn(20, 2, features=1)
+    log_probs, labels = drawn(20, 2)
     with pytest.raises(JudgeBayesError, match="Isotonic has no posterior"):
         BayesianMap(Isotonic()).fit(log_probs, labels)
     with pytest.raises(JudgeBayesError, match="Isotonic has no posterior"):
         Isotonic().fit(log_probs, labels).interval(log_probs)
-    with pytest.raises(JudgeBayesError, match="Beta takes no item features"):
-        BayesianMap(Beta()).fit(log_probs, labels, features=features)
     with pytest.raises(JudgeBayesError, match=r"prior\.slope=0"):
         BayesianMap(Platt(), prior=Prior(slope=0.0)).fit(log_probs, labels)
     fit = BayesianMap(Platt(), MAP()).fit(log_probs, labels)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import comb
 
-from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law, set_size
+from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 
@@ -89,11 +89,10 @@ def test_empty_sets_stay_empty_by_default() -> None:
     np.testing.assert_array_equal(filled, [[True, True, False]])
 
 
-def test_coverage_and_size_count_labelled_items() -> None:
+def test_coverage_counts_labelled_items() -> None:
     sets = np.array([[True, True], [False, True], [False, False]])
     labels = np.array([0, 0, -1])
     assert float(coverage(sets, labels)) == 0.5
-    assert float(set_size(sets, labels)) == 1.5
     assert float(coverage(sets, labels, np.array([3.0, 1.0, 1.0]))) == 0.75
 
 
