@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from judgebayes.finding import Finding
 from judgebayes.measures.agreement import krippendorff_alpha
+from judgebayes.panel.checks import about
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 
@@ -94,21 +95,14 @@ def check_agreement(votes: Votes, names: Sequence[str]) -> list[Finding]:
         )
     gap = table["agreement"] - table["chance"]
     odd = np.flatnonzero((gap < -BELOW * table["agreement_error"]).to_numpy()).tolist()
-    if len(odd):
-        who = tuple(names[j] for j in odd)
-        said = ", ".join(
-            f"{names[j]} ({percent(table['agreement'][j])}, {percent(table['chance'][j])} by chance)"
-            for j in odd[:5]
-        )
-        findings.append(
-            Finding(
-                "bad",
-                f"{len(who)} judge(s) agree with the others less than votes at random would: {said}. "
-                "Check whether their votes are reversed, or about other items.",
-                "agreement",
-                who,
-            )
-        )
+    findings += about(
+        "bad",
+        "{n} judge(s) agree with the others less than votes at random would: {who}. Check whether their "
+        "votes are reversed, or about other items.",
+        "agreement",
+        [names[j] for j in odd],
+        [f"{percent(table['agreement'][j])}, {percent(table['chance'][j])} by chance" for j in odd],
+    )
     voted = share.sum(2) > 0
     same = []
     for a, b in combinations(range(len(names)), 2):
@@ -116,20 +110,15 @@ def check_agreement(votes: Votes, names: Sequence[str]) -> list[Finding]:
         alike = np.array_equal(share[both, a], share[both, b])
         if both.sum() >= LEAST and alike and (share[both, a].max(0) > 0).sum() > 1:
             same.append((a, b, int(both.sum())))
-    if same:
-        who = tuple(dict.fromkeys(names[j] for a, b, _ in same for j in (a, b)))
-        pairs = ", ".join(f"{names[a]} and {names[b]} ({n} items)" for a, b, n in same[:5])
-        more = f" and {len(same) - 5} more" if len(same) > 5 else ""
-        findings.append(
-            Finding(
-                "bad",
-                f"{len(same)} pair(s) of judges give the same vote on every item: {pairs}{more}. One is "
-                "perhaps a copy of the other, and would count as a second opinion.",
-                "redundancy",
-                who,
-            )
-        )
-    return findings
+    return findings + about(
+        "bad",
+        "{n} pair(s) of judges give the same vote on every item: {who}. One is perhaps a copy of the "
+        "other, and would count as a second opinion.",
+        "redundancy",
+        list(dict.fromkeys(names[j] for a, b, _ in same for j in (a, b))),
+        [f"{n} items" for *_, n in same],
+        [f"{names[a]} and {names[b]}" for a, b, _ in same],
+    )
 
 
 def check_constant(
@@ -156,17 +145,11 @@ def check_constant(
             expected = float(others[top] / others.sum()) if others.sum() else 0.0
         if expected ** len(own) < SURPRISING:
             constant.append((judge, f"{classes[top]}, {len(own)} items"))
-    if not constant:
-        return []
-    who = tuple(names[judge] for judge, _ in constant)
-    said = ", ".join(f"{names[judge]} ({what})" for judge, what in constant[:5])
-    more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-    return [
-        Finding(
-            "bad",
-            f"{len(who)} judge(s) give the same vote on every item: {said}{more}. Such votes say "
-            "nothing about an item: check the prompt and the parser, or leave the judge out.",
-            "constant",
-            who,
-        )
-    ]
+    return about(
+        "bad",
+        "{n} judge(s) give the same vote on every item: {who}. Such votes say nothing about an item: "
+        "check the prompt and the parser, or leave the judge out.",
+        "constant",
+        [names[judge] for judge, _ in constant],
+        [what for _, what in constant],
+    )

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from judgebayes.finding import Finding
+from judgebayes.finding import Finding, Severity
 from judgebayes.panel.dependence import effective_judges, error_correlation
 from judgebayes.panel.judges import position_bias
 from judgebayes.panel.tally import Tally, part_of
@@ -16,6 +16,7 @@ from judgebayes.votes.array import Votes
 
 __all__ = [
     "Thresholds",
+    "about",
     "check_below_chance",
     "check_few_labels",
     "check_label_balance",
@@ -29,6 +30,7 @@ __all__ = [
     "check_undecided",
 ]
 
+MOST_NAMED = 5
 NORMAL_90 = 1.6448536269514722
 
 
@@ -101,43 +103,56 @@ class Thresholds:
     few_votes: int = 5
 
 
-def _listed(names: Sequence[str], details: Sequence[str] | None = None, most: int = 5) -> str:
-    shown = [
-        name if details is None else f"{name} ({detail})"
-        for name, detail in zip(names, details or names, strict=True)
-    ]
-    rest = len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")
+def about(
+    severity: Severity,
+    text: str,
+    topic: str,
+    who: Sequence[str],
+    details: Sequence[str] = (),
+    named: Sequence[str] = (),
+) -> list[Finding]:
+    """Return a finding about some judges, or none without a judge.
+
+    In the text, `{n}` is the number of what is `named`, by default the judges, and `{who}` its list.
+    """
+    if not who:
+        return []
+    named = named or who
+    shown = (
+        [f"{name} ({detail})" for name, detail in zip(named, details, strict=True)]
+        if details
+        else named
+    )
+    rest = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    sentence = text.format(n=len(named), who=", ".join(shown[:MOST_NAMED]) + rest)
+    return [Finding(severity, sentence, topic, tuple(who))]
 
 
 def check_parseability(
     share: Float[np.ndarray, " judge"], names: list[str], limits: Thresholds
 ) -> list[Finding]:
     """Report judges with too few readable votes; `share` is the share of readable votes of each."""
-    findings = []
-    for severity, where, advice in (
-        ("bad", share < limits.unreadable, "Fix the parser or leave these judges out"),
-        (
-            "note",
-            (share >= limits.unreadable) & (share < limits.readable),
-            "Look at their answers without a readable vote",
-        ),
-    ):
+
+    def below(severity: Severity, least: float, most: float, advice: str) -> list[Finding]:
+        where = (share >= least) & (share < most)
         which = np.flatnonzero(where)[np.argsort(share[where], kind="stable")]
-        if len(which):
-            who = tuple(names[j] for j in which)
-            findings.append(
-                Finding(
-                    severity,  # type: ignore[arg-type]
-                    f"{len(who)} judge(s) gave fewer than "
-                    f"{percent(limits.unreadable if severity == 'bad' else limits.readable)} of the "
-                    "requested votes in a readable form: "
-                    f"{_listed(who, [percent(share[j]) for j in which])}. {advice}.",
-                    "parseability",
-                    who,
-                )
-            )
-    return findings
+        return about(
+            severity,
+            f"{{n}} judge(s) gave fewer than {percent(most)} of the requested votes in a readable form: "
+            f"{{who}}. {advice}.",
+            "parseability",
+            [names[j] for j in which],
+            [percent(share[j]) for j in which],
+        )
+
+    return below(
+        "bad", -np.inf, limits.unreadable, "Fix the parser or leave these judges out"
+    ) + below(
+        "note",
+        limits.unreadable,
+        limits.readable,
+        "Look at their answers without a readable vote",
+    )
 
 
 def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[Finding]:
@@ -151,20 +166,15 @@ def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[F
     bias, error = position_bias(votes)
     significant = np.abs(bias) > NORMAL_90 * error
     which = np.flatnonzero(significant & (np.abs(bias) >= limits.bias))
-    if len(which) == 0:
-        return []
     which = which[np.argsort(-np.abs(bias[which]), kind="stable")]
-    who = tuple(names[j] for j in which)
-    return [
-        Finding(
-            "note",
-            f"{len(who)} judge(s) have a position bias: "
-            f"{_listed(who, [percent(bias[j], sign=True) for j in which])} (+ for the response shown "
-            "first). Ask in both orders and use both votes.",
-            "position-bias",
-            who,
-        )
-    ]
+    return about(
+        "note",
+        "{n} judge(s) have a position bias: {who} (+ for the response shown first). Ask in both orders "
+        "and use both votes.",
+        "position-bias",
+        [names[j] for j in which],
+        [percent(bias[j], sign=True) for j in which],
+    )
 
 
 def check_label_balance(
@@ -200,28 +210,24 @@ def check_label_balance(
 
 def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
     """Report judges that are right, or wrong, on all of their labelled items."""
-    findings = []
+    findings: list[Finding] = []
     enough = tally.trials >= limits.leak_labels
     for what, where in (
         ("right", tally.hits == tally.trials),
         ("wrong", tally.hits == 0),
     ):
         which = np.flatnonzero(where & enough)
-        if len(which):
-            who = tuple(names[j] for j in which)
-            counts = sorted({int(n) for n in tally.trials[which]})
-            of = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            findings.append(
-                Finding(
-                    "bad",
-                    f"{_listed(who)}: {what} on all of {of} labelled items. This is implausible: "
-                    "such a judge repeats the label"
-                    + (" or produced it" if what == "right" else " reversed, or is broken")
-                    + ". A method that learns weights will use only this judge. Leave it out.",
-                    "leak",
-                    who,
-                )
-            )
+        counts = sorted({int(n) for n in tally.trials[which]})
+        of = " to ".join(str(n) for n in dict.fromkeys((*counts[:1], *counts[-1:])))
+        findings += about(
+            "bad",
+            f"{{who}}: {what} on all of {of} labelled items. This is implausible: "
+            "such a judge repeats the label"
+            + (" or produced it" if what == "right" else " reversed, or is broken")
+            + ". A method that learns weights will use only this judge. Leave it out.",
+            "leak",
+            [names[j] for j in which],
+        )
     return findings
 
 
@@ -257,21 +263,16 @@ def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> li
 
     above = betainc(1 + tally.trials - tally.hits, 1 + tally.hits, 1 - 1 / tally.n_classes)
     which = np.flatnonzero(above < (1 - limits.below_chance) / max(len(names), 1))
-    if len(which) == 0:
-        return []
     rate = part_of(tally.hits, tally.trials)
     which = which[np.argsort(rate[which], kind="stable")]
-    who = tuple(names[j] for j in which)
-    return [
-        Finding(
-            "note",
-            f"{len(who)} judge(s) are less accurate than chance ({percent(1 / tally.n_classes)}): "
-            f"{_listed(who, [percent(rate[j]) for j in which])}. A method that learns weights "
-            "reverses their votes. A majority vote gets worse because of them.",
-            "below-chance",
-            who,
-        )
-    ]
+    return about(
+        "note",
+        f"{{n}} judge(s) are less accurate than chance ({percent(1 / tally.n_classes)}): {{who}}. A "
+        "method that learns weights reverses their votes. A majority vote gets worse because of them.",
+        "below-chance",
+        [names[j] for j in which],
+        [percent(rate[j]) for j in which],
+    )
 
 
 def _homogeneity(
@@ -296,6 +297,13 @@ def _by_label(values: np.ndarray, tally: Tally) -> Float[np.ndarray, "label judg
     return member @ values
 
 
+def _by_class(
+    share: Float[np.ndarray, "label judge"], which: Int[np.ndarray, " some"]
+) -> list[str]:
+    """Return each judge's shares, the highest label first."""
+    return [", ".join(percent(r) for r in share[::-1, j] if np.isfinite(r)) for j in which]
+
+
 def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
     """Report judges whose accuracy differs between labels, contrary to the one-coin model."""
     hits, trials = _by_label(tally.right, tally), _by_label(tally.voted.astype(float), tally)
@@ -308,23 +316,18 @@ def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[F
         0.0,
     )
     differs = (p * len(names) < limits.significance) & (recall_range >= limits.asymmetry)
-    findings = []
     which = np.flatnonzero(differs)
-    if len(which):
-        which = which[np.argsort(-recall_range[which], kind="stable")]
-        who = tuple(names[j] for j in which)
-        details = [", ".join(percent(r) for r in recall[::-1, j] if np.isfinite(r)) for j in which]
-        findings.append(
-            Finding(
-                "note",
-                f"{len(who)} of {len(names)} judge(s) are more accurate on items of one label "
-                f"than of another: {_listed(who, details)} (highest label first). The one-coin "
-                "model assumes one accuracy per judge, which does not describe them; use a "
-                "confusion matrix per judge (Dawid-Skene). On pairs, look for position bias.",
-                "one-coin",
-                who,
-            )
-        )
+    which = which[np.argsort(-recall_range[which], kind="stable")]
+    findings = about(
+        "note",
+        f"{{n}} of {len(names)} judge(s) are more accurate on items of one label than of another: "
+        "{who} (highest label first). The one-coin model assumes one accuracy per judge, which does not "
+        "describe them; use a confusion matrix per judge (Dawid-Skene). On pairs, look for position "
+        "bias.",
+        "one-coin",
+        [names[j] for j in which],
+        _by_class(recall, which),
+    )
     if tally.n_classes == 2:
         findings += _wrong_sign(recall, tally, names)
     return findings
@@ -340,22 +343,17 @@ def _wrong_sign(
     accuracy_excess = part_of(tally.hits, tally.trials) - 0.5
     significant = np.isfinite(youden) & (np.abs(youden) > NORMAL_90 * error)
     which = np.flatnonzero(significant & (youden * accuracy_excess < 0))
-    if len(which) == 0:
-        return []
-    who = tuple(names[j] for j in which)
-    details = [
-        f"accuracy {percent(accuracy_excess[j] + 0.5)}, TPR + TNR - 1 = {youden[j]:+.2f}"
-        for j in which
-    ]
-    return [
-        Finding(
-            "bad",
-            f"The one-coin model gives {len(who)} judge(s) a weight of the wrong sign, because one "
-            f"label is more common: {_listed(who, details)}. Use Dawid-Skene, or stacking.",
-            "one-coin",
-            who,
-        )
-    ]
+    return about(
+        "bad",
+        "The one-coin model gives {n} judge(s) a weight of the wrong sign, because one label is more "
+        "common: {who}. Use Dawid-Skene, or stacking.",
+        "one-coin",
+        [names[j] for j in which],
+        [
+            f"accuracy {percent(accuracy_excess[j] + 0.5)}, TPR + TNR - 1 = {youden[j]:+.2f}"
+            for j in which
+        ],
+    )
 
 
 def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
@@ -364,19 +362,13 @@ def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> lis
     items = _by_label(tally.asked.astype(float), tally)
     p = _homogeneity(voted, items, limits.common)
     which = np.flatnonzero(p * len(names) < limits.significance)
-    if len(which) == 0:
-        return []
-    who = tuple(names[j] for j in which)
-    return [
-        Finding(
-            "note",
-            f"{len(who)} judge(s) have missing votes more often on items of one label than of "
-            f"another: {_listed(who)}. A missing vote then contains information, but every "
-            "aggregator here ignores it.",
-            "missingness",
-            who,
-        )
-    ]
+    return about(
+        "note",
+        "{n} judge(s) have missing votes more often on items of one label than of another: {who}. A "
+        "missing vote then contains information, but every aggregator here ignores it.",
+        "missingness",
+        [names[j] for j in which],
+    )
 
 
 def check_undecided(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
@@ -384,61 +376,44 @@ def check_undecided(tally: Tally, names: list[str], limits: Thresholds) -> list[
     given = _by_label((tally.voted | (tally.undecided > 0)).astype(float), tally)
     none = _by_label(tally.undecided, tally)
     share = part_of(none.sum(0), given.sum(0))
-    findings = []
     mostly = np.flatnonzero(share > limits.undecided)
-    if len(mostly):
-        mostly = mostly[np.argsort(-share[mostly], kind="stable")]
-        who = tuple(names[j] for j in mostly)
-        findings.append(
-            Finding(
-                "note",
-                f"{len(who)} judge(s) are undecided on more than {percent(limits.undecided)} of the "
-                f"labelled items: {_listed(who, [percent(share[j]) for j in mostly])}. Their accuracy "
-                "is that of the few items on which they decide.",
-                "undecided",
-                who,
-            )
-        )
+    mostly = mostly[np.argsort(-share[mostly], kind="stable")]
+    findings = about(
+        "note",
+        f"{{n}} judge(s) are undecided on more than {percent(limits.undecided)} of the labelled items: "
+        "{who}. Their accuracy is that of the few items on which they decide.",
+        "undecided",
+        [names[j] for j in mostly],
+        [percent(share[j]) for j in mostly],
+    )
     p = _homogeneity(none, given, limits.common)
     which = np.flatnonzero(p * len(names) < limits.significance)
-    if len(which):
-        rate = part_of(none, given)
-        who = tuple(names[j] for j in which)
-        details = [", ".join(percent(r) for r in rate[::-1, j] if np.isfinite(r)) for j in which]
-        findings.append(
-            Finding(
-                "note",
-                f"{len(who)} judge(s) are undecided more often on items of one label than of another: "
-                f"{_listed(who, details)} (highest label first). An undecided vote then says "
-                "something about the label: one-coin, Dawid-Skene and stacking use it where the "
-                "classes are not two responses that could be swapped.",
-                "undecided",
-                who,
-            )
-        )
-    return findings
+    return findings + about(
+        "note",
+        "{n} judge(s) are undecided more often on items of one label than of another: {who} (highest "
+        "label first). An undecided vote then says something about the label: one-coin, Dawid-Skene and "
+        "stacking use it where the classes are not two responses that could be swapped.",
+        "undecided",
+        [names[j] for j in which],
+        _by_class(part_of(none, given), which),
+    )
 
 
 def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
     """Report pairs of judges with nearly the same errors, and panels with few effective judges."""
     correlation = error_correlation(tally, limits.common)
-    findings = []
     above = np.triu(correlation, 1) >= limits.duplicate  # NaN is not
     pairs = sorted(np.argwhere(above).tolist(), key=lambda ij: -correlation[ij[0], ij[1]])
-    if pairs:
-        who = tuple(dict.fromkeys(names[j] for pair in pairs for j in pair))
-        text = [f"{names[i]} and {names[j]}" for i, j in pairs]
-        details = [f"{correlation[i, j]:.2f}" for i, j in pairs]
-        findings.append(
-            Finding(
-                "note",
-                f"{len(pairs)} pair(s) of judges make nearly the same errors (correlation given the "
-                f"label of {limits.duplicate} or more): {_listed(text, details)}. The one-coin "
-                "model and Dawid-Skene treat them as independent.",
-                "redundancy",
-                who,
-            )
-        )
+    findings = about(
+        "note",
+        "{n} pair(s) of judges make nearly the same errors (correlation given the label of "
+        f"{limits.duplicate} or more): {{who}}. The one-coin model and Dawid-Skene treat them as "
+        "independent.",
+        "redundancy",
+        list(dict.fromkeys(names[j] for pair in pairs for j in pair)),
+        [f"{correlation[i, j]:.2f}" for i, j in pairs],
+        [f"{names[i]} and {names[j]}" for i, j in pairs],
+    )
     varied = int(np.isfinite(np.diag(correlation)).sum())
     worth = effective_judges(correlation)
     if varied > 1 and worth < limits.redundant * varied:

@@ -26,32 +26,26 @@ class Tally(NamedTuple):
     """Where the judge was asked, whether or not it voted."""
     label: Int[np.ndarray, " item"]
     n_classes: int
-    hits: Float[np.ndarray, " judge"]
-    """Number of items on which each judge was right; repeated votes count as a share."""
-    trials: Float[np.ndarray, " judge"]
-    """Number of labelled items on which each judge voted."""
     undecided: Float[np.ndarray, "item judge"]
     """Share of the judge's votes on the item that are for no class; 0 without votes."""
 
+    @property
+    def hits(self) -> Float[np.ndarray, " judge"]:
+        """Number of items on which each judge was right; repeated votes count as a share."""
+        return self.right.sum(0)
+
+    @property
+    def trials(self) -> Float[np.ndarray, " judge"]:
+        """Number of labelled items on which each judge voted."""
+        return self.voted.sum(0).astype(float)
+
     def of_judges(self, judges: Int[np.ndarray, " kept"]) -> "Tally":
         """Return the tally of some of the judges, by index."""
-        names = [self.names[judge] for judge in judges]
-        right, voted, asked = (x[:, judges] for x in (self.right, self.voted, self.asked))
-        undecided = self.undecided[:, judges]
-        return _tally(names, right, voted, asked, undecided, self.label, self.n_classes)
-
-
-def _tally(
-    names: list[str],
-    right: Float[np.ndarray, "item judge"],
-    voted: Bool[np.ndarray, "item judge"],
-    asked: Bool[np.ndarray, "item judge"],
-    undecided: Float[np.ndarray, "item judge"],
-    label: Int[np.ndarray, " item"],
-    n_classes: int,
-) -> Tally:
-    hits, trials = right.sum(0), voted.sum(0).astype(float)
-    return Tally(names, right, voted, asked, label, n_classes, hits, trials, undecided)
+        kept = {
+            name: getattr(self, name)[:, judges]
+            for name in ("right", "voted", "asked", "undecided")
+        }
+        return self._replace(names=[self.names[judge] for judge in judges], **kept)
 
 
 def tally_of(
@@ -87,7 +81,7 @@ def tally_of(
     asked = np.ones_like(cast, bool)
     if isinstance(judges, Coding) and judges.asked is not None:
         asked = judges.asked[labelled] > 0
-    return _tally(names, right, cast > 0, asked, undecided, label, votes.n_classes)
+    return Tally(names, right, cast > 0, asked, label, votes.n_classes, undecided)
 
 
 def part_of(part: Float[np.ndarray, "*judge"], whole: Float[np.ndarray, "*judge"]) -> np.ndarray:
