@@ -144,24 +144,22 @@ def features(
     vote = jnp.where(present, class_position, 0.0).sum(-1) * share
     level = jnp.asarray(level_of_class(form.n_classes, form.symmetric))[jnp.maximum(index, 0)]
     n_items = index.shape[0]
+
+    def row(given: dict[str, Array]) -> Float[Array, "item parameter"]:
+        shapes = form.blocks().items()
+        each = [given.get(name, jnp.zeros((n_items, math.prod(of)))) for name, of in shapes]
+        return jnp.concatenate(each, axis=1)
+
     blocks: dict[str, Array] = {"weight": vote}
     if not form.symmetric:
         blocks |= {"absent": (cast == 0).astype(vote.dtype), "offset": jnp.ones((n_items, 1))}
-    first = [
-        blocks.get(name, jnp.zeros((n_items, math.prod(shape))))
-        for name, shape in form.blocks().items()
-    ]
-    rows = [jnp.concatenate(first, axis=1)]
+    rows = [row(blocks)]
     for m in range(form.levels):
         of_level = jnp.where(present & (level == m), 1.0, 0.0).sum(-1) * share
         by_weight = jnp.zeros((n_items, form.levels, form.n_judges)).at[:, m].set(of_level)
         by_level = jnp.zeros((n_items, form.levels)).at[:, m].set(1.0)
         blocks = {"level_weight": by_weight.reshape(n_items, -1), "level": by_level}
-        row = [
-            blocks.get(name, jnp.zeros((n_items, math.prod(shape))))
-            for name, shape in form.blocks().items()
-        ]
-        rows.append(jnp.concatenate(row, axis=1))
+        rows.append(row(blocks))
     return jnp.stack(rows, axis=1)
 
 
