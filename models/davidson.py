@@ -98,10 +98,6 @@ class Prior(NamedTuple):
     gamma: tuple[float, float] = (1.0, 1.5)
     delta: tuple[float, float] = (0.0, 1.5)
 
-    def widened(self, factor: float) -> "Prior":
-        """Return the same prior with every scale multiplied by `factor` (for sensitivity)."""
-        return Prior(*((location, scale * factor) for location, scale in self))
-
 
 def positions(n_classes: int) -> np.ndarray:
     """Return x_1 .. x_K, equally spaced from -1 to +1."""

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 
 from judgebayes.aggregators import Aggregator
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate.one_split import Evaluation, measure_methods
+from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods
 from judgebayes.experiments.calibrate_dont_curate.audit_pool import masked
@@ -230,8 +230,8 @@ def taken(
         name: jax.tree.map(lambda a: np.asarray(a)[some], each) for name, each in own.items()
     }
     means = {
-        name: {"nll": float(of_metric["nll"].mean())}
-        for name, of_metric in measure_methods(evaluations, ("nll",)).items()
+        name: {"nll": float(measure(each, ("nll",))["nll"].mean())}
+        for name, each in evaluations.items()
     }
     compared = Compared(parts, means, evaluations, len(cell.labels), None)
     offered = [Choice(name).name for name in suited(cell.votes)]

@@ -39,7 +39,6 @@ def forecast_loss(
     *,
     n_items: int,
     groups: Int[np.ndarray, " all_items"] | None = None,
-    unseen: float = 1.0,
     level: float = 0.8,
     seed: int = 0,
 ) -> list[Forecast]:
@@ -69,8 +68,6 @@ def forecast_loss(
         The number of items, labelled or not.
     groups
         What items share, by item.
-    unseen
-        As in `two_way_interval`: 1 for new items.
     level
         The level of the intervals.
     seed
@@ -89,7 +86,7 @@ def forecast_loss(
         raise JudgeBayesError(
             "A loss is infinite, because the method was certain and wrong: there is no forecast."
         )
-    mean, covariance = _means(losses, items, n_items, groups, unseen)
+    mean, covariance = _means(losses, items, n_items, groups)
     draws = _draws(mean, covariance, np.asarray(sizes, float), now, seed)
     level_now, slope, rate = draws
     forecasts = []
@@ -104,7 +101,6 @@ def _means(
     items: Int[np.ndarray, "split item"],
     n_items: int,
     groups: Int[np.ndarray, " all_items"] | None,
-    unseen: float,
 ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, "size size"]]:
     """Return the mean loss of every size, and the covariance of these means."""
     by_item = np.stack([item_means(each, items, n_items) for each in losses], 1)
@@ -120,7 +116,7 @@ def _means(
     of_split = np.stack([np.nanmean(np.where(items >= 0, x, np.nan), 1) for x in losses], 1)
     splits = len(of_split)
     of_splits = np.cov(of_split, rowvar=False) / splits if splits > 1 else 0 * of_items
-    covariance = unseen * of_items + of_splits
+    covariance = of_items + of_splits
     return mean, covariance + ROUNDING * np.eye(len(mean))
 
 

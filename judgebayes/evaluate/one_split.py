@@ -39,7 +39,6 @@ __all__ = [
     "fits_from_agreement",
     "map_split",
     "measure",
-    "measure_methods",
     "metrics_named",
 ]
 
@@ -261,21 +260,6 @@ def measure(
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
     values_of_metric = _measure_all(evaluation, tuple(chosen.values()))
     return {name: np.asarray(values) for name, values in zip(chosen, values_of_metric, strict=True)}
-
-
-@in_float64
-def measure_methods(
-    evaluations: Mapping[str, Evaluation], metrics: Sequence[str]
-) -> dict[str, dict[str, Float[np.ndarray, " split"]]]:
-    """Return metrics of every split by method, as `measure` does, from one program for all methods."""
-    chosen = metrics_named(metrics)
-    together = jax.tree.map(lambda *parts: jnp.concatenate(parts), *evaluations.values())
-    values = _measure_all(together, tuple(chosen.values()))
-    of_method = np.split(np.asarray(values), len(evaluations), axis=1)
-    return {
-        name: dict(zip(chosen, own, strict=True))
-        for name, own in zip(evaluations, of_method, strict=True)
-    }
 
 
 @partial(jax.jit, static_argnames="metrics")

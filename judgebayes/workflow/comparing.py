@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate.one_split import Evaluation, measure_methods
+from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
 from judgebayes.inference.summary import summary
@@ -293,8 +293,8 @@ def compare(
         progress=progress,
     )
     means = {
-        name: {m: float(v.mean()) for m, v in of_split.items()}
-        for name, of_split in measure_methods(results, tuple(METRICS)).items()
+        name: {m: float(v.mean()) for m, v in measure(evaluation, tuple(METRICS)).items()}
+        for name, evaluation in results.items()
     }
     if label_noise > 0:
         for name, e in results.items():
