@@ -9,8 +9,10 @@ import pandas as pd
 
 from judgebayes.experiments.core import Experiment, Output
 from judgebayes.experiments.writing import FORMATS, GRADES, KINDS, grades, undefined_notes
-from judgebayes.report import (
+from judgebayes.report.figures import inline_svg
+from judgebayes.report.page import (
     Block,
+    Drawing,
     Facts,
     Folded,
     Link,
@@ -20,8 +22,6 @@ from judgebayes.report import (
     Section,
     Table,
 )
-from judgebayes.report.figures import inline_svg
-from judgebayes.report.page import Drawing
 
 __all__ = [
     "HEAD",

@@ -19,7 +19,7 @@ from judgebayes.experiments.core import Experiment, Output, Run
 from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import figure_markup, result_section
 from judgebayes.experiments.writing import write
-from judgebayes.report import Section
+from judgebayes.report.page import Section
 
 __all__ = ["UNFINISHED", "Finished", "finish", "finished"]
 

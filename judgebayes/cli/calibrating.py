@@ -10,7 +10,7 @@ from judgebayes.cli.diagnosing import print_judges
 from judgebayes.cli.saying import WARNING, say, say_commands, say_next
 from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.io import check_writable, write_table
+from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.workflow import applying
 from judgebayes.workflow.calibrating import answer, read_request, wins_in

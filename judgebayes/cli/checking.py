@@ -8,7 +8,7 @@ from rich.table import Table
 from judgebayes.cli.console import Console
 from judgebayes.cli.machine import BAD_INPUT
 from judgebayes.cli.saying import MARKS, say, say_plainly, show
-from judgebayes.io import check_writable, write_table
+from judgebayes.io.tables import check_writable, write_table
 from judgebayes.workflow.checking import check_request
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import CheckRequest

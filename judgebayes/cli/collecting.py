@@ -29,8 +29,8 @@ from judgebayes.collect.prompts import fill_template
 from judgebayes.collect.sampling import Budget, Outcome, Plan, Watch, collect_votes
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import guess_columns, read_table
-from judgebayes.io.tables import check_writable, write_table
+from judgebayes.io.columns import guess_columns
+from judgebayes.io.tables import check_writable, read_table, write_table
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, infer_classes
 from judgebayes.workflow.machine import CommandResult

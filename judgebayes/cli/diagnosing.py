@@ -7,7 +7,7 @@ from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.saying import MARKS, numbers, say, say_next, show
-from judgebayes.io import check_writable, write_table
+from judgebayes.io.tables import check_writable, write_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
 from judgebayes.workflow.diagnosing import diagnose_request

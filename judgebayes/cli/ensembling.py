@@ -12,7 +12,7 @@ from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
 from judgebayes.cli.saying import WARNING, numbers, say, say_next, show
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import check_writable, write_table
+from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
 from judgebayes.sentence import percent

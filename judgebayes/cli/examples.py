@@ -10,7 +10,7 @@ from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
 from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
-from judgebayes.io import write_table
+from judgebayes.io.tables import write_table
 from judgebayes.workflow.machine import CommandResult
 
 __all__ = ["example_tables", "write_example"]

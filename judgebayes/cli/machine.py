@@ -169,7 +169,7 @@ def _prose(options: MachineOptions) -> Iterator[None]:
 
 def _check_writable(path: Path | None) -> None:
     if path is not None and path != STDOUT:
-        from judgebayes.io import check_writable
+        from judgebayes.io.tables import check_writable
 
         check_writable(path, table=False)
 

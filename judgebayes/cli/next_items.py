@@ -7,7 +7,7 @@ import pandas as pd
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say
-from judgebayes.io import write_table
+from judgebayes.io.tables import write_table
 
 __all__ = ["show_next_items"]
 

@@ -13,7 +13,7 @@ from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
 from judgebayes.cli.saying import WARNING, say, say_next, show
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import check_writable, write_table
+from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import PrecisionRequest

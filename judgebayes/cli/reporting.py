@@ -17,9 +17,8 @@ from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.finding import Finding
-from judgebayes.io import check_writable
+from judgebayes.io.tables import check_writable
 from judgebayes.progress import Progress, shown
-from judgebayes.report import Block, Facts, Findings, Page, Paragraph, Section, Table, render
 from judgebayes.report.abstaining import risk_drawing
 from judgebayes.report.data import data_section
 from judgebayes.report.decisions import decisions_section
@@ -28,6 +27,7 @@ from judgebayes.report.held_out import HeldOut, probabilities_section, with_inte
 from judgebayes.report.judges import judges_section
 from judgebayes.report.labels import Curve, labels_section
 from judgebayes.report.origin import method_section, rerun_section
+from judgebayes.report.page import Block, Facts, Findings, Page, Paragraph, Section, Table, render
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
 from judgebayes.report.winning import wins_blocks

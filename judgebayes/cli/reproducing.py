@@ -33,7 +33,7 @@ from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
-from judgebayes.report import render
+from judgebayes.report.page import render
 from judgebayes.report.versions import versions
 from judgebayes.workflow.machine import CommandResult
 

@@ -25,26 +25,17 @@ from judgebayes.finding import Finding
 from judgebayes.inference import NUTS, posterior
 from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.nuts import LEAST_KEPT, Sampling
-from judgebayes.io import check_writable, write_table
 from judgebayes.io.options import split_names
-from judgebayes.posterior import (
-    Check,
-    Compared,
-    Data,
-    ModelSpec,
-    build,
-    check,
-    compare,
-    in_words,
-    one_left_out,
-    sample,
-    variant_of,
-)
-from judgebayes.posterior.compare import targets
-from judgebayes.posterior.story import TARGETS
+from judgebayes.io.tables import check_writable, write_table
+from judgebayes.posterior.checks import Check, check, in_words
+from judgebayes.posterior.compare import Compared, compare, one_left_out, targets
+from judgebayes.posterior.models import build, variant_of
+from judgebayes.posterior.sample import sample
+from judgebayes.posterior.story import TARGETS, ModelSpec
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 from judgebayes.sentence import sentences
+from judgebayes.votes.data import Data
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of

@@ -11,9 +11,8 @@ import pandas as pd
 
 from judgebayes.collect.prompts import TASKS, Task, placeholders
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import read_table
 from judgebayes.io.columns import ROLES as VOTE_ROLES
-from judgebayes.io.tables import Layout
+from judgebayes.io.tables import Layout, read_table
 from judgebayes.votes.classes import written
 
 __all__ = ["Item", "ItemTable", "read_items"]

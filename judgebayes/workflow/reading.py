@@ -11,7 +11,6 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import read_table
 from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import plain_label
 from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
@@ -19,7 +18,7 @@ from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import Options, option, split_names
-from judgebayes.io.tables import Layout, check_ignored, notes_of
+from judgebayes.io.tables import Layout, check_ignored, notes_of, read_table
 from judgebayes.sentence import sentences
 from judgebayes.votes import (
     MISSING,

@@ -6,10 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import guess_columns, read_table
-from judgebayes.io.columns import plain_label
+from judgebayes.io.columns import guess_columns, plain_label
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.tables import Layout
+from judgebayes.io.tables import Layout, read_table
 from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns

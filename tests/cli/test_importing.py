@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import FORMATS
+from judgebayes.io.formats import FORMATS
 
 
 def run(*words: object) -> str:

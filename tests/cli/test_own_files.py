@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import Options, import_votes
+from judgebayes.io.formats import import_votes
+from judgebayes.io.options import Options
 from judgebayes.workflow import calibrating
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.machine import CommandResult

@@ -33,8 +33,7 @@ from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.posterior_file import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
-from judgebayes.posterior import MODELS, build
-from judgebayes.posterior.models import PRIORS
+from judgebayes.posterior.models import MODELS, PRIORS, build
 
 ITEMS, JUDGES, LABELLED = 24, ("ann", "bob", "cy"), 18
 BINARY = ("--classes", "B,A", "--pairwise")

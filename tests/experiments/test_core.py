@@ -30,7 +30,7 @@ from judgebayes.experiments.distribution_calibrated.twins import (
 )
 from judgebayes.experiments.summary import claim_summaries, claims_table
 from judgebayes.measures.significance import Interval
-from judgebayes.report import render
+from judgebayes.report.page import render
 
 PAPER = "distribution-calibrated"
 

@@ -19,7 +19,8 @@ from judgebayes.collect.replies import UnreadableError, answer_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
 from judgebayes.inference.posterior_file import Stored, write_stored
-from judgebayes.io import Options, import_votes
+from judgebayes.io.formats import import_votes
+from judgebayes.io.options import Options
 from judgebayes.posterior.compare import targets
 
 __all__ = ["ledger", "posterior_file", "reply", "reviews", "small_posterior"]

@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["HOSTILE", "OPTIONS", "VALID", "Table", "random_table", "with_more_records"]
 
-from judgebayes.io import Options
+from judgebayes.io.options import Options
 
 SWAPS = {"swap = False": {"winner": "1"}, "swap = True": {"winner": "2"}}
 RATED = SWAPS | {"score_1": ["3", "stop"], "score_2": ["4", "stop"]}

@@ -26,9 +26,12 @@ from fuzz.mutators import (
 )
 from fuzz.naive import cells_of, counted, norm, records_in, text_of
 from fuzz.seeds import HOSTILE, OPTIONS, VALID, random_table, with_more_records
-from judgebayes.io import Options, import_votes, parse_verdict, read_table, write_table
+from judgebayes.io.formats import import_votes
 from judgebayes.io.imported import Imported
+from judgebayes.io.options import Options
 from judgebayes.io.repair import Shown, repair_verdicts
+from judgebayes.io.tables import read_table, write_table
+from judgebayes.io.verdict import parse_verdict
 from judgebayes.votes import encode
 from judgebayes.workflow.fit_file import load_fit
 from judgebayes.workflow.options import Columns, ReadingOptions

@@ -14,8 +14,10 @@ from fuzz.run import LIMIT, run_cases
 from fuzz.subjects import SUBJECTS
 from judgebayes.collect.ledger import Ledger
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import import_votes, parse_verdict, read_table, write_table
+from judgebayes.io.formats import import_votes
 from judgebayes.io.repair import Shown, repair_verdicts
+from judgebayes.io.tables import read_table, write_table
+from judgebayes.io.verdict import parse_verdict
 from judgebayes.sentence import LONGEST, sentence
 from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical

@@ -33,7 +33,8 @@ from judgebayes.inference.problem import Chains, Problem, Result
 from judgebayes.inference.sampled import Sampled
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
-from judgebayes.posterior import check, compare
+from judgebayes.posterior.checks import check
+from judgebayes.posterior.compare import compare
 from judgebayes.votes import Votes
 
 az = arviz()

@@ -1,7 +1,7 @@
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import guess_columns
+from judgebayes.io.columns import guess_columns
 
 NOTHING = dict.fromkeys(("item", "judge", "vote", "sample", "order", "label"))
 

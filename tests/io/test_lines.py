@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import read_table
 from judgebayes.io.options import Options
-from judgebayes.io.tables import Layout
+from judgebayes.io.tables import Layout, read_table
 from judgebayes.io.tidy import read_tidy
 from judgebayes.io.wide import read_wide
 from judgebayes.votes import encode

@@ -11,7 +11,10 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import FORMATS, Imported, Options, import_votes, inspect_log
+from judgebayes.io import inspect_log
+from judgebayes.io.formats import FORMATS, import_votes
+from judgebayes.io.imported import Imported
+from judgebayes.io.options import Options
 from judgebayes.io.rewardbench import position_of_chosen
 
 Votes = dict[tuple[str, ...], object]

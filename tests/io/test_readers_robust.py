@@ -10,7 +10,8 @@ import pytest
 from fuzz.seeds import OPTIONS, VALID
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import Options, import_votes
+from judgebayes.io.formats import import_votes
+from judgebayes.io.options import Options
 
 ODD: tuple[Any, ...] = (None, True, 10**400, [[]], {"a": 1}, "\ud83d", float("nan"), -1, "")
 

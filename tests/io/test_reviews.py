@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import Options, import_votes
+from judgebayes.io.formats import import_votes
+from judgebayes.io.options import Options
 
 ITEMS = pd.DataFrame(
     {

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import check_writable, read_table, write_table
+from judgebayes.io.tables import check_writable, read_table, write_table
 
 TABLE = pd.DataFrame({"item": ["x", "y"], "vote": [1, -1]})
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from judgebayes.inference.posterior import LeaveOneOut
-from judgebayes.posterior import Check, Compared, in_words
 from judgebayes.posterior import statistics as of
+from judgebayes.posterior.checks import Check, in_words
+from judgebayes.posterior.compare import Compared
 
 
 def make_check(observed: float, spread: float = 1.0, before: float = 10.0) -> Check:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgebayes.io import Options, import_votes
+from judgebayes.io.formats import import_votes
+from judgebayes.io.options import Options
 
 P4 = "beyond_consensus_feedback"
 

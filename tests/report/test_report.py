@@ -12,7 +12,12 @@ from matplotlib.figure import Figure
 from judgebayes.calibrators.conformal import coverage_law
 from judgebayes.finding import Finding
 from judgebayes.measures.significance import Interval
-from judgebayes.report import (
+from judgebayes.report.decisions import decisions_section
+from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
+from judgebayes.report.judges import judges_section
+from judgebayes.report.labels import Curve, labels_section
+from judgebayes.report.page import (
     Code,
     Drawing,
     Facts,
@@ -27,11 +32,6 @@ from judgebayes.report import (
     Table,
     render,
 )
-from judgebayes.report.decisions import decisions_section
-from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
-from judgebayes.report.judges import judges_section
-from judgebayes.report.labels import Curve, labels_section
 from judgebayes.report.style import DARK, LIGHT, css
 from judgebayes.report.text import clean, escaped, presentable, shortened
 
