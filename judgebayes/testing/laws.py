@@ -29,7 +29,7 @@ ACCURACY = (0.9, 0.75, 0.65, 0.55)
 TOLERANCE = 1e-6
 """The largest accepted difference of two probabilities that must be equal."""
 Probs = np.ndarray
-Law = Callable[[], None]
+Law = Callable[[], object]
 
 
 class _BrokenLawError(AssertionError):
@@ -64,64 +64,39 @@ def check_aggregator(
     AssertionError
         If laws are broken; the message has a line per broken law.
     """
-    data = _simulated(n_classes, seed)
-    votes, labels = data
-    weight = np.ones(ITEMS)
+    votes, labels = _simulated(n_classes, seed)
     key = jax.random.key(0)
 
-    def predict(votes: Votes, labels: np.ndarray, weight: np.ndarray, new: Votes) -> Probs:
+    def on(votes: Votes, labels: np.ndarray, weight: np.ndarray, new: Votes) -> Probs:
         weights = {} if (weight == 1).all() else {"weight": weight}
         return np.exp(
             np.asarray(predict_checked(method.fit(votes, labels, key=key, **weights), new))
         )
 
+    def predict(rows: np.ndarray, labels: np.ndarray, weight: np.ndarray, new: np.ndarray) -> Probs:
+        return on(votes.take(rows), labels, weight, votes.take(new))
+
+    every, weight = np.arange(ITEMS), np.ones(ITEMS)
+    labelled, order = np.flatnonzero(labels >= 0), np.random.default_rng(1).permutation(ITEMS)
+    common = _common_laws(predict, labels, order)
+
     def base() -> Probs:
-        return predict(votes, labels, weight, votes)
-
-    labelled = np.flatnonzero(labels >= 0)
-    order = np.random.default_rng(1).permutation(ITEMS)
-    subset = labelled[:6]
-    in_some = np.isin(np.arange(ITEMS), subset)
-
-    def probabilities() -> None:
-        base()
-
-    def weight_0() -> None:
-        others = np.flatnonzero(~in_some)
-        dropped = predict(votes.take(others), labels[others], weight[others], votes)
-        _assert_close(predict(votes, labels, np.where(in_some, 0.0, 1.0), votes), dropped)
-
-    def weight_2() -> None:
-        rows = np.append(np.arange(ITEMS), subset)
-        repeated = predict(votes.take(rows), labels[rows], np.ones(len(rows)), votes)
-        _assert_close(predict(votes, labels, np.where(in_some, 2.0, 1.0), votes), repeated)
-
-    def unlabelled() -> None:
-        _assert_close(
-            predict(votes.take(labelled), labels[labelled], weight[labelled], votes), base()
-        )
-
-    def items() -> None:
-        permuted = predict(votes.take(order), labels[order], weight, votes.take(order))
-        _assert_close(permuted, base()[order])
+        return predict(every, labels, weight, every)
 
     def judges() -> None:
         reversed_judges = replace(votes, index=votes.index[:, ::-1])
-        _assert_close(predict(reversed_judges, labels, weight, reversed_judges), base())
+        _assert_close(on(reversed_judges, labels, weight, reversed_judges), base())
 
     def one_item() -> None:
-        _assert_close(predict(votes, labels, weight, votes.take(order[:5])), base()[order[:5]])
-
-    def constant() -> None:
-        predict(votes, np.where(labels >= 0, 0, MISSING), weight, votes)
+        _assert_close(predict(every, labels, weight, order[:5]), base()[order[:5]])
 
     def one_label() -> None:
-        predict(votes, np.where(np.arange(ITEMS) == labelled[0], labels, MISSING), weight, votes)
+        predict(every, np.where(every == labelled[0], labels, MISSING), weight, every)
 
     def sparse() -> None:
         gone = np.random.default_rng(2).random(votes.index.shape) < 0.8
         sparse_votes = replace(votes, index=jnp.where(gone, MISSING, votes.index))
-        predict(sparse_votes, labels, weight, sparse_votes)
+        on(sparse_votes, labels, weight, sparse_votes)
 
     def unchanged() -> None:
         before = copy.deepcopy(vars(method)) if hasattr(method, "__dict__") else {}
@@ -139,14 +114,9 @@ def check_aggregator(
         )
 
     laws: dict[str, Law] = {
-        "answers are probabilities": probabilities,
-        "weight 0 = dropped row": weight_0,
-        "weight 2 = row twice": weight_2,
-        "unlabelled rows": unlabelled,
-        "permuting items": items,
+        **common,
         "permuting judges": judges,
         "one item alone": one_item,
-        "constant labels": constant,
         "one label": one_label,
         "most votes missing": sparse,
         "fit changes nothing": unchanged,
@@ -177,57 +147,63 @@ def check_calibrator(
     logits = 2.0 * (np.eye(n_classes)[truth] + rng.normal(size=(ITEMS, n_classes)))
     log_probs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     labels = np.where(np.arange(ITEMS) % 5 == 0, MISSING, truth)
-    labelled = np.flatnonzero(labels >= 0)
-    order, subset = rng.permutation(ITEMS), labelled[:6]
-    in_some = np.isin(np.arange(ITEMS), subset)
+    order = rng.permutation(ITEMS)
 
-    def predict(
-        inputs: np.ndarray, labels: np.ndarray, weight: np.ndarray, new: np.ndarray
-    ) -> Probs:
-        probs = np.exp(np.asarray(method.fit(inputs, labels, weight=weight)(new), float))
-        if probs.shape != new.shape or not np.allclose(probs.sum(1), 1, atol=TOLERANCE):
+    def predict(rows: np.ndarray, labels: np.ndarray, weight: np.ndarray, new: np.ndarray) -> Probs:
+        outputs = method.fit(log_probs[rows], labels, weight=weight)(log_probs[new])
+        probs = np.exp(np.asarray(outputs, float))
+        if probs.shape != log_probs[new].shape or not np.allclose(probs.sum(1), 1, atol=TOLERANCE):
             raise _BrokenLawError(f"the outputs, of shape {probs.shape}, are not probabilities")
         return probs
 
-    def base() -> Probs:
-        return predict(log_probs, labels, np.ones(ITEMS), log_probs)
+    laws = _common_laws(predict, labels, order)
+    return _run_laws(laws, dict(exempt or {}), type(method).__name__)
 
-    def probabilities() -> None:
-        base()
+
+def _common_laws(
+    predict: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Probs],
+    labels: np.ndarray,
+    order: np.ndarray,
+) -> dict[str, Law]:
+    """Return the laws of every method that learns from labelled rows.
+
+    `predict` fits to some rows, with labels and weights, and returns the answers on some rows.
+    """
+    every, one = np.arange(ITEMS), np.ones(ITEMS)
+    labelled = np.flatnonzero(labels >= 0)
+    subset = labelled[:6]
+    in_some = np.isin(every, subset)
+    others = every[~in_some]
+
+    def base() -> Probs:
+        return predict(every, labels, one, every)
 
     def weight_0() -> None:
-        dropped = predict(
-            log_probs[~in_some], labels[~in_some], np.ones((~in_some).sum()), log_probs
-        )
-        _assert_close(predict(log_probs, labels, np.where(in_some, 0.0, 1.0), log_probs), dropped)
+        weighted = predict(every, labels, np.where(in_some, 0.0, 1.0), every)
+        _assert_close(weighted, predict(others, labels[others], one[others], every))
 
     def weight_2() -> None:
-        rows = np.append(np.arange(ITEMS), subset)
-        repeated = predict(log_probs[rows], labels[rows], np.ones(len(rows)), log_probs)
-        _assert_close(predict(log_probs, labels, np.where(in_some, 2.0, 1.0), log_probs), repeated)
+        rows = np.append(every, subset)
+        weighted = predict(every, labels, np.where(in_some, 2.0, 1.0), every)
+        _assert_close(weighted, predict(rows, labels[rows], np.ones(len(rows)), every))
 
     def unlabelled() -> None:
-        labelled_only = predict(
-            log_probs[labelled], labels[labelled], np.ones(len(labelled)), log_probs
-        )
-        _assert_close(labelled_only, base())
+        _assert_close(predict(labelled, labels[labelled], one[labelled], every), base())
 
     def items() -> None:
-        probs = predict(log_probs[order], labels[order], np.ones(ITEMS), log_probs[order])
-        _assert_close(probs, base()[order])
+        _assert_close(predict(order, labels[order], one, order), base()[order])
 
     def constant() -> None:
-        predict(log_probs, np.where(labels >= 0, 0, MISSING), np.ones(ITEMS), log_probs)
+        predict(every, np.where(labels >= 0, 0, MISSING), one, every)
 
-    laws: dict[str, Law] = {
-        "answers are probabilities": probabilities,
+    return {
+        "answers are probabilities": base,
         "weight 0 = dropped row": weight_0,
         "weight 2 = row twice": weight_2,
         "unlabelled rows": unlabelled,
         "permuting items": items,
         "constant labels": constant,
     }
-    return _run_laws(laws, dict(exempt or {}), type(method).__name__)
 
 
 def _run_laws(laws: Mapping[str, Law], reasons: Mapping[str, str], name: str) -> pd.DataFrame:
