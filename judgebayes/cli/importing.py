@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Hashable
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.requests import ImportRequest
@@ -11,17 +12,19 @@ from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.imported import MAX_CLASSES, Imported
-from judgebayes.io.options import Options, join_names
+from judgebayes.io.options import Options, Verdicts, VotesFrom, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, infer_classes
 from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.results import rows_of
 
 __all__ = ["advice", "import_file", "next_command"]
 
 LABELS = "labels.csv"
 """A file name to suggest for labels that do not exist yet."""
+CHOICES = {"verdicts": get_args(Verdicts), "votes_from": get_args(VotesFrom)}
 
 
 def import_file(request: ImportRequest) -> CommandResult:
@@ -35,8 +38,11 @@ def import_file(request: ImportRequest) -> CommandResult:
         If the source cannot be read, or a file cannot be written.
     """
     path, out, labels_out = request.path, request.out, request.labels_out
-    options = Options(**asdict(request.columns))
-    options = options.with_choices(request.verdicts, request.votes_from)
+    choices = {"verdicts": request.verdicts, "votes_from": request.votes_from}
+    for name, given in choices.items():
+        if given is not None:
+            check_choice(name.replace("_", "-"), given, CHOICES[name])
+    options = Options(**asdict(request.columns), **choices)  # type: ignore[arg-type]
     for place in (out, labels_out):
         check_writable(place)
     imported = import_votes(request.form, path, options)

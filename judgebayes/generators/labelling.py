@@ -22,13 +22,13 @@ The next label goes to the cell with the largest expected decrease of the varian
 (`judgebayes.generators.choosing`).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
@@ -235,25 +235,8 @@ class FittedStratified:
         each = jax.nn.sigmoid(self.mean / jnp.sqrt(1 + jnp.pi * deviation / 8))
         return (self.weight @ each).reshape(self.counts.valid.shape)
 
-    @in_float64
-    def next_labels(
-        self,
-        n: int,
-        targets: Bool[AnyArray, " generator"] | None = None,
-        *,
-        between: tuple[int, int] | None = None,
-        more: bool = False,
-    ) -> Float[Array, "generator stratum"]:
-        """Return the number of the next n labels that each cell should get.
-
-        Any generator may get labels. The parameters are those of `design`.
-        """
-        design = self.design(targets, between=between, more=more)
-        return labels_by_cell(design, jnp.asarray(n)).reshape(self.counts.valid.shape)
-
     def design(
         self,
-        targets: Bool[AnyArray, " generator"] | None = None,
         *,
         between: tuple[int, int] | None = None,
         more: bool = False,
@@ -262,18 +245,15 @@ class FittedStratified:
 
         Parameters
         ----------
-        targets
-            The generators whose variances count, all by default.
         between
-            Two generators: the variance of the difference of their shares counts instead.
+            Two generators: the variance of the difference of their shares counts, not that of each.
         more
             Whether the shares are those among more items like these, and not among these.
         """
         counts = self.counts
         generators, strata = counts.valid.shape
         if between is None:
-            weight = jnp.ones(generators) if targets is None else jnp.asarray(targets, float)
-            contrasts = jnp.diag(weight)
+            contrasts = jnp.eye(generators)
         else:
             one, other = between
             contrasts = jnp.zeros((1, generators)).at[0, one].set(1.0).at[0, other].set(-1.0)
@@ -322,7 +302,6 @@ class Labelling:
     def propose(
         self,
         n: int,
-        targets: Bool[AnyArray, " generator"] | None = None,
         *,
         between: tuple[int, int] | None = None,
         more: bool = False,
@@ -335,7 +314,7 @@ class Labelling:
         ----------
         n
             The number of outputs.
-        targets, between, more
+        between, more
             What the labels are for, as in `FittedStratified.design`.
         groups
             The group of each output: whole groups are chosen, until n outputs are reached.
@@ -354,7 +333,7 @@ class Labelling:
         unlabelled = np.flatnonzero(self.labels < 0)
         if len(unlabelled) == 0:
             raise JudgeBayesError("All items are already labelled.")
-        design = self.fit().design(targets, between=between, more=more)
+        design = self.fit().design(between=between, more=more)
         if groups is not None:
             cell = self.generators * len(self.strata.position) + self.strata.of_item
             return unlabelled[whole_groups(design, cell[unlabelled], groups[unlabelled], n)]
@@ -373,14 +352,6 @@ class Labelling:
             for g, h in np.argwhere(n_per_cell > 0)
         ]
         return np.concatenate(chosen)
-
-    def update(
-        self, items: Int[np.ndarray, " chosen"], labels: Int[np.ndarray, " chosen"]
-    ) -> "Labelling":
-        """Return the state with the labels of some more outputs."""
-        updated = self.labels.copy()
-        updated[np.asarray(items)] = np.asarray(labels)
-        return replace(self, labels=updated)
 
 
 def _prior(

@@ -158,7 +158,6 @@ def shares(
     labels: Int[np.ndarray, " item"],
     generator: Int[np.ndarray, " item"],
     n_generators: int,
-    method: Panel | None = None,
     *,
     target: str = "these",
     groups: Int[np.ndarray, " item"] | None = None,
@@ -176,8 +175,6 @@ def shares(
         The index of each item's generator, from 0.
     n_generators
         The number of generators.
-    method
-        The estimator of the prior from counts; `Panel()` by default.
     target
         "these": the share among these items. "more": among more items like these (of new groups).
     groups
@@ -194,7 +191,6 @@ def shares(
         raise JudgeBayesError("Labels must be 1 (valid), 0 (invalid) or -1 (unknown).")
     if target not in TARGETS:
         raise JudgeBayesError(f"The target {target!r} is unknown; choose one of: these, more.")
-    method = Panel() if method is None else method
     valid = None
     if evidence is None:
         counts, evidence = count_votes(votes, labels, generator, n_generators), certain(labels)
@@ -203,7 +199,7 @@ def shares(
         valid = expected_validity(votes, labels, evidence, generator)
         counts = expected_counts(votes, valid, generator, n_generators)
     labelled = np.asarray(counts.labelled)
-    fits = _fits(method, counts, labelled)
+    fits = _fits(counts, labelled)
     scores = item_scores(votes, labels, valid)
     residual = residuals(scores, labels, generator, n_generators)
     if groups is None:
@@ -240,15 +236,11 @@ def shares(
 
 
 @jax.jit
-def _fit_to(
-    method: Panel, counts: PrecisionCounts, shown: Bool[Array, " generator"]
-) -> FittedPanel:
-    return method.fit(counts.reveal(shown))
+def _fit_to(counts: PrecisionCounts, shown: Bool[Array, " generator"]) -> FittedPanel:
+    return Panel().fit(counts.reveal(shown))
 
 
-def _fits(
-    method: Panel, counts: PrecisionCounts, labelled: Bool[np.ndarray, " generator"]
-) -> list[FittedPanel]:
+def _fits(counts: PrecisionCounts, labelled: Bool[np.ndarray, " generator"]) -> list[FittedPanel]:
     """Return a fit for each generator, with its own labels hidden or with those of its fold.
 
     The last fit has all labels. They share one program, whatever the number of labelled generators.
@@ -259,5 +251,5 @@ def _fits(
     fold[own] = np.arange(len(own)) % max(n_folds, 1)
     keep = fold != np.arange(n_folds + 1)[:, None]
     keep[-1] = True
-    fits = [_fit_to(method, counts, jnp.asarray(shown)) for shown in keep]
+    fits = [_fit_to(counts, jnp.asarray(shown)) for shown in keep]
     return [fits[i] for i in (*fold, n_folds)]

@@ -207,7 +207,6 @@ def as_published(
     *,
     weights: tuple[float, float, float] = WEIGHTS,
     restarts: int = 10,
-    rate: float = 0.5,
     seed: int | np.random.RandomState = 42,
     gradient: Literal["differences", "analytic"] = "differences",
 ) -> Regression:
@@ -225,8 +224,6 @@ def as_published(
         lambda_g, lambda_v+ and lambda_v-.
     restarts
         The number of starts; 10 in the released code, 25 in the paper's text.
-    rate
-        The start value of TPR and TNR.
     seed
         Seed of the jitter of the starts, or a random stream.
     gradient
@@ -238,7 +235,7 @@ def as_published(
     problem = _HostLoss(aim, weights)
     j = problem.matrix.shape[1]
     best = None
-    for start in starts(problem.matrix, restarts, rate=rate, seed=seed):
+    for start in starts(problem.matrix, restarts, seed=seed):
         x = np.concatenate([np.asarray(a) for a in (start.tpr, start.tnr, start.precision)])
         fit = minimize(
             problem.value,

@@ -41,9 +41,7 @@ __all__ = [
     "covariance",
     "difference",
     "interval",
-    "labels_only",
     "mean_win_rates",
-    "prediction_powered",
     "success_rate",
     "tuned_power",
 ]
@@ -239,52 +237,6 @@ def difference(
 
 def _error(variance: float) -> float:
     return float(np.sqrt(max(variance, 0.0)))
-
-
-def labels_only(
-    labels: Int[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"] | None = None,
-    *,
-    noise: float = 0.0,
-    level: float = 0.9,
-) -> Interval:
-    """Return the share of valid items among the labelled ones, with its interval.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rate = labels_only(np.array([1, 1, 0, 1, -1, 1]))
-    >>> print(f"{rate.mean:.2f} [{rate.low:.2f}, {rate.high:.2f}]")
-    0.80 [0.47, 1.13]
-    """
-    labels = np.asarray(labels)
-    return interval(
-        success_rate("labels", np.zeros(len(labels)), labels, noise=noise), groups, level=level
-    )
-
-
-def prediction_powered(
-    scores: Float[np.ndarray, " item"],
-    labels: Int[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"] | None = None,
-    *,
-    power: float | None = None,
-    noise: float = 0.0,
-    level: float = 0.9,
-) -> Interval:
-    """Return the prediction-powered success rate, as `success_rate` and `interval` do.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = np.array([0.9, 0.8, 0.3, 0.7, 0.9, 0.8, 0.2, 0.9])
-    >>> labels = np.array([1, 1, 0, 1, -1, -1, -1, -1])
-    >>> rate = prediction_powered(scores, labels)
-    >>> print(f"{rate.mean:.2f} [{rate.low:.2f}, {rate.high:.2f}]")
-    0.77 [0.43, 1.10]
-    """
-    rate = success_rate("prediction-powered", scores, labels, noise=noise, power=power)
-    return interval(rate, groups, level=level)
 
 
 def mean_win_rates(

@@ -17,6 +17,13 @@ __all__ = ["AMBIGUOUS", "CONTRADICTORY", "Lines", "Match", "Matches", "Named", "
 
 AMBIGUOUS, CONTRADICTORY = "ambiguous", "contradictory"
 """Why an item has no vote although a verdict may name it: by the names of the steps."""
+SIMILARITY = 85.0
+"""The similarity, of 100, from which a verdict may be on an item (P4 B.3), by `rapidfuzz.fuzz.ratio`; a
+shorter text is also compared with the beginning of the item's."""
+MARGIN = 2
+"""The number of edits (Levenshtein distance) by which the assignment must be better than any other that
+gives an item another vote or none, and a verdict nearer to its item than to one that has a verdict of
+its own: one edit may be a coincidence."""
 WORK = 2 * 10**10
 """The largest product of the lengths of texts that are compared; more take more than a second."""
 PAIRS = 40_000
@@ -80,14 +87,7 @@ def lines_of(value: object) -> tuple[Lines, bool]:
     return Lines(start, str(int(parts["end"] or start))), bool(parts["word"])
 
 
-def match(
-    items: Sequence[Named],
-    verdicts: Sequence[Named],
-    votes: Sequence[int],
-    *,
-    similarity: float,
-    margin: int,
-) -> Matches:
+def match(items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]) -> Matches:
     """Return the verdict that counts for each item.
 
     Parameters
@@ -96,15 +96,8 @@ def match(
         What was shown, and what the judge named.
     votes
         The vote of each verdict.
-    similarity
-        The similarity of two texts, from 0 to 100, from which a verdict may be on an item
-        (`rapidfuzz.fuzz.ratio`; a shorter text is also compared with the beginning of the item's).
-    margin
-        The number of edits (Levenshtein distance) by which the assignment must be better than any other
-        that gives an item another vote or none, and a verdict nearer to its item than to one that has a
-        verdict of its own.
     """
-    state = _State(items, verdicts, votes, similarity, margin)
+    state = _State(items, verdicts, votes)
     on_line: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for place, named in enumerate((items, verdicts)):
         for index, each in enumerate(named):
@@ -119,15 +112,9 @@ class _State:
     """The matches so far."""
 
     def __init__(
-        self,
-        items: Sequence[Named],
-        verdicts: Sequence[Named],
-        votes: Sequence[int],
-        similarity: float,
-        margin: int,
+        self, items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]
     ) -> None:
         self.items, self.verdicts, self.votes = items, verdicts, votes
-        self.similarity, self.margin = similarity, margin
         self.matches: list[Match | None] = [None] * len(items)
         self.reasons: list[str | None] = [None] * len(items)
 
@@ -186,7 +173,7 @@ class _State:
         edges = {(i, j) for i in open_ for j in free if self._similar(i, j)}
         if not edges:
             return
-        apart = max(edits[e] for e in edges) + self.margin
+        apart = max(edits[e] for e in edges) + MARGIN
         costs = np.full((len(free), len(open_) + len(free)), NEVER)
         costs[:, len(open_) :] = apart  # a verdict on no item
         for row, j in enumerate(free):
@@ -200,7 +187,7 @@ class _State:
             other = costs.copy()
             same_vote = [row for row, k in enumerate(free) if self.votes[k] == self.votes[j]]
             other[same_vote, open_.index(i)] = NEVER
-            if _assignment(other)[0] - total >= self.margin:
+            if _assignment(other)[0] - total >= MARGIN:
                 sure.add(i)
         while unsure := {i for i in sure if not self._apart(i, assigned[i], items, sure, edits)}:
             sure -= unsure
@@ -220,7 +207,7 @@ class _State:
         compared. Any other may be the one that the verdict is on, for a judge may repeat itself.
         """
         return all(
-            edits[k, j] - edits[i, j] >= (1 if k in sure else self.margin) for k in items if k != i
+            edits[k, j] - edits[i, j] >= (1 if k in sure else MARGIN) for k in items if k != i
         )
 
     def _similar(self, i: int, j: int) -> bool:
@@ -232,7 +219,7 @@ class _State:
         beginning = text[: len(answer)]
         # A text of less than half the length is too short to identify the item by its beginning.
         compared = (text, beginning) if 2 * len(answer) >= len(text) else (text,)
-        return any(fuzz.ratio(each, answer) >= self.similarity for each in compared)
+        return any(fuzz.ratio(each, answer) >= SIMILARITY for each in compared)
 
     def _edits(self, i: int, j: int) -> int:
         """Return the edits between the texts; a range other than the item's counts as the margin."""
@@ -242,7 +229,7 @@ class _State:
         text, answer = item.text, verdict.text
         edits = min(Levenshtein.distance(t, answer) for t in (text, text[: len(answer)]))
         ranged = verdict.lines.start != verdict.lines.end
-        return edits + self.margin * (ranged and item.lines != verdict.lines)
+        return edits + MARGIN * (ranged and item.lines != verdict.lines)
 
 
 def _assignment(costs: np.ndarray) -> tuple[float, Iterable[tuple[int, int]]]:

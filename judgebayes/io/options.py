@@ -4,9 +4,9 @@ import csv
 import io
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from judgebayes.errors import JudgeBayesError
 
@@ -17,10 +17,6 @@ __all__ = ["Options", "join_names", "option", "split_names"]
 
 Verdicts = Literal["pair", "score", "valid"]
 VotesFrom = Literal["score", "answer"]
-Word = TypeVar("Word", bound=str)
-
-VERDICTS: tuple[Verdicts, ...] = ("pair", "score", "valid")
-VOTES_FROM: tuple[VotesFrom, ...] = ("score", "answer")
 
 
 @dataclass(frozen=True)
@@ -67,20 +63,6 @@ class Options:
         """Return the names of the options that are not None."""
         return frozenset(f.name for f in fields(self) if getattr(self, f.name) is not None)
 
-    def with_choices(self, verdicts: str | None, votes_from: str | None) -> "Options":
-        """Return the options with `verdicts` and `votes_from` set.
-
-        Raises
-        ------
-        JudgeBayesError
-            If a value is not one of the allowed words.
-        """
-        return replace(
-            self,
-            verdicts=_one_of("verdicts", verdicts, VERDICTS),
-            votes_from=_one_of("votes-from", votes_from, VOTES_FROM),
-        )
-
 
 def split_names(text: str) -> list[str]:
     """Split names at commas; a name that contains a comma is in double quotes.
@@ -115,12 +97,3 @@ def option(name: str, values: Iterable[object]) -> str:
     if not text.isprintable():
         return f"{name}= in Python (it has characters that cannot be typed at a command line)"
     return f"--{name}={shlex.quote(text)}"
-
-
-def _one_of(option: str, word: str | None, allowed: tuple[Word, ...]) -> Word | None:
-    for choice in allowed:
-        if choice == word:
-            return choice
-    if word is None:
-        return None
-    raise JudgeBayesError(f"--{option} {word!r} is unknown; choose one of: {', '.join(allowed)}.")

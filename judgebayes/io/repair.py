@@ -18,10 +18,6 @@ from judgebayes.io.verdict import strip_reasoning
 
 __all__ = ["LINE_KEYS", "LOST", "SAYS", "TEXT_KEYS", "Repaired", "Shown", "repair_verdicts"]
 
-MATCH = 85.0
-"""The similarity, of 100, from which two texts count as the same (P4 B.3)."""
-MARGIN = 2
-"""Edits by which a match must be better than any other: one edit may be a coincidence."""
 LABELS = {
     "valid": 1,
     "invalid": 0,
@@ -92,9 +88,7 @@ class _Verdict:
     vote: int
 
 
-def repair_verdicts(
-    response: object, shown: Sequence[Shown], *, match_from: float = MATCH, margin: int = MARGIN
-) -> Repaired:
+def repair_verdicts(response: object, shown: Sequence[Shown]) -> Repaired:
     """Return the votes in a judge's response on the items it was shown.
 
     Parameters
@@ -103,10 +97,6 @@ def repair_verdicts(
         The judge's answer: text that contains JSON, or the parsed value. Anything else gives no votes.
     shown
         The items, in order.
-    match_from
-        The similarity of texts, from 0 to 100, from which they may match.
-    margin
-        The number of edits by which a match must be better than any other (`judgebayes.io.matching`).
 
     Returns
     -------
@@ -127,8 +117,6 @@ def repair_verdicts(
         items,
         [verdict.named for verdict in verdicts],
         [verdict.vote for verdict in verdicts],
-        similarity=match_from,
-        margin=margin,
     )
     votes: list[int] = []
     for item, its, reason in zip(items, assignment.matches, assignment.reasons, strict=True):

@@ -217,9 +217,7 @@ def strip_reasoning(text: str) -> str:
     return " ".join(outside if depth else [*outside, text[start:]])
 
 
-def parse_verdict(
-    text: object, kind: Kind = "pair", *, scale: tuple[float, float] | None = None
-) -> Verdict:
+def parse_verdict(text: object, kind: Kind = "pair") -> Verdict:
     """Return the verdict in a judge's raw answer.
 
     Parameters
@@ -229,8 +227,6 @@ def parse_verdict(
     kind
         `pair`: which of two responses, A and B, is better; `score`: a number; `valid`: whether one
         output is valid.
-    scale
-        The lowest and highest possible score; numbers outside are ignored.
 
     Returns
     -------
@@ -250,20 +246,16 @@ def parse_verdict(
     if kind != "valid":
         answer = (_OTHER if kind == "pair" else _BOUND).sub("", answer).strip()
     values = find_json(answer)
-    in_json = [value for value in _from_json(answer, kind, values) if _on_scale(value, scale)]
+    in_json = _from_json(answer, kind, values)
     if in_json:
         return Verdict(in_json[0], LEVELS[0], _repairs(answer, values[-1]))
     for level, match_level in zip(
         LEVELS[1:], (_in_brackets, _in_bold, _in_phrase, _in_last_line), strict=True
     ):
-        values = [value for value in match_level(answer, kind) if _on_scale(value, scale)]
-        if values:
-            return Verdict(_resolve(values, answer, match_level, kind), level)
+        matches = match_level(answer, kind)
+        if matches:
+            return Verdict(_resolve(matches, answer, match_level, kind), level)
     return NO_VERDICT
-
-
-def _on_scale(value: Any, scale: tuple[float, float] | None) -> bool:
-    return scale is None or not isinstance(value, float) or scale[0] <= value <= scale[1]
 
 
 def _resolve(values: list[Any], text: str, match_level: Any, kind: Kind) -> Any:

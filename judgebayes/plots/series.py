@@ -29,19 +29,18 @@ def curves(
     title: str,
     columns: int = 3,
     banded: Sequence[str] | None = None,
-    shared: bool = True,
 ) -> Figure:
     """Plot lines of a metric against `x` with bands from `low` to `high`, a panel per group.
 
     `banded` names the methods with a band, if the bands of all would overlap. Panels share their axes,
-    so that they can be compared, unless `shared` is False.
+    so that they can be compared.
     """
     shown = table[table["metric"] == metric]
     groups = list(dict.fromkeys(shown[panel]))
     figure, axes = grid_of_panels(len(groups), 3.9, 3.0, columns)
     names = list(dict.fromkeys(shown["method"]))
     for ax, group in zip(axes, groups, strict=True):
-        if shared and ax is not axes[0]:
+        if ax is not axes[0]:
             ax.sharex(axes[0])
             ax.sharey(axes[0])
         for index, name in enumerate(names):

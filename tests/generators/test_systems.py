@@ -8,12 +8,22 @@ from judgebayes.generators.systems import (
     covariance,
     difference,
     interval,
-    labels_only,
     mean_win_rates,
-    prediction_powered,
     success_rate,
 )
 from judgebayes.measures.significance import Interval
+
+
+def labels_only(labels: np.ndarray, groups: np.ndarray | None = None, **options: float) -> Interval:
+    """Return the share of valid items among the labelled ones."""
+    return interval(success_rate("labels", 0.0 * labels, labels, **options), groups)
+
+
+def prediction_powered(
+    scores: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, **options: float
+) -> Interval:
+    """Return the prediction-powered success rate."""
+    return interval(success_rate("prediction-powered", scores, labels, **options), groups)
 
 
 def rogan_gladen_interval(*data: np.ndarray, noise: float = 0.0) -> Interval:

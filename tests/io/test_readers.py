@@ -839,10 +839,6 @@ def test_unknown_formats_and_foreign_options_are_refused(tmp_path: Path) -> None
         JudgeBayesError, match="judgebench does not take --judge; it takes --missing"
     ):
         import_votes("judgebench", tmp_path, Options(judge="j"))
-    with pytest.raises(
-        JudgeBayesError, match="--verdicts 'scores' is unknown; choose one of: pair"
-    ):
-        Options().with_choices("scores", None)
 
 
 def test_the_account_is_checked(tmp_path: Path) -> None:

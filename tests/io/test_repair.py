@@ -1,6 +1,5 @@
 import json
 
-import malformed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,11 +209,7 @@ def test_a_thousand_constructed_answers_are_right_or_refused(kind: str, near: bo
 
 
 def test_without_a_margin_verdicts_go_to_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        malformed,
-        "repair_verdicts",
-        lambda answer, shown: repair_verdicts(answer, shown, margin=-9),
-    )
+    monkeypatch.setattr("judgebayes.io.matching.MARGIN", -9)
     assert sum(count("typing errors", 60, seed=s, near=True)["wrong"] for s in range(3)) > 0
 
 

@@ -99,11 +99,6 @@ def test_other_types_than_text_have_no_verdict(text: object) -> None:
     assert parse_verdict(text).value is None
 
 
-def test_a_score_outside_the_scale_is_none() -> None:
-    assert parse_verdict("[[7]]", "score", scale=(1, 10)).value == 7
-    assert parse_verdict("[[70]]", "score", scale=(1, 10)).value is None
-
-
 MARKS = st.sampled_from(
     [
         *(

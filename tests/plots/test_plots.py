@@ -234,7 +234,7 @@ def test_series_can_be_told_apart_in_grey() -> None:
     assert len(set(hatches)) == len(hatches)
 
 
-def test_panels_share_their_axes_unless_told_otherwise() -> None:
+def test_panels_share_their_axes() -> None:
     table = pd.DataFrame(
         {
             "x": [1, 2, 1, 2],
@@ -249,5 +249,3 @@ def test_panels_share_their_axes_unless_told_otherwise() -> None:
     words = {"panel": "panel", "metric": "mae", "xlabel": "x", "ylabel": "y", "title": "t"}
     a, b = plots.curves(table, "x", **words).axes
     assert a.get_ylim() == b.get_ylim()
-    a, b = plots.curves(table, "x", shared=False, **words).axes
-    assert a.get_ylim() != b.get_ylim()

@@ -22,7 +22,7 @@ from judgebayes.generators import (
     targets,
 )
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
-from judgebayes.generators.systems import labels_only
+from judgebayes.generators.systems import interval, success_rate
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.status import Status
 from judgebayes.workflow import precision_methods
@@ -106,7 +106,8 @@ def test_own_labels_give_intervals_where_there_are_enough(
     few = pd.concat([labels[:ITEMS], labels[ITEMS : ITEMS + 4]])
     result = jb.precision(votes, few, method="labels-only")
     table = result.shares.set_index("generator")
-    theirs = labels_only(labels["label"].to_numpy()[:ITEMS])
+    known = labels["label"].to_numpy()[:ITEMS]
+    theirs = interval(success_rate("labels", 0.0 * known, known))
     assert tuple(table.loc["alpha", ["estimate", "low", "high"]]) == pytest.approx(theirs)
     assert table.loc["beta", "estimate"] == few["label"][ITEMS:].mean()
     assert np.isnan(table.loc["beta", "low"])
