@@ -12,20 +12,11 @@ from judgebayes.posterior.statistics import of_correct
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
-__all__ = ["mixture", "single"]
+__all__ = ["beta_binomial"]
 
 
-def mixture(data: Data, prior: Prior) -> ModelSpec:
-    """Return the mixture of hard and easy items (`judgebayes.models.beta_binomial`)."""
-    return _beta_binomial(data, prior, 2)
-
-
-def single(data: Data, prior: Prior) -> ModelSpec:
-    """Return one Beta-Binomial for all items."""
-    return _beta_binomial(data, prior, 1)
-
-
-def _beta_binomial(data: Data, prior: Prior, components: int) -> ModelSpec:
+def beta_binomial(data: Data, prior: Prior, *, components: int) -> ModelSpec:
+    """Return one Beta-Binomial of all items, or a mixture of hard and easy ones."""
     pooled = correct_counts(data.votes, data.labels)
     labelled = np.flatnonzero(np.asarray(pooled.correct) >= 0)
     if len(labelled) == 0:

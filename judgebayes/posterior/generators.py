@@ -10,26 +10,20 @@ from jaxtyping import Int, PRNGKeyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
-from judgebayes.models import generator_validator as gv
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.posterior.statistics import agreement, unanimous
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
-__all__ = ["independent", "leaning"]
+__all__ = ["items"]
 
 
-def leaning(data: Data, prior: ItemPrior) -> ModelSpec:
-    """Return the item-level model with a leaning per item, common to all judges."""
-    return _items(data, prior, gv.POINTS)
+def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
+    """Return the item-level model.
 
-
-def independent(data: Data, prior: ItemPrior) -> ModelSpec:
-    """Return the item-level model whose judges err independently given the label, as in P4."""
-    return _items(data, prior, 1)
-
-
-def _items(data: Data, prior: ItemPrior, points: int) -> ModelSpec:
+    It has a leaning per item, common to all judges; with one point, judges err independently given the
+    label, as in P4.
+    """
     if data.generator is None:
         raise JudgeBayesError(
             "--model generator-validator needs the generator of every item: name its column with "

@@ -15,6 +15,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.density import log_density
 from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.numpyro_lock import numpyro_lock
+from judgebayes.models.generator_validator import POINTS
 from judgebayes.posterior import counts, generators, labels, responses, votes
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
@@ -27,10 +28,13 @@ MODELS: dict[str, dict[str, Callable[[Data, Any], ModelSpec]]] = {
     "one-coin": {"accuracy": votes.one_coin},
     "irt": {"2pl": responses.item_response},
     "stacking": {"centred": labels.stacking, "uncentred": labels.uncentred_stacking},
-    "beta-binomial": {"mixture": counts.mixture, "single": counts.single},
+    "beta-binomial": {
+        "mixture": partial(counts.beta_binomial, components=2),
+        "single": partial(counts.beta_binomial, components=1),
+    },
     "generator-validator": {
-        "leaning": generators.leaning,
-        "independent": generators.independent,
+        "leaning": partial(generators.items, points=POINTS),
+        "independent": partial(generators.items, points=1),
     },
 }
 """The models by name, with the variants of each, the default first."""
