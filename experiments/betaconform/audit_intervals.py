@@ -9,6 +9,7 @@ Expected: intervals with the finite-population correction cover near their level
 every data set and under the mixture on nearly every one; eq 12's bound seldom contains the truth.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,15 @@ from judgebayes.experiments.betaconform.common import (
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, minimum_labels
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.majority import Thinning, counts_of, in_population
+from judgebayes.majority import ErrorCurve, Thinning, counts_of
+from judgebayes.majority.distribution import in_population
+from judgebayes.majority.thinning import FittedThinning, item_thinning
 from judgebayes.measures.significance import Interval
 
 REPLAYS = 200
 LABELS = 57
 LEVEL = 0.9
+RESAMPLES = 2000
 HONEST = (0.85, 0.95)
 ENDS = (0.05, 0.95)
 
@@ -76,6 +80,23 @@ def _names(table: Any) -> list[str]:
     return list(dict.fromkeys(table["method"]))
 
 
+def bootstrapped(fit: FittedThinning, sizes: tuple[int, ...], population: int | None) -> ErrorCurve:
+    """Return percentiles over resampled items, scaled by sqrt(1 - n / N) in a population of N."""
+    cells, weight = fit.counts.tallied(np.asarray(fit.weight))
+    total = max(round(float(weight.sum())), 1)
+    times = np.random.default_rng(0).multinomial(total, weight / weight.sum(), RESAMPLES)
+    h = np.asarray(item_thinning(cells, sizes)).T
+    use = np.isfinite(h)
+    resampled = times @ np.where(use, h, 0.0) / np.maximum(times @ use, 1)
+    resampled = np.where(use.any(0), resampled, np.nan)
+    plain = fit.curve(sizes)
+    if population is not None:
+        rest = np.maximum(1 - total / np.maximum(population, 1), 0.0)
+        resampled = plain.error + np.sqrt(rest) * (resampled - plain.error)
+    low, high = np.quantile(resampled, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
+    return replace(plain, low=low, high=high)
+
+
 def _covered(run: Run, data_set: DataSet) -> dict[str, Bool[np.ndarray, "split size"]]:
     parts = [order[:LABELS] for order in orders(run, data_set, REPLAYS)]
     weights = histograms(data_set, parts)
@@ -85,7 +106,7 @@ def _covered(run: Run, data_set: DataSet) -> dict[str, Bool[np.ndarray, "split s
         fit = Thinning().fit(counts_of(data_set.correct[part], data_set.votes))
         for name, curve in (
             ("model-free", fit.curve(sizes, level=LEVEL, population=every)),
-            ("bootstrap", fit.curve(sizes, level=LEVEL, population=every, kind="bootstrap")),
+            ("bootstrap", bootstrapped(fit, sizes, every)),
             ("no correction", fit.curve(sizes, level=LEVEL)),
         ):
             hits[name].append((curve.low <= truth) & (truth <= curve.high))

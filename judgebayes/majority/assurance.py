@@ -41,9 +41,6 @@ class LabelForecast:
     """The target."""
     items: int
     """The number of items with votes."""
-    labels: Int[np.ndarray, " simulation"]
-    """The numbers of labels near the target that were simulated."""
-    widths: Float[np.ndarray, " simulation"]
     level: float
     """The mean of log w at log n = 0."""
     slope: float
@@ -177,11 +174,11 @@ def _line(
 ) -> LabelForecast:
     use = np.isfinite(widths) & (widths > 0)
     if not use.any():
-        return LabelForecast(width, items, sizes, widths, -np.inf, 0.0, 0.0)
+        return LabelForecast(width, items, -np.inf, 0.0, 0.0)
     x, y = np.log(sizes[use]), np.log(widths[use])
     slope = 0.0
     if np.ptp(x) > 0:
         slope = min(float(np.polyfit(x, y, 1)[0]), 0.0)
     level = float((y - slope * x).mean())
     spread = float(np.sqrt(np.mean((y - level - slope * x) ** 2)))
-    return LabelForecast(width, items, sizes, widths, level, slope, spread)
+    return LabelForecast(width, items, level, slope, spread)

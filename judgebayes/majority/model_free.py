@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from judgebayes.majority.curve import ErrorCurve
-from judgebayes.majority.thinning import beta_quantile
+from judgebayes.majority.thinning import beta_quantile, of_population
 
 __all__ = ["mean_loss"]
 
@@ -49,13 +49,7 @@ def mean_loss(
     total = n + 1
     mean = ((used * values).sum(1) + 0.5) / total
     within = ((used * values**2).sum(1) + 0.5) / total - mean**2
-    variance = within / (total + 1)
-    if population is not None:
-        rest = np.maximum(population - n, 0.0)
-        share = rest / np.maximum(np.maximum(population, n), 1e-9)
-        variance += within * total / (total + 1) / np.where(rest > 0, rest, np.inf)
-        mean = (1 - share) * np.nan_to_num(observed) + share * mean
-        variance = share**2 * variance
+    mean, variance = of_population(mean, within, np.nan_to_num(observed), n, population)
     low, high = (beta_quantile(q, mean, variance) for q in ((1 - level) / 2, (1 + level) / 2))
     undefined = n == 0
     low, high = (np.where(undefined, np.nan, end) for end in (low, high))

@@ -200,7 +200,7 @@ class FittedSplitCurve(Sampled):
     def curve(
         self,
         splits: Splits,
-        sizes: tuple[int, ...],
+        sizes: tuple[int, ...] | None,
         *,
         target: Target = "more",
         measure: Measure = "paper",
@@ -218,7 +218,8 @@ class FittedSplitCurve(Sampled):
         splits
             The items: labelled ones are known (without noise), the labels of the others are drawn.
         sizes
-            Numbers of votes. Items with fewer votes do not count; NaN if no item has as many.
+            Numbers of votes. Items with fewer votes do not count; NaN if no item has as many. None: one
+            loss, of a decision by all votes that each item has.
         target
             "these" items; or "more" items like these, whose votes and labels have a Dirichlet
             distribution around those of these items (the Bayesian bootstrap), with the weight of one
@@ -235,39 +236,14 @@ class FittedSplitCurve(Sampled):
             Seed of labels and weights.
         """
         cells = _cells(splits, groups if target == "more" else None, breaker)
-        table = np.stack(
-            [losses(cells.splits, size, measure, decision, cells.breaker) for size in sizes]
-        )
+        if sizes is None:
+            sizes, table = (0,), _by_all_votes(cells, measure, decision)[None]
+        else:
+            table = np.stack(
+                [losses(cells.splits, size, measure, decision, cells.breaker) for size in sizes]
+            )
         draws = self._means(cells, table, target, design_effect, seed)
         return _interval(draws, sizes, level, _one_sided(cells, table))
-
-    def all_votes(
-        self,
-        splits: Splits,
-        *,
-        target: Target = "more",
-        measure: Measure = "wrong",
-        decision: Decision = "random",
-        breaker: Int[np.ndarray, " item"] | None = None,
-        groups: Int[np.ndarray, " item"] | None = None,
-        design_effect: float = 1.0,
-        level: float = 0.9,
-        seed: int = 0,
-    ) -> tuple[float, float, float]:
-        """Return the mean loss of a decision by all votes that each item has, and its interval.
-
-        The options are those of `curve`. Items without votes do not count.
-        """
-        cells = _cells(splits, groups if target == "more" else None, breaker)
-        some = cells.splits
-        table = np.full((len(some.labels), len(some.label_classes)), np.nan)
-        for size in np.unique(some.total[some.total > 0]):
-            part = np.flatnonzero(some.total == size)
-            own = None if cells.breaker is None else cells.breaker[part]
-            table[part] = losses(some.take(part), int(size), measure, decision, own)
-        draws = self._means(cells, table[None], target, design_effect, seed)
-        curve = _interval(draws, (0,), level, _one_sided(cells, table[None]))
-        return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
 
     def _means(
         self,
@@ -345,6 +321,19 @@ def _cells(
     return _Cells(
         splits.take(first), None if breaker is None else breaker[first], of_cell, known, unknown
     )
+
+
+def _by_all_votes(
+    cells: _Cells, measure: Measure, decision: Decision
+) -> Float[np.ndarray, "cell label"]:
+    """Return the losses of decisions by all votes of each item; NaN without votes."""
+    total = cells.splits.total
+    table = np.full((len(total), len(cells.splits.label_classes)), np.nan)
+    for size in np.unique(total[total > 0]):
+        part = np.flatnonzero(total == size)
+        own = None if cells.breaker is None else cells.breaker[part]
+        table[part] = losses(cells.splits.take(part), int(size), measure, decision, own)
+    return table
 
 
 def _mean(

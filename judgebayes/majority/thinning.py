@@ -11,7 +11,6 @@ P3 does not use it. It gives no estimate for k > K.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -25,10 +24,7 @@ from judgebayes.inference.summary import summary
 from judgebayes.majority.counts import Counts, labelled_weight, prepare
 from judgebayes.majority.curve import ErrorCurve, check_sizes
 
-__all__ = ["FittedThinning", "Thinning", "beta_quantile", "thin"]
-
-IntervalKind = Literal["dirichlet", "bootstrap"]
-RESAMPLES = 2000
+__all__ = ["FittedThinning", "Thinning", "beta_quantile", "item_thinning", "of_population", "thin"]
 
 
 def thin(counts: Counts, size: int) -> Float[AnyArray, "*item"]:
@@ -146,12 +142,7 @@ class FittedThinning:
         observed, square, total = np.nan_to_num(observed), np.nan_to_num(square), n + 1.0
         mean = (n * observed + h0.mean(-1)) / total
         within = (n * square + (h0**2).mean(-1)) / total - mean**2
-        variance = within / (total + 1)
-        if population is not None:
-            rest = np.maximum(population - n, 0.0)
-            share = rest / np.maximum(np.maximum(population, n), 1e-9)
-            variance += within * total / (total + 1) / np.where(rest > 0, rest, np.inf)
-            mean, variance = (1 - share) * observed + share * mean, share**2 * variance
+        mean, variance = of_population(mean, within, observed, n, population)
         return mean, np.maximum(variance, 0.0)
 
     def curve(
@@ -160,10 +151,8 @@ class FittedThinning:
         *,
         level: float = 0.9,
         population: Float[np.ndarray, " size"] | float | None = None,
-        kind: IntervalKind = "dirichlet",
-        seed: int = 0,
     ) -> ErrorCurve:
-        """Return the error at each size with its interval.
+        """Return the error at each size with its interval, a Beta distribution by `moments`.
 
         Parameters
         ----------
@@ -174,11 +163,6 @@ class FittedThinning:
         population
             The total number of items (by size, if it differs), if the target is the error on these items
             and not on more items like these.
-        kind
-            `"dirichlet"`: a Beta distribution with the mean and variance of `moments`, exact at
-            k = K. `"bootstrap"`: percentiles over resampled items, scaled by sqrt(1 - n / N).
-        seed
-            Seed of the resamples.
 
         Raises
         ------
@@ -193,37 +177,34 @@ class FittedThinning:
             )
         error = np.asarray(self.estimate(sizes))
         levels = ((1 - level) / 2, (1 + level) / 2)
-        if kind == "bootstrap":
-            low, high = self._bootstrap(sizes, levels, population, seed, error)
-        else:
-            mean, variance = self.moments(sizes, population=population)
-            low, high = (beta_quantile(q, mean, variance) for q in levels)
-            low, high = (np.where(np.isfinite(error), x, np.nan) for x in (low, high))
-            low, high = np.minimum(low, error), np.maximum(high, error)  # as in `mean_loss`
+        mean, variance = self.moments(sizes, population=population)
+        low, high = (beta_quantile(q, mean, variance) for q in levels)
+        low, high = (np.where(np.isfinite(error), x, np.nan) for x in (low, high))
+        low, high = np.minimum(low, error), np.maximum(high, error)  # as in `mean_loss`
         beyond = np.array([size > self.counts.most for size in sizes])
         return ErrorCurve(np.asarray(sizes), error, low, high, beyond)
 
-    def _bootstrap(
-        self,
-        sizes: tuple[int, ...],
-        ends: tuple[float, float],
-        population: Float[np.ndarray, " size"] | float | None,
-        seed: int,
-        error: Float[np.ndarray, " size"],
-    ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
-        cells, weight = self.counts.tallied(np.asarray(self.weight))
-        total = max(round(float(weight.sum())), 1)
-        rng = np.random.default_rng(seed)
-        times = rng.multinomial(total, weight / weight.sum(), RESAMPLES)
-        h = np.asarray(item_thinning(cells, sizes)).T
-        use = np.isfinite(h)
-        resampled = times @ np.where(use, h, 0.0) / np.maximum(times @ use, 1)
-        resampled = np.where(use.any(0), resampled, np.nan)
-        if population is not None:
-            rest = np.maximum(1 - total / np.maximum(population, 1), 0.0)
-            resampled = error + np.sqrt(rest) * (resampled - error)
-        low, high = np.quantile(resampled, ends, axis=0)
-        return low, high
+
+def of_population(
+    mean: Float[np.ndarray, " size"],
+    within: Float[np.ndarray, " size"],
+    observed: Float[np.ndarray, " size"],
+    n: Float[np.ndarray, " size"],
+    population: Float[np.ndarray, " size"] | float | None,
+) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
+    """Return mean and variance of the mean over a population, of which n items are known.
+
+    `mean` and `within` are the posterior means of the mean over all items like these, and of the
+    variance of items; `observed` is the mean of the n items. Without a population, it is all items.
+    """
+    total = n + 1.0
+    variance = within / (total + 1)
+    if population is None:
+        return mean, variance
+    rest = np.maximum(population - n, 0.0)
+    share = rest / np.maximum(np.maximum(population, n), 1e-9)
+    variance = variance + within * total / (total + 1) / np.where(rest > 0, rest, np.inf)
+    return (1 - share) * observed + share * mean, share**2 * variance
 
 
 def beta_quantile(

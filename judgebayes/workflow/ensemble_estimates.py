@@ -129,9 +129,11 @@ class Estimates:
                 seed=self.request.seed,
                 progress=progress,
             )
-        error, low, high = fitted.all_votes(
+        of_all = fitted.curve(
             panel.splits,
+            None,
             target="these" if self.these else "more",
+            measure="wrong",
             decision=panel.decision,
             breaker=panel.breaker,
             groups=self.groups,
@@ -139,6 +141,7 @@ class Estimates:
             level=self.request.level,
             seed=self.request.seed,
         )
+        error, low, high = (float(x[0]) for x in (of_all.error, of_all.low, of_all.high))
         if 0 < int(panel.splits.labelled.sum()) < LEAST_LABELS:
             most = int(panel.splits.total[panel.splits.labelled].max())
             alone = self._both(fitted, (most,), "wrong")[FREE]

@@ -74,12 +74,14 @@ def compared_panels(
         (", ".join(names[j] for j in chosen), named),
         (f"all {len(names)} judges", splits),
     ):
-        error, low, high = (
+        of_all = (
             SplitCurve(by_class=by_class, noise=noise)
             .fit(panel, weight=weight)
-            .all_votes(
+            .curve(
                 panel,
+                None,
                 target="these" if these else "more",
+                measure="wrong",
                 decision=decision,
                 breaker=breaker,
                 groups=groups,
@@ -88,7 +90,7 @@ def compared_panels(
                 seed=seed,
             )
         )
-        rows.append((name, error, low, high))
+        rows.append((name, *(float(x[0]) for x in (of_all.error, of_all.low, of_all.high))))
     labelled = np.flatnonzero(splits.labels >= 0)
     population = len(splits.labels) / effect if these else None
     wrong, best = best_single(votes, splits)

@@ -6,7 +6,8 @@ from scipy.stats import norm
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP
-from judgebayes.majority import LabelForecast, SplitCurve, Splits, label_forecast
+from judgebayes.majority import SplitCurve, Splits, label_forecast
+from judgebayes.majority.assurance import LabelForecast
 
 
 def world(rng: np.random.Generator, items: int = 300) -> Splits:
@@ -66,13 +67,12 @@ def test_the_labels_that_are_bought_as_advised_meet_the_width() -> None:
 
 
 def test_the_line_gives_the_labels_of_a_width() -> None:
-    none = np.empty(0)
-    forecast = LabelForecast(0.1, 1000, none.astype(int), none, np.log(1.0), -0.5, 0.2)
+    forecast = LabelForecast(0.1, 1000, np.log(1.0), -0.5, 0.2)
     assert forecast.needed() == 100  # w = n^-1/2
     spread = 0.1 * np.exp(-norm.ppf(0.9) * 0.2)
     assert forecast.needed(0.9) == int(np.ceil(spread**-2))
-    assert LabelForecast(0.01, 1000, none.astype(int), none, 0.0, -0.5, 0.0).needed() is None
-    assert LabelForecast(0.1, 1000, none.astype(int), none, -5.0, 0.0, 0.0).needed() == 1
+    assert LabelForecast(0.01, 1000, 0.0, -0.5, 0.0).needed() is None
+    assert LabelForecast(0.1, 1000, -5.0, 0.0, 0.0).needed() == 1
 
 
 def test_bad_requests_get_their_sentence() -> None:

@@ -195,9 +195,10 @@ def test_related_items_widen_the_interval() -> None:
 def test_all_votes_that_each_item_has() -> None:
     given = np.array([[3, 0], [1, 2], [0, 1], [0, 0]])
     splits = Splits(given, np.array([0, 0, 1, 0]), (0, 1))
-    error, low, high = SplitCurve().fit(splits).all_votes(splits, target="these")
+    fit = SplitCurve().fit(splits)
+    of_all = fit.curve(splits, None, target="these", measure="wrong")
     # The item without votes does not count.
-    np.testing.assert_allclose([error, low, high], 1 / 3)
+    np.testing.assert_allclose([of_all.error, of_all.low, of_all.high], 1 / 3)
 
 
 @pytest.mark.slow

@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.majority import Counts, Thinning, counts_of, odd_sizes, thin
+from judgebayes.experiments.betaconform.audit_intervals import bootstrapped
+from judgebayes.majority import Counts, Thinning, counts_of, odd_sizes
 from judgebayes.majority.model_free import mean_loss
-from judgebayes.majority.thinning import beta_quantile
+from judgebayes.majority.thinning import beta_quantile, thin
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 7])
@@ -61,7 +62,7 @@ def test_the_bootstrap_resamples_items() -> None:
     rng = np.random.default_rng(1)
     correct = rng.binomial(7, rng.beta(3, 1, 80))
     fit = Thinning().fit(counts_of(correct, 7))
-    free, corrected = (fit.curve((7,), kind="bootstrap", population=n) for n in (None, 160))
+    free, corrected = (bootstrapped(fit, (7,), n) for n in (None, 160))
     share = (correct < 4).mean()
     spread = np.sqrt(share * (1 - share) / 80)
     assert free.high[0] - free.low[0] == pytest.approx(2 * 1.645 * spread, rel=0.15)
