@@ -9,14 +9,12 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.plots.style import (
-    CLASS_COLOURS,
-    CLASS_NAMES,
+    FIXED,
     MARKERS,
     PALETTE,
     Figure,
     colour,
     grid_of_panels,
-    hatch,
     legend_below,
     line_style,
     without_frame,
@@ -33,6 +31,11 @@ __all__ = [
     "ranks",
     "scatter",
 ]
+
+HATCHES = ["", "///", "...", "\\\\\\", "xxx", "---", "++", ""]
+"""Hatches tell bars apart in grey print, where colours do not."""
+CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
+CLASS_NAMES = ("B better", "tie", "A better")
 
 
 def decision_regions(
@@ -310,7 +313,7 @@ def bars(
                 width,
                 label=label,
                 color=colour(label, index),
-                hatch=hatch(label, index),
+                hatch=HATCHES[FIXED.get(label, (index + 3) % len(HATCHES))],
                 edgecolor="white",
                 linewidth=0,
             )

@@ -23,11 +23,11 @@ from judgebayes.majority import (
     SplitCurve,
     Thinning,
     counts_of,
-    in_population,
     losses,
     mean_loss,
     odd_sizes,
 )
+from judgebayes.majority.distribution import in_population
 
 REPLAYS = 200
 LABELS = (10, 20, 50)

@@ -32,8 +32,8 @@ from judgebayes.majority import (
     Thinning,
     counts_of,
     odd_sizes,
-    thin,
 )
+from judgebayes.majority.thinning import thin
 from judgebayes.models import beta_binomial
 
 __all__ = [

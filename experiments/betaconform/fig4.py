@@ -31,7 +31,7 @@ from judgebayes.experiments.betaconform.margins import EM, OURS, SPLITS, kind_of
 from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
 from judgebayes.majority import Thinning
-from judgebayes.plots import curves
+from judgebayes.plots.series import curves
 
 METHODS = ("binomial", "beta-binomial", "em", "mixture-map")
 

@@ -28,7 +28,7 @@ from judgebayes.experiments.claims import Evidence, Kind
 from judgebayes.experiments.core import Output, Run, expected, graded, rows
 from judgebayes.majority import Thinning
 from judgebayes.measures.significance import Interval, normal_interval
-from judgebayes.plots import intervals
+from judgebayes.plots.series import intervals
 
 __all__ = [
     "EM",

@@ -31,7 +31,7 @@ from judgebayes.experiments.betaconform.transfers import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.measures.significance import Interval, normal_interval
-from judgebayes.plots import intervals
+from judgebayes.plots.series import intervals
 
 Margins = tuple[Target, dict[str, Float[np.ndarray, " split"]]]
 """A target and the margins of every method over runs."""

@@ -35,8 +35,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_votes
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, crowd, llmbar_orders
-from judgebayes.generators import Strata, Stratified, StratumCounts, stratify, valid_share
+from judgebayes.generators import stratify, valid_share
 from judgebayes.generators.choosing import labels_by_cell
+from judgebayes.generators.labelling import Strata, Stratified, StratumCounts
 
 REPLAYS = 40
 ROUND = 20

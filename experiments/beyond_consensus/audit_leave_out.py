@@ -33,11 +33,12 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_votes
 from judgebayes.experiments.beyond_consensus.program_worlds import GENERATORS, Items, simulated
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators import FittedPanel, Panel, PrecisionCounts, count_votes
+from judgebayes.generators import Panel, PrecisionCounts, count_votes
 from judgebayes.generators.clusters import Clusters, correlation_within, residuals
 from judgebayes.generators.item_posterior import Items as OwnItems
 from judgebayes.generators.item_posterior import Mixture, quantiles, tail_probability
 from judgebayes.generators.own_labels import item_scores
+from judgebayes.generators.panel import FittedPanel
 from judgebayes.measures.significance import share_interval
 from judgebayes.votes.evidence import certain
 

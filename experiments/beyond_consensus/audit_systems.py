@@ -39,16 +39,8 @@ from judgebayes.experiments.beyond_consensus.common import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
-from judgebayes.generators import (
-    Impression,
-    PrecisionCounts,
-    Stratified,
-    StratumCounts,
-    count_strata,
-    count_votes,
-    stratify,
-    valid_share,
-)
+from judgebayes.generators import Impression, PrecisionCounts, count_votes, stratify, valid_share
+from judgebayes.generators.labelling import Stratified, StratumCounts, count_strata
 from judgebayes.generators.systems import Method, difference, interval, mean_win_rates, success_rate
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.claims import claim_equal
 from judgebayes.experiments.core import Run, expected
-from judgebayes.generators import PrecisionCounts, counts_from_matrix
+from judgebayes.generators import PrecisionCounts
 from judgebayes.votes import Votes, encode
 
 __all__ = [
@@ -141,13 +143,36 @@ def _matrix(run: Run, level: str) -> Matrix:
         counts_from_matrix(
             square(at["predicted_precision"]),
             square(at["total_fids"] - at["failed_fids"]),
-            confusion=[square(confusion[name]) for name in ("tn", "fp", "fn", "tp")],
-            precision=precision_table.reindex(generators).to_numpy(float),
+            [square(confusion[name]) for name in ("tn", "fp", "fn", "tp")],
+            precision_table.reindex(generators).to_numpy(float),
         ),
         generators,
         judges,
         precision_table.to_numpy(float),
     )
+
+
+@in_float64
+def counts_from_matrix(
+    share: Float[np.ndarray, "generator judge"],
+    n: Float[np.ndarray, "generator judge"],
+    confusion: list[Float[np.ndarray, "generator judge"]],
+    precision: Float[np.ndarray, " generator"],
+) -> PrecisionCounts:
+    """Return counts from the shares of n items that judges call valid, NaN where they were not run.
+
+    `confusion` has TN, FP, FN and TP on the fully labelled generators, `precision` theirs.
+    """
+    run = np.isfinite(share) & (n > 0)
+    tn, fp, fn, tp = confusion
+    total = tn + fp + fn + tp
+    labelled = total.sum(1) > 0
+    size = np.maximum(np.where(run, n, 0), total).max(1)
+    valid = np.where(labelled, precision, 0.0) * size
+    unlabelled = ~labelled[:, None] & run
+    votes = [np.where(unlabelled, np.nan_to_num(share) * n, 0.0), np.where(unlabelled, n, 0.0)]
+    items = [valid, (size - valid) * labelled, size * ~labelled]
+    return PrecisionCounts(*map(jnp.asarray, [*votes, tp, tp + fn, fp, fp + tn, *items]))
 
 
 def item_votes(run: Run, level: str) -> ItemVotes:

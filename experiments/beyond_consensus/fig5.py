@@ -29,7 +29,7 @@ from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.generators import choose_threshold, ensemble_precision, ensembles
 from judgebayes.generators.counts import Rates
 from judgebayes.generators.voting import KINDS
-from judgebayes.plots import curves
+from judgebayes.plots.series import curves
 
 
 @experiment(

@@ -56,7 +56,7 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP
-from judgebayes.plots import curves
+from judgebayes.plots.series import curves
 
 VETO = 4
 """Votes of the paper's best ensemble, chosen by the paper on the generators that it then predicts."""

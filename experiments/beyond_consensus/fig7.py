@@ -24,7 +24,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.plots import curves, intervals
+from judgebayes.plots.series import curves, intervals
 
 
 @experiment(

@@ -32,7 +32,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import max_t_test
 from judgebayes.measures.significance import Interval
-from judgebayes.plots import curves
+from judgebayes.plots.series import curves
 
 BUDGETS = (20, 50, 100, 200, 500)
 METHODS = {"one-coin + beta": "one-coin", "top-5 + beta": "top-5"}

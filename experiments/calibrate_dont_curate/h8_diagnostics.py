@@ -25,7 +25,7 @@ from judgebayes.panel.dependence import effective_judges, residual_correlation
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
 from judgebayes.panel.saturation import panel_curve
-from judgebayes.plots import judge_map
+from judgebayes.plots.judges import judge_map
 
 TOPICS = (
     "labels",

@@ -21,8 +21,8 @@ from judgebayes.experiments.betaconform.common import (
     wrong_majorities,
 )
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
-from judgebayes.majority import Counts, Thinning, counts_of, in_population
-from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, Distribution
+from judgebayes.majority import Counts, Thinning, counts_of
+from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, Distribution, in_population
 
 __all__ = ["hard_items", "majority"]
 

@@ -43,7 +43,7 @@ from judgebayes.experiments.distribution_calibrated.twins import (
     twin_cells,
 )
 from judgebayes.experiments.plots import bars, confusion_matrices
-from judgebayes.plots import curves
+from judgebayes.plots.series import curves
 from judgebayes.sentence import percent
 
 SPLITS = 20

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from judgebayes.plots import intervals
+from judgebayes.plots.series import intervals
 
 __all__ = ["forests"]
 

@@ -18,7 +18,7 @@ from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import llmbar_orders, mtbench_orders
 from judgebayes.experiments.distribution_calibrated.common import MARGIN, PAPER
 from judgebayes.measures.significance import Interval, clustered_interval
-from judgebayes.plots import intervals
+from judgebayes.plots.series import intervals
 from judgebayes.votes import Coding, Votes
 
 NEVER = 0.005

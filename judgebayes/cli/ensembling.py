@@ -145,7 +145,7 @@ def _interval(error: float, low: float, high: float) -> str:
 
 
 def _plot(result: MajorityError, path: Path) -> None:
-    from judgebayes.plots import error_curves
+    from judgebayes.plots.majority import error_curves
 
     both = "mixture" in result.curves
     other = {"independent votes": result.independent} if both else {}

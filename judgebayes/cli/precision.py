@@ -184,7 +184,7 @@ def _plot(table: pd.DataFrame, noun: str, path: Path, title: str) -> None:
     both = pd.concat(parts)
     value: Float[np.ndarray, " row"] = both[["value", "low", "high"]].to_numpy(float)
     both[["value", "low", "high"]] = 100 * value
-    from judgebayes.plots import intervals  # Matplotlib takes half a second to import
+    from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
 
     figure = intervals(
         both,

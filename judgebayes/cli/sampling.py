@@ -543,7 +543,8 @@ def _plot(
     shown: pd.DataFrame,
     checks: Sequence[Check],
 ) -> None:
-    from judgebayes.plots import chain_ranks, forest, intervals
+    from judgebayes.plots.posteriors import chain_ranks, forest
+    from judgebayes.plots.series import intervals
 
     assert request.plot is not None
     what = f"{request.model}, {request.out.name}"

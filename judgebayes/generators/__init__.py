@@ -10,30 +10,22 @@ from judgebayes.generators.baselines import (
 )
 from judgebayes.generators.counts import (
     PrecisionCounts,
-    Rates,
     count_votes,
-    counts_from_matrix,
     expected_counts,
 )
-from judgebayes.generators.impression import FittedImpression, Impression, ImpressionPrior
+from judgebayes.generators.impression import Impression
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.labelling import (
-    FittedStratified,
     Labelling,
-    Strata,
-    Stratified,
-    StratumCounts,
-    count_strata,
     stratify,
     valid_share,
 )
 from judgebayes.generators.more_items import MoreItems, for_more_items
-from judgebayes.generators.own_labels import FittedShares, item_scores, shares
-from judgebayes.generators.panel import FittedPanel, Panel, PanelPrior
-from judgebayes.generators.regression import Regression, Targets, as_published, starts, targets
+from judgebayes.generators.own_labels import FittedShares, shares
+from judgebayes.generators.panel import Panel
+from judgebayes.generators.regression import as_published, starts, targets
 from judgebayes.generators.uncertain import expected_validity
 from judgebayes.generators.voting import (
-    Choice,
     choose_threshold,
     ensemble_precision,
     ensembles,
@@ -41,37 +33,22 @@ from judgebayes.generators.voting import (
 from judgebayes.generators.youden import YoudenIndex, judge_youden, panel_youden
 
 __all__ = [
-    "Choice",
-    "FittedImpression",
-    "FittedPanel",
     "FittedShares",
-    "FittedStratified",
     "Impression",
-    "ImpressionPrior",
     "ItemLevel",
     "Labelling",
     "MoreItems",
     "Panel",
-    "PanelPrior",
     "PrecisionCounts",
-    "Rates",
-    "Regression",
-    "Strata",
-    "Stratified",
-    "StratumCounts",
-    "Targets",
     "YoudenIndex",
     "as_published",
     "choose_threshold",
-    "count_strata",
     "count_votes",
-    "counts_from_matrix",
     "ensemble_precision",
     "ensembles",
     "expected_counts",
     "expected_validity",
     "for_more_items",
-    "item_scores",
     "judge_youden",
     "logit_shift",
     "mean_prediction",

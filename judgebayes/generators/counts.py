@@ -1,11 +1,9 @@
 """Data for generator precision: votes counted by generator, judge and label."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray
@@ -13,7 +11,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
-__all__ = ["PrecisionCounts", "Rates", "count_votes", "counts_from_matrix", "expected_counts"]
+__all__ = ["PrecisionCounts", "Rates", "count_votes", "expected_counts"]
 
 
 @jax.tree_util.register_dataclass
@@ -189,90 +187,4 @@ def _counted(
     )
     return PrecisionCounts(
         accepted, judged, tp, valid_judged, fp, invalid_judged, valid, invalid, unlabelled
-    )
-
-
-@in_float64
-def counts_from_matrix(
-    matrix: Float[AnyArray, "generator judge"],
-    judged: Float[AnyArray, "generator judge"],
-    *,
-    confusion: Sequence[Float[AnyArray, "generator judge"]] | None = None,
-    precision: Float[AnyArray, " generator"] | None = None,
-    items: Float[AnyArray, " generator"] | None = None,
-) -> PrecisionCounts:
-    """Return counts from a matrix of the shares that judges call valid.
-
-    Parameters
-    ----------
-    matrix
-        The share of a generator's items that each judge calls valid; NaN for pairs that were not run.
-    judged
-        The number of items behind each share.
-    confusion
-        TN, FP, FN and TP of each judge on the fully labelled generators; rows of zeros for the others.
-    precision
-        The labelled generators' precision, NaN for the others; by default from the confusion counts of
-        the judge that voted on most of the generator's items.
-    items
-        The number of items of each generator; by default the largest number judged.
-
-    Raises
-    ------
-    JudgeBayesError
-        If a share is outside [0, 1], or a precision is given for a generator without confusion
-        counts.
-
-    Examples
-    --------
-    >>> import jax.numpy as jnp
-    >>> from judgebayes.generators import counts_from_matrix
-    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
-    >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
-    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
-    >>> print(counts.labelled_precision)
-    [0.8 nan nan]
-    """
-    share, n = np.asarray(matrix, float), np.asarray(judged, float)
-    run = np.isfinite(share) & (n > 0)
-    if ((share[run] < 0) | (share[run] > 1)).any():
-        i, j = np.argwhere(run & ((share < 0) | (share > 1)))[0]
-        raise JudgeBayesError(
-            f"The share of generator {i} and judge {j} is {share[i, j]}; shares lie in [0, 1]."
-        )
-    zero = np.zeros_like(share)
-    confusion_or_zeros = (zero,) * 4 if confusion is None else confusion
-    tn, fp, fn, tp = (np.asarray(c, float) for c in confusion_or_zeros)
-    total = tn + fp + fn + tp
-    labelled = total.sum(1) > 0
-    size = np.maximum(np.where(run, n, 0), total).max(1) if items is None else np.asarray(items)
-    main_judge = total.argmax(1)
-    main_cells = np.arange(len(share)), main_judge
-    counted_precision = (tp + fn)[main_cells] / np.maximum(total[main_cells], 1)
-    labelled_precision = counted_precision if precision is None else np.asarray(precision, float)
-    if (np.isfinite(labelled_precision) & ~labelled).any() and precision is not None:
-        i = int(np.argmax(np.isfinite(labelled_precision) & ~labelled))
-        raise JudgeBayesError(
-            f"Generator {i} has a precision but no confusion counts; give both, or NaN."
-        )
-    labelled_precision = np.where(labelled, labelled_precision, 0.0)
-    if not np.isfinite(labelled_precision).all():
-        i = int(np.argmax(~np.isfinite(labelled_precision)))
-        raise JudgeBayesError(f"Generator {i} has confusion counts but no precision.")
-    unlabelled = ~labelled[:, None] & run
-    return PrecisionCounts(
-        *(
-            jnp.asarray(a)
-            for a in (
-                np.where(unlabelled, np.nan_to_num(share) * n, 0.0),
-                np.where(unlabelled, n, 0.0),
-                tp,
-                tp + fn,
-                fp,
-                fp + tn,
-                labelled_precision * size * labelled,
-                (1 - labelled_precision) * size * labelled,
-                size * ~labelled,
-            )
-        )
     )

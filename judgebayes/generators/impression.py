@@ -36,6 +36,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.posterior import ByQuantile
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 
@@ -82,10 +83,12 @@ class Impression:
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from judgebayes.generators import Impression, counts_from_matrix
-    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
-    >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
-    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
+    >>> from judgebayes.generators import Impression, PrecisionCounts
+    >>> votes = jnp.array([[0.0, 0.0], [70.0, 90.0], [80.0, 70.0]])
+    >>> judged = jnp.array([[0.0, 0.0], [100.0, 100.0], [100.0, 100.0]])
+    >>> first = [jnp.zeros((3, 2)).at[0].set(n) for n in (72.0, 80.0, 14.0, 20.0)]
+    >>> items = [jnp.array(n) for n in ([80.0, 0, 0], [20.0, 0, 0], [0.0, 100, 100])]
+    >>> counts = PrecisionCounts(votes, judged, *first, *items)
     >>> fit = Impression().fit(counts)
     >>> print(fit.estimate().round(2))
     [0.8  0.77 0.69]
@@ -106,7 +109,7 @@ class Impression:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedImpression:
+class FittedImpression(ByQuantile):
     """The posterior: a mixture, over a grid of (sigma_d, sigma_u), of normals on the logit scale."""
 
     weight: Float[Array, "*batch point"]
@@ -129,16 +132,6 @@ class FittedImpression:
     def quantile(self, level: float) -> Float[Array, " generator"]:
         """Return a quantile of the precision of each generator's items, including the labelled items."""
         return _overall_precision(self, jax.nn.sigmoid(_quantile(self, level)))
-
-    def estimate(self) -> Float[Array, " generator"]:
-        """Return the posterior medians."""
-        return self.quantile(0.5)
-
-    def interval(
-        self, level: float = 0.9
-    ) -> tuple[Float[Array, " generator"], Float[Array, " generator"]]:
-        """Return the ends of the central intervals."""
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     @in_float64
     def draws(

@@ -34,6 +34,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.choosing import Design, labels_by_cell, whole_groups
+from judgebayes.generators.posterior import ByQuantile
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import Votes
@@ -186,7 +187,7 @@ class Stratified:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedStratified:
+class FittedStratified(ByQuantile):
     """The posterior: a mixture, over a grid of both spreads, of normals on the cells' logits."""
 
     weight: Float[Array, "*batch point"]
@@ -203,29 +204,13 @@ class FittedStratified:
     ) -> Float[Array, "draw generator"]:
         """Return joint draws of the precisions of all outputs, the labelled ones included."""
         key = jax.random.key(0) if key is None else key
-        return _draws(self, jax.random.normal(key, (n_draws, self._size())))
-
-    def _size(self) -> int:
         generators, strata = self.counts.valid.shape[-2:]
-        return generators * strata + generators
+        return _draws(self, jax.random.normal(key, (n_draws, generators * (strata + 1))))
 
     @in_float64
-    def quantiles(
-        self, levels: tuple[float, ...], n_draws: int = 2000
-    ) -> Float[Array, "level generator"]:
-        """Return quantiles of the precisions, over draws with a fixed key."""
-        return jnp.quantile(self.draws(n_draws), jnp.asarray(levels), axis=0)
-
-    def estimate(self) -> Float[Array, " generator"]:
-        """Return the posterior medians."""
-        return self.quantiles((0.5,))[0]
-
-    def interval(
-        self, level: float = 0.9
-    ) -> tuple[Float[Array, " generator"], Float[Array, " generator"]]:
-        """Return the ends of the central intervals."""
-        ends = self.quantiles(((1 - level) / 2, (1 + level) / 2))
-        return ends[0], ends[1]
+    def quantile(self, level: float) -> Float[Array, " generator"]:
+        """Return a quantile of each precision, over draws with a fixed key."""
+        return jnp.quantile(self.draws(), level, axis=0)
 
     @in_float64
     def validity(self) -> Float[Array, "generator stratum"]:

@@ -26,6 +26,7 @@ from judgebayes.generators.clusters import (
     normal_draws,
     residuals,
 )
+from judgebayes.generators.posterior import ByQuantile
 
 __all__ = ["MoreItems", "for_more_items"]
 
@@ -44,7 +45,7 @@ class _Drawn(Protocol):
 
 
 @dataclass(frozen=True)
-class MoreItems:
+class MoreItems(ByQuantile):
     """The posterior of the share of valid items among more items like these."""
 
     these: _Drawn
@@ -78,16 +79,6 @@ class MoreItems:
     def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
         """Return a quantile of each generator's share, from 4,000 draws."""
         return np.asarray(np.quantile(self.draws(), level, axis=0))
-
-    def estimate(self) -> Float[np.ndarray, " generator"]:
-        """Return the posterior medians."""
-        return self.quantile(0.5)
-
-    def interval(
-        self, level: float = 0.9
-    ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
-        """Return the ends of the central intervals."""
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
 
 def for_more_items(

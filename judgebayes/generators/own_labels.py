@@ -58,6 +58,7 @@ from judgebayes.generators.item_posterior import (
     tail_probability,
 )
 from judgebayes.generators.panel import FittedPanel, Panel
+from judgebayes.generators.posterior import ByQuantile
 from judgebayes.generators.uncertain import FEW, RIDGE, expected_validity, mean_votes
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import Evidence, certain
@@ -72,7 +73,7 @@ FOLDS = 12
 
 
 @dataclass(frozen=True)
-class FittedShares:
+class FittedShares(ByQuantile):
     """The posterior of each generator's share of valid items, given as quantiles."""
 
     panel: FittedPanel
@@ -97,16 +98,6 @@ class FittedShares:
     def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
         """Return a quantile of the share of valid items of each generator."""
         return np.array([np.interp(level, self.levels, row) for row in self.ends])
-
-    def estimate(self) -> Float[np.ndarray, " generator"]:
-        """Return the posterior medians."""
-        return self.quantile(0.5)
-
-    def interval(
-        self, level: float = 0.9
-    ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
-        """Return the ends of the central intervals."""
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     def draws(
         self, n_draws: int = 4000, key: PRNGKeyArray | None = None

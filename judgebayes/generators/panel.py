@@ -107,10 +107,12 @@ class Panel:
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from judgebayes.generators import Panel, counts_from_matrix
-    >>> shares = jnp.array([[0.86, 0.86], [0.7, 0.9], [0.8, 0.7]])
-    >>> confusion = [jnp.zeros((3, 2)).at[0].set(n) for n in (6, 14, 8, 72)]
-    >>> counts = counts_from_matrix(shares, 100 + 0 * shares, confusion=confusion)
+    >>> from judgebayes.generators import Panel, PrecisionCounts
+    >>> votes = jnp.array([[0.0, 0.0], [70.0, 90.0], [80.0, 70.0]])
+    >>> judged = jnp.array([[0.0, 0.0], [100.0, 100.0], [100.0, 100.0]])
+    >>> first = [jnp.zeros((3, 2)).at[0].set(n) for n in (72.0, 80.0, 14.0, 20.0)]
+    >>> items = [jnp.array(n) for n in ([80.0, 0, 0], [20.0, 0, 0], [0.0, 100, 100])]
+    >>> counts = PrecisionCounts(votes, judged, *first, *items)
     >>> fit = Panel().fit(counts)
     >>> print(fit.estimate().round(2))
     [0.8  0.64 0.69]

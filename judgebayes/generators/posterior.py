@@ -27,7 +27,7 @@ from judgebayes.models.generator_validator import (
 )
 from judgebayes.models.robust_validator import RobustModel, RobustPrior
 
-__all__ = ["FittedGeneratorValidator", "GeneratorValidator", "binomial_data"]
+__all__ = ["ByQuantile", "FittedGeneratorValidator", "GeneratorValidator"]
 
 
 NO_SCORE = (
@@ -109,9 +109,25 @@ class GeneratorValidator:
         return Problem(program, data, size=total, spreads=spreads, no_score=NO_SCORE)
 
 
+class ByQuantile:
+    """Estimates and intervals of a fit that has quantiles: of NumPy's or of JAX's arrays."""
+
+    def quantile(self, level: float) -> Any:
+        """Return a quantile of each generator's share."""
+        raise NotImplementedError
+
+    def estimate(self) -> Any:
+        """Return the posterior medians."""
+        return self.quantile(0.5)
+
+    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
+        """Return the ends of the central intervals."""
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedGeneratorValidator(Sampled):
+class FittedGeneratorValidator(Sampled, ByQuantile):
     """Draws of the generator-validator model; one draw if it is a mode."""
 
     sites: Sites
@@ -126,18 +142,9 @@ class FittedGeneratorValidator(Sampled):
         return {"precision": self.precision}
 
     @in_float64
-    def estimate(self) -> Float[Array, " generator"]:
-        """Return the posterior medians."""
-        return jnp.median(self.precision, axis=0)
-
-    @in_float64
-    def interval(
-        self, level: float = 0.9
-    ) -> tuple[Float[Array, " generator"], Float[Array, " generator"]]:
-        """Return the ends of the central posterior intervals."""
-        ends = jnp.array([(1 - level) / 2, (1 + level) / 2])
-        low, high = jnp.quantile(self.precision, ends, axis=0)
-        return low, high
+    def quantile(self, level: float) -> Float[Array, " generator"]:
+        """Return a quantile of each generator's precision."""
+        return jnp.quantile(self.precision, level, axis=0)
 
 
 def binomial_data(counts: PrecisionCounts) -> Counted:

@@ -3,7 +3,7 @@
 This package may not import `generators` or any package after it.
 """
 
-from judgebayes.majority.assurance import LabelForecast, label_forecast
+from judgebayes.majority.assurance import label_forecast
 from judgebayes.majority.counts import Counts, correct_counts, counts_of
 from judgebayes.majority.curve import ErrorCurve, odd_sizes
 from judgebayes.majority.design_effect import design_effect
@@ -12,11 +12,10 @@ from judgebayes.majority.distribution import (
     Binomial,
     Distribution,
     FittedDistribution,
-    in_population,
 )
 from judgebayes.majority.model_free import mean_loss
 from judgebayes.majority.next_labels import next_labels
-from judgebayes.majority.plurality import Decision, decision_probs, wrong_majority
+from judgebayes.majority.plurality import Decision, decision_probs
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target, losses
 from judgebayes.majority.split_stopping import (
     is_check,
@@ -25,7 +24,7 @@ from judgebayes.majority.split_stopping import (
     stopping_level,
 )
 from judgebayes.majority.splits import Splits, splits_of
-from judgebayes.majority.thinning import FittedThinning, Thinning, thin
+from judgebayes.majority.thinning import Thinning
 
 __all__ = [
     "BetaBinomial",
@@ -36,8 +35,6 @@ __all__ = [
     "ErrorCurve",
     "FittedDistribution",
     "FittedSplitCurve",
-    "FittedThinning",
-    "LabelForecast",
     "Measure",
     "SplitCurve",
     "Splits",
@@ -47,7 +44,6 @@ __all__ = [
     "counts_of",
     "decision_probs",
     "design_effect",
-    "in_population",
     "is_check",
     "label_forecast",
     "labelling_order",
@@ -58,6 +54,4 @@ __all__ = [
     "odd_sizes",
     "splits_of",
     "stopping_level",
-    "thin",
-    "wrong_majority",
 ]

@@ -8,15 +8,13 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 
 __all__ = [
-    "CLASS_COLOURS",
-    "CLASS_NAMES",
+    "FIXED",
     "MARKERS",
     "PALETTE",
     "Figure",
     "colour",
     "dashes",
     "grid_of_panels",
-    "hatch",
     "legend_below",
     "line_style",
     "without_frame",
@@ -25,8 +23,7 @@ __all__ = [
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 MARKERS = "osD^vPX*"
 DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
-HATCHES = ["", "///", "...", "\\\\\\", "xxx", "---", "++", ""]
-"""Markers, dashes and hatches tell series apart in grey print, where colours do not."""
+"""Markers and dashes tell series apart in grey print, where colours do not."""
 
 FIXED = {
     "davidson": 0,
@@ -65,9 +62,6 @@ FIXED = {
     "pooled, limit 0.25": 2,
 }
 
-CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
-CLASS_NAMES = ("B better", "tie", "A better")
-
 LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
 """The width of a legend column in inches: for the mark, and per letter."""
 
@@ -97,11 +91,6 @@ def line_style(name: str, place: int) -> dict[str, Any]:
 def dashes(name: str, place: int) -> Any:
     """Return the dashes of a method's line, the same in every figure."""
     return DASHES[FIXED.get(name, (place + 3) % len(DASHES))]
-
-
-def hatch(name: str, place: int) -> str:
-    """Return the hatch of a method's bars, the same in every figure."""
-    return HATCHES[FIXED.get(name, (place + 3) % len(HATCHES))]
 
 
 def without_frame(axes: Axes) -> None:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from judgebayes.plots import risk_by_share
+from judgebayes.plots.risk import risk_by_share
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Drawing
 from judgebayes.sentence import percent

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from judgebayes.plots import intervals, judge_map
+from judgebayes.plots.judges import judge_map
+from judgebayes.plots.series import intervals
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Block, Drawing, Folded, Paragraph, Section, Table
 from judgebayes.report.shares import SHARES, percent_with_interval

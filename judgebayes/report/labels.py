@@ -8,7 +8,7 @@ import pandas as pd
 
 from judgebayes.calibrators.conformal import coverage_law
 from judgebayes.measures.significance import Interval, share_interval
-from judgebayes.plots import curves
+from judgebayes.plots.series import curves
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.held_out import with_interval
 from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import PrecisionCounts, count_votes, counts_from_matrix
+from judgebayes.experiments.beyond_consensus.common import counts_from_matrix
+from judgebayes.generators import PrecisionCounts, count_votes
 from judgebayes.votes import Votes
 
 
@@ -50,20 +51,18 @@ def test_counts_from_a_matrix_match_counted_votes(tallied: PrecisionCounts) -> N
     ]
     judged = tallied.valid_judged + tallied.invalid_judged
     from_matrix = counts_from_matrix(
-        tallied.matrix,
-        judged,
-        confusion=confusion,
-        precision=np.asarray(revealed.labelled_precision),
-        items=np.full(5, 300.0),
+        np.asarray(tallied.matrix),
+        np.asarray(judged),
+        confusion,
+        np.asarray(revealed.labelled_precision),
     )
-    for name in vars(from_matrix):
+    # Items that no judge voted on are not in a matrix: votes and shares are, not numbers of items.
+    votes = [name for name, value in vars(revealed).items() if value.ndim == 2]
+    for name in (*votes, "labelled", "labelled_precision"):
         np.testing.assert_allclose(getattr(from_matrix, name), getattr(revealed, name), atol=1e-9)
+    assert (from_matrix.unlabelled[2:] == judged[2:].max(1)).all()
 
 
-def test_bad_shares_and_votes_are_reported(votes: Votes) -> None:
-    with pytest.raises(JudgeBayesError, match=r"generator 0 and judge 1 is 1\.2"):
-        counts_from_matrix(np.array([[0.5, 1.2]]), np.ones((1, 2)))
+def test_other_than_binary_votes_are_reported(votes: Votes) -> None:
     with pytest.raises(JudgeBayesError, match="precision needs two"):
         count_votes(votes, np.zeros(60, int), np.zeros(60, int), 1)
-    with pytest.raises(JudgeBayesError, match="no confusion counts"):
-        counts_from_matrix(np.full((1, 2), 0.5), np.ones((1, 2)), precision=np.array([0.9]))

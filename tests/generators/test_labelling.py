@@ -8,14 +8,17 @@ from scipy.special import expit
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import Labelling, Strata, Stratified, count_strata, stratify, valid_share
+from judgebayes.generators import Labelling, stratify, valid_share
 from judgebayes.generators.choosing import labels_by_cell
 from judgebayes.generators.labelling import (
     FittedStratified,
+    Strata,
+    Stratified,
     StratumCounts,
     StratumPrior,
     _grid,
     _prior,
+    count_strata,
 )
 from judgebayes.votes import Votes
 

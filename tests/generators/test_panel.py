@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 from strong_judges import GENERATORS, World, with_saturated, with_silent, world
 
-from judgebayes.generators import (
-    FittedPanel,
-    Impression,
-    Panel,
-    PanelPrior,
-    PrecisionCounts,
-    logit_shift,
-    mean_prediction,
-)
+from judgebayes.generators import Impression, Panel, PrecisionCounts, logit_shift, mean_prediction
 from judgebayes.generators.panel import (
     TYPICAL,
+    FittedPanel,
+    PanelPrior,
     _Cells,
     _Spreads,
     _System,

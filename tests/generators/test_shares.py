@@ -8,9 +8,10 @@ from scipy.stats import binom, kstest, norm, rankdata
 from strong_judges import GENERATORS, ITEMS, World, world
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import FittedShares, item_scores, shares
+from judgebayes.generators import FittedShares, shares
 from judgebayes.generators.clusters import Clusters
 from judgebayes.generators.item_posterior import Items, quantiles, tail_probability
+from judgebayes.generators.own_labels import item_scores
 from judgebayes.generators.uncertain import FEW
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import certain

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from laws.data import GROUPS, SAMPLES, Data
 
-from judgebayes.generators import Strata, StratumCounts, count_strata, count_votes, targets
+from judgebayes.generators import count_votes, targets
+from judgebayes.generators.labelling import Strata, StratumCounts, count_strata
 from judgebayes.majority import Counts
 from judgebayes.majority.counts import correct_counts
 from judgebayes.votes import UNDECIDED, Votes

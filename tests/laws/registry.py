@@ -65,13 +65,13 @@ from judgebayes.generators import (
     Impression,
     ItemLevel,
     Panel,
-    Stratified,
     as_published,
     logit_shift,
     mean_prediction,
     rogan_gladen,
     starts,
 )
+from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import (
     DRPS,

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebayes.majority import Splits, counts_of, decision_probs, losses, thin, wrong_majority
+from judgebayes.majority import Splits, counts_of, decision_probs, losses
+from judgebayes.majority.plurality import wrong_majority
+from judgebayes.majority.thinning import thin
 
 
 def enumerated(

@@ -3,12 +3,18 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from judgebayes import plots
 from judgebayes.experiments import plots as paper_plots
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
+from judgebayes.experiments.plots import HATCHES
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
 from judgebayes.plots import style
+from judgebayes.plots.calibration import reliability_diagrams
+from judgebayes.plots.judges import judge_map
+from judgebayes.plots.majority import error_curves
+from judgebayes.plots.posteriors import chain_ranks, forest
+from judgebayes.plots.series import curves, intervals
+from judgebayes.plots.style import colour
 
 TIDY = pd.DataFrame(
     {
@@ -47,11 +53,9 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
 
 @pytest.fixture(
     params=[
-        lambda: plots.curves(
-            TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="MAE", title="T"
-        ),
-        lambda: plots.intervals(TIDY, label="task", series="method", xlabel="x", title="T"),
-        lambda: plots.intervals(
+        lambda: curves(TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="MAE", title="T"),
+        lambda: intervals(TIDY, label="task", series="method", xlabel="x", title="T"),
+        lambda: intervals(
             TIDY, label="n", series="method", panel="task", xlabel="x", title="T", zero=True
         ),
         lambda: paper_plots.heat_map(
@@ -72,7 +76,7 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
             ylabel="share",
             title="T",
         ),
-        lambda: plots.error_curves(
+        lambda: error_curves(
             {
                 "x": ErrorCurve(
                     np.array([1, 3]),
@@ -95,9 +99,9 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         lambda: paper_plots.decision_regions(
             {"sign": lambda counts: 1 + np.sign(counts[:, 2] - counts[:, 0])}, 5, title="T"
         ),
-        lambda: plots.judge_map(JUDGES, title="T"),
-        lambda: plots.judge_map(JUDGES.filter(regex="judge|accuracy"), title="T"),
-        lambda: plots.reliability_diagrams({"t": {"raw": BINS, "beta": BINS}}, title="T"),
+        lambda: judge_map(JUDGES, title="T"),
+        lambda: judge_map(JUDGES.filter(regex="judge|accuracy"), title="T"),
+        lambda: reliability_diagrams({"t": {"raw": BINS, "beta": BINS}}, title="T"),
         lambda: paper_plots.accuracy_coverage(
             {"t": {"raw": CURVE}, "u": {"raw": CURVE}}, title="T"
         ),
@@ -132,7 +136,7 @@ def test_figures_are_drawn_with_labelled_axes(figure: Figure, tmp_path: object) 
 
 
 def test_all_points_are_in_the_figure() -> None:
-    drawn = plots.curves(TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="m", title="T")
+    drawn = curves(TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="m", title="T")
     values = [y for axes in drawn.axes for line in axes.lines for y in line.get_ydata()]
     np.testing.assert_allclose(sorted(values), sorted(TIDY["value"]))
 
@@ -154,12 +158,12 @@ def test_ranks_have_a_histogram_above_and_an_ecdf_below() -> None:
 
 
 def test_a_method_keeps_its_colour() -> None:
-    assert plots.colour("davidson", 0) == plots.colour("davidson", 5)
-    assert plots.colour("davidson") != plots.colour("sc")
+    assert colour("davidson", 0) == colour("davidson", 5)
+    assert colour("davidson") != colour("sc")
 
 
 def test_the_map_names_outlying_judges() -> None:
-    axes = plots.judge_map(JUDGES, title="T", named=2).axes[0]
+    axes = judge_map(JUDGES, title="T", named=2).axes[0]
     texts = [text.get_text() for text in axes.texts]
     assert {"a", "c"} <= set(texts)
     assert "b" not in texts
@@ -176,7 +180,7 @@ def test_a_name_is_left_out_only_without_space_for_it() -> None:
     # Near the panel's middle, near another judge, at the same place, and in the corners.
     at = [(0.7, 0.7), (0.72, 0.7), (0.9, 0.4), (0.9, 0.4), (1.0, 1.0), (0.0, 0.5)]
     for size in ((6.4, 6.0), (5.0, 4.8)):
-        figure = plots.judge_map(crowd(at), title="T", size=size)
+        figure = judge_map(crowd(at), title="T", size=size)
         figure.draw_without_rendering()
         ax = figure.axes[0]
         names = {t.get_text(): t.get_window_extent() for t in ax.texts if "judge" in t.get_text()}
@@ -186,12 +190,12 @@ def test_a_name_is_left_out_only_without_space_for_it() -> None:
             assert not any(box.contains(*point) for point in points), name
             assert not any(box.overlaps(b) for other, b in names.items() if other != name), name
             assert ax.bbox.extents[2] + 1 >= box.x1 > box.x0 >= ax.bbox.extents[0] - 1
-    alike = plots.judge_map(crowd([(0.5, 0.5)] * 12), title="T", named=12)
+    alike = judge_map(crowd([(0.5, 0.5)] * 12), title="T", named=12)
     assert 2 <= len([t for t in alike.axes[0].texts if "judge" in t.get_text()]) < 12
 
 
 def test_empty_bins_are_not_drawn() -> None:
-    drawn = plots.reliability_diagrams({"t": {"raw": BINS}}, title="T")
+    drawn = reliability_diagrams({"t": {"raw": BINS}}, title="T")
     points = np.concatenate([c.get_offsets() for c in drawn.axes[0].collections])
     np.testing.assert_allclose(points, [[0.1, 0.2], [0.8, 0.7]])
 
@@ -199,7 +203,7 @@ def test_empty_bins_are_not_drawn() -> None:
 def test_ranks_of_chains_average_to_one_and_show_a_deviating_chain() -> None:
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(3, 200)) + np.array([[0.0], [0.0], [3.0]])
-    figure = plots.chain_ranks({"x": draws}, title="t")
+    figure = chain_ranks({"x": draws}, title="t")
     heights = [patch.get_data().values for patch in figure.axes[0].patches]
     np.testing.assert_allclose([h.mean() for h in heights], 1)
     assert heights[2][-1] > 2.5
@@ -214,7 +218,7 @@ def test_a_forest_has_a_panel_per_variable_and_a_row_per_label() -> None:
             for v, label in (("a", "x"), ("a", "y"), ("b", "z"))
         ]
     )
-    figure = plots.forest(table, title="t")
+    figure = forest(table, title="t")
     shown = [[t.get_text() for t in ax.get_yticklabels()] for ax in figure.axes]
     assert shown == [["x", "y"], ["z"]]
 
@@ -224,13 +228,13 @@ def test_series_can_be_told_apart_in_grey() -> None:
     places = range(len(style.PALETTE))
     assert len({style.MARKERS[k] for k in places}) == len(places)
     assert len({str(style.DASHES[k]) for k in places}) == len(places)
-    plain = [style.PALETTE[k] for k in places if not style.HATCHES[k]]
+    plain = [style.PALETTE[k] for k in places if not HATCHES[k]]
     luminance = [
         sum(w * int(c[i : i + 2], 16) for w, i in ((0.299, 1), (0.587, 3), (0.114, 5)))
         for c in plain
     ]
     assert np.abs(np.diff(luminance)).min() > 60
-    hatches = [style.HATCHES[k] for k in places if style.HATCHES[k]]
+    hatches = [HATCHES[k] for k in places if HATCHES[k]]
     assert len(set(hatches)) == len(hatches)
 
 
@@ -247,5 +251,5 @@ def test_panels_share_their_axes() -> None:
         }
     )
     words = {"panel": "panel", "metric": "mae", "xlabel": "x", "ylabel": "y", "title": "t"}
-    a, b = plots.curves(table, "x", **words).axes
+    a, b = curves(table, "x", **words).axes
     assert a.get_ylim() == b.get_ylim()
