@@ -21,6 +21,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.distributions import LEAST, PanelVotes
 from judgebayes.models.label_noise import class_given_label, with_label_noise
 
@@ -82,7 +83,7 @@ class Model(Protocol):
 class Predictor(Protocol):
     """A program that predicts the labels, or counts of correct votes, of items."""
 
-    def predict(self, sites: Sites, data: Any) -> Float[Array, "item class"]:
+    def predict(self, sites: Sites, data: Any) -> LogProbs:
         """Return the log-probabilities that scores are computed from, under one draw.
 
         These are of the items' true labels, given everything except their labels, or of counts if the
@@ -96,13 +97,13 @@ class PanelData(NamedTuple):
 
     votes: Int[Array, "item judge sample"]
     """Class indices, -1 where a vote is missing."""
-    labels: Int[Array, " item"]
+    labels: ItemCodes
     """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
+    weight: ItemValues | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
-def uniform_class(n_items: int, n_classes: int) -> Float[Array, "item class"]:
+def uniform_class(n_items: int, n_classes: int) -> LogProbs:
     """Return the log-probabilities of a uniform prior over classes."""
     return jnp.full((n_items, n_classes), -jnp.log(n_classes))
 
@@ -117,7 +118,7 @@ def observe(
     distribution: dist.Distribution,
     value: Int[Array, "item ..."],
     used: Bool[Array, " item"] | None,
-    weight: Float[Array, " item"] | None,
+    weight: ItemValues | None,
     observed: Collection[str] | None,
 ) -> Int[Array, "item ..."]:
     """Sample a site with one value per item, or condition on its value if the site is observed.
@@ -141,12 +142,12 @@ def observe(
 
 
 def observe_label(
-    log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None,
+    log_probs: LogProbs,
+    labels: ItemCodes,
+    weight: ItemValues | None,
     observed: Collection[str] | None,
     noise: float | Float[Array, ""] = 0.0,
-) -> tuple[Int[Array, " item"], Bool[Array, " item"]]:
+) -> tuple[ItemCodes, Bool[Array, " item"]]:
     """Sample `label` with label noise; return the labels, and whether each is known."""
     labelled = labels >= 0
     category = dist.Categorical(logits=jnp.maximum(with_label_noise(log_probs, noise), LEAST))
@@ -155,8 +156,8 @@ def observe_label(
 
 
 def observe_panel(
-    log_class: Float[Array, "item class"],
-    panel: Callable[[Float[Array, "item class"]], PanelVotes],
+    log_class: LogProbs,
+    panel: Callable[[LogProbs], PanelVotes],
     data: Any,
     observed: Collection[str] | None,
     *,

@@ -46,8 +46,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int, Num
+from jaxtyping import Array, Float, Num
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
 
 __all__ = [
@@ -171,9 +172,9 @@ class DavidsonData(NamedTuple):
     """The evidence of the votes, which is given, and the labels, which are generated."""
 
     evidence: Features
-    labels: Int[Array, " item"]
+    labels: ItemCodes
     """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
+    weight: ItemValues | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -208,7 +209,7 @@ class DavidsonModel:
             sites["delta"] = numpyro.sample("delta", _boxed("delta", *prior.delta))
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: DavidsonData) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: DavidsonData) -> LogProbs:
         """Return log p(k) of every item (eqs 4 and 5)."""
         return link(
             parameters(sites), data.evidence, n_classes=self.n_classes, symmetric=self.symmetric

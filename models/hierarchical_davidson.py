@@ -31,8 +31,9 @@ from typing import ClassVar, NamedTuple
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Sites, Traits, observe_label
 from judgebayes.models.davidson import Features, Parameters, link, n_levels
 
@@ -65,10 +66,10 @@ class HierarchicalData(NamedTuple):
     """The evidence of the votes and each item's task, which are given, and the labels."""
 
     evidence: Features
-    task: Int[Array, " item"]
-    labels: Int[Array, " item"]
+    task: ItemCodes
+    labels: ItemCodes
     """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
+    weight: ItemValues | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -121,9 +122,7 @@ class HierarchicalDavidsonModel:
             )
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(
-        self, sites: Mapping[str, Array], data: HierarchicalData
-    ) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: HierarchicalData) -> LogProbs:
         """Return log p(k) of every item, by its task's parameters."""
         return link(
             task_parameters(sites, data.task),
@@ -141,7 +140,7 @@ class HierarchicalDavidsonModel:
         return {**sites, **own}
 
 
-def task_parameters(sites: Mapping[str, Array], task: Int[Array, " item"]) -> Parameters:
+def task_parameters(sites: Mapping[str, Array], task: ItemCodes) -> Parameters:
     """Return each item's parameters from one draw of the sites; task -1 is at the centre."""
 
     def of(name: str) -> Array:

@@ -19,8 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.distributions import LEAST
 
@@ -45,9 +46,9 @@ class PoolData(NamedTuple):
 
     log_probs: Float[Array, "item method class"]
     """Finite: an impossible class has a large negative number."""
-    labels: Int[Array, " item"]
+    labels: ItemCodes
     """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
+    weight: ItemValues | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -82,7 +83,7 @@ class OpinionPoolModel:
             sites["intercept"] = numpyro.sample("intercept", each)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: PoolData) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: PoolData) -> LogProbs:
         """Return the pool's log-probabilities of the items' classes."""
         logit = jnp.einsum("m,imk->ik", sites["weight"], data.log_probs)
         if not self.symmetric:

@@ -35,6 +35,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
+from judgebayes.arrays import LogProbs
 from judgebayes.models.base import PanelData, Sites, Traits, observe_panel
 from judgebayes.models.dawid_skene import accuracy
 from judgebayes.models.distributions import ConfusionVotes
@@ -149,7 +150,7 @@ class PooledDawidSkeneModel:
         """Return each judge's accuracy, and the sites."""
         return {"accuracy": accuracy(jnp.log(sites["confusion"])), **sites}
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> LogProbs:
         """Return the log-probabilities of the items' classes given their votes."""
         log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.votes), self.n_classes))
         votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.votes >= 0)

@@ -36,10 +36,11 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Shaped
 from numpyro.contrib.hsgp.laplacian import eigenfunctions
 from numpyro.contrib.hsgp.spectral_densities import diag_spectral_density_squared_exponential
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.distributions import LEAST
 
@@ -74,26 +75,26 @@ class Prior(NamedTuple):
 class SplitData(NamedTuple):
     """The splits, which are given, and the labels."""
 
-    share: Float[Array, "item class"]
+    share: LogProbs
     """The share of the item's votes for each class."""
     top: Bool[Array, "item class"]
     """Whether no other class has more votes."""
-    margin: Float[Array, " item"]
+    margin: ItemValues
     """The share of a class of `top`, less the next share; 0 where two classes have the most votes."""
-    distance: Float[Array, "item class"]
+    distance: LogProbs
     """The mean distance of the item's votes from the class, the scale of all classes having length 1."""
-    steepness: Float[Array, " item"]
+    steepness: ItemValues
     """r(k), by the number of the item's votes."""
-    labels: Int[Array, " item"]
+    labels: ItemCodes
     """Positions among these classes, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
+    weight: ItemValues | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
 def split_data(
     given: Shaped[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None = None,
+    labels: ItemCodes,
+    weight: ItemValues | None = None,
     label_classes: tuple[int, ...] | None = None,
 ) -> SplitData:
     """Return the data from the number of votes for each class.
@@ -119,15 +120,13 @@ def split_data(
     )
 
 
-def steepness(votes: Shaped[Array, " item"]) -> Float[Array, " item"]:
+def steepness(votes: Shaped[Array, " item"]) -> ItemValues:
     """Return r(k), the slope at k votes relative to that at up to `FEW_VOTES`."""
     reliability = votes / (votes + CONCENTRATION)
     return jnp.maximum(reliability * (1 + CONCENTRATION / FEW_VOTES), 1.0)
 
 
-def bend(
-    weights: Float[Array, " term"], margin: Float[Array, " item"], prior: Prior
-) -> Float[Array, " item"]:
+def bend(weights: Float[Array, " term"], margin: ItemValues, prior: Prior) -> ItemValues:
     """Return h at each margin."""
     deviation, length = prior.bend
     density = diag_spectral_density_squared_exponential(deviation**2, length, HALF_LENGTH, TERMS, 1)
@@ -178,7 +177,7 @@ class SplitCurveModel:
             sites["offset"] = numpyro.sample("offset", standard)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: SplitData) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: SplitData) -> LogProbs:
         """Return log p(c) of every item."""
         plurality = sites["alpha"] + bend(sites["bend"], data.margin, self.prior)
         slope = sites["beta"] * data.steepness

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit, logit, logsumexp, softmax
 
+from judgebayes.arrays import ItemInts
 from judgebayes.votes.array import MISSING
 
 __all__ = ["NODE_WEIGHTS", "Annotations", "ErrorRates", "Merge", "error_rates"]
@@ -55,13 +56,13 @@ class Annotations:
         size = self.n_items * self.n_classes
         return np.bincount(cell, minlength=size).reshape(self.n_items, -1)
 
-    def decided(self) -> Int[np.ndarray, " item"]:
+    def decided(self) -> ItemInts:
         """Return the adjudicator's label of each item, -1 if there is none."""
         labels = np.full(self.n_items, MISSING)
         labels[self.item[self.final]] = self.label[self.final]
         return labels
 
-    def merged(self, how: Merge, rates: "ErrorRates | None") -> Int[np.ndarray, " item"]:
+    def merged(self, how: Merge, rates: "ErrorRates | None") -> ItemInts:
         """Return one label of each item, -1 where the annotators' labels give none.
 
         The adjudicator decides. For other items it is the only most frequent class (`majority`), the

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, runtim
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
@@ -47,7 +47,7 @@ class FittedAggregator(Protocol):
         """The status of the fit, a `Status` as a number."""
         ...
 
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the log-probabilities of the classes of each item."""
         ...
 
@@ -60,12 +60,7 @@ class Aggregator(Protocol):
     """
 
     def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        self, votes: Votes, labels: Labels, *, weight: Weights | None = None, key: Key | None = None
     ) -> FittedAggregator:
         """Fit to votes and labels."""
         ...
@@ -75,13 +70,13 @@ class Training(NamedTuple):
     """The training data of a fit, as checked arrays."""
 
     votes: Votes
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
-    key: PRNGKeyArray
+    labels: ItemCodes
+    weight: ItemValues
+    key: Key
 
 
 def training(
-    votes: Votes, labels: Any, weight: Any, key: PRNGKeyArray | None, *, labelled_only: bool
+    votes: Votes, labels: Any, weight: Any, key: Key | None, *, labelled_only: bool
 ) -> Training:
     """Return votes, labels, weights and key as arrays, checked against each other.
 
@@ -104,9 +99,7 @@ def training(
     return Training(votes, labels, weight, key)
 
 
-def checked(
-    votes: AnyVotes, labels: Any, weight: Any
-) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
+def checked(votes: AnyVotes, labels: Any, weight: Any) -> tuple[ItemCodes, ItemValues]:
     """Return labels and weights as arrays, checked against the votes as in `training`."""
     labels, n_items = jnp.asarray(labels), votes.n_items
     weight = jnp.ones(n_items) if weight is None else jnp.asarray(weight, dtype=float)
@@ -149,12 +142,7 @@ class VoteMethod(ABC, Generic[F]):
 
     @in_float64
     def fit(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        self, votes: Votes, labels: Labels, *, weight: Weights | None = None, key: Key | None = None
     ) -> F:
         """Return the method fitted to votes and labels.
 
@@ -209,7 +197,7 @@ class Rule(VoteMethod["FittedRule"]):
         return FittedRule(self, jnp.asarray(int(Status.CONVERGED)))
 
     @abstractmethod
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def apply(self, votes: Votes) -> LogProbs:
         """Return log-probabilities, certain of one class unless the rule returns a tie."""
 
 
@@ -225,7 +213,7 @@ class FittedRule:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
         return self.rule.apply(votes)
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Training, VoteMethod
+from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
@@ -78,6 +79,6 @@ class FittedBaseRate:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the same log-probabilities for every item."""
         return jnp.broadcast_to(self.log_rates, (votes.n_items, self.log_rates.shape[-1]))

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Int
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator, require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
@@ -93,7 +93,7 @@ class FittedCalibrated:
         return worst(self.aggregator.status, self.calibrator.status)
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the calibrated log-probabilities of the items."""
         return self.calibrator(self.aggregator(votes))
 
@@ -102,8 +102,8 @@ class FirstStage(NamedTuple):
     """A fitted aggregator, and the training data of its calibrator."""
 
     aggregator: FittedAggregator
-    log_probs: Float[Array, "item class"]
-    weight: Float[Array, " item"]
+    log_probs: LogProbs
+    weight: ItemValues
 
 
 def first_stage(
@@ -136,9 +136,7 @@ def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstSt
     used = labelled_weight(data.labels, data.weight) > 0
     fold = random_places(used, division_key) % folds
 
-    def fit_and_predict(
-        which: Int[Array, ""], key: PRNGKeyArray
-    ) -> tuple[Float[Array, "item class"], FittedAggregator]:
+    def fit_and_predict(which: Int[Array, ""], key: Key) -> tuple[LogProbs, FittedAggregator]:
         fitted = _fit_without(aggregator, data, used & (fold == which), key)
         return fitted(data.votes), fitted
 
@@ -149,7 +147,7 @@ def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstSt
 
 
 def _fit_without(
-    aggregator: Aggregator, data: Training, held_out: Bool[Array, " item"], key: PRNGKeyArray
+    aggregator: Aggregator, data: Training, held_out: Bool[Array, " item"], key: Key
 ) -> FittedAggregator:
     """Return the aggregator fitted without the labels of some items."""
     unlabelled = jnp.any((data.labels < 0) & (data.weight > 0))
@@ -161,7 +159,7 @@ def _fit_without(
     )
 
 
-def random_places(used: Bool[Array, " item"], key: PRNGKeyArray) -> Int[Array, " item"]:
+def random_places(used: Bool[Array, " item"], key: Key) -> ItemCodes:
     """Return each used item's rank in a random order that depends only on the used items."""
     place = used.cumsum() - 1
     draws = jax.vmap(lambda i: jax.random.uniform(jax.random.fold_in(key, i)))(place)

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Training, VoteMethod, summarised
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import ItemValues, Labels, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
@@ -96,12 +96,7 @@ class Davidson(UsesPrior, VoteMethod["FittedDavidson"]):
     def _fitted(self, data: Training) -> "FittedDavidson":
         return fit_link(FittedDavidson, self, data)
 
-    def problem(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        weight: Float[Array, " item"] | None = None,
-    ) -> Problem:
+    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for the inference: the program with these data."""
         shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": self.symmetric}
         evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
@@ -130,7 +125,7 @@ class FittedByLink(Sampled):
     __repr__ = summarised
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities, averaged over the draws (the predictive)."""
         return log_mean_exp(self.by_draw(votes))
 
@@ -140,7 +135,7 @@ class FittedByLink(Sampled):
         """Return the items' log-probabilities under every draw."""
         evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
 
-        def one(sites: Sites) -> Float[Array, "item class"]:
+        def one(sites: Sites) -> LogProbs:
             return davidson.link(
                 self.parameters(sites, votes),
                 evidence,
@@ -199,9 +194,7 @@ class FittedDavidson(FittedByLink):
 
 
 @jax.jit
-def fit_with_held_out(
-    method: Davidson, data: Training
-) -> tuple[FittedDavidson, Float[Array, "item class"]]:
+def fit_with_held_out(method: Davidson, data: Training) -> tuple[FittedDavidson, LogProbs]:
     r"""Return the fit at the mode, and each item's log-probabilities without its own label.
 
     The parameters without the label of item i are one Newton step from the mode:

@@ -6,12 +6,12 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Reliability, checked, summarised, training
 from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.unique_items import unique_items
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
@@ -131,10 +131,10 @@ class DawidSkene:
     def fit(
         self,
         votes: AnyVotes,
-        labels: Int[AnyArray, " item"],
+        labels: Labels,
         *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        weight: Weights | None = None,
+        key: Key | None = None,
     ) -> "FittedDawidSkene":
         """Return the confusion matrices estimated from all items, labelled or not.
 
@@ -167,12 +167,7 @@ class DawidSkene:
         confusion = 20.0 * size.judges * size.classes**2
         return Cost(cells + per_item + confusion, STEPS * 8 * cells * size.classes)
 
-    def problem(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        weight: Float[Array, " item"] | None = None,
-    ) -> Problem:
+    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
         pooled = _pooled_prior(self, labels)
         return Problem(
@@ -185,7 +180,7 @@ class DawidSkene:
         )
 
 
-def _pooled_prior(method: DawidSkene, labels: Int[AnyArray, " item"]) -> PooledPrior | None:
+def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
     """Return the prior of a fit with pooled judges, None if they are not pooled."""
     pooled, prior = method.pooled, method.prior
     if isinstance(prior, PooledPrior):
@@ -239,7 +234,7 @@ class FittedDawidSkene(Sampled):
     __repr__ = summarised
 
     @in_float64
-    def __call__(self, votes: AnyVotes) -> Float[Array, "item class"]:
+    def __call__(self, votes: AnyVotes) -> LogProbs:
         """Return the items' log-probabilities given only their votes."""
         unknown = jnp.full(votes.n_items, MISSING)
         return _pooled(self, _counted(votes), unknown)
@@ -331,8 +326,8 @@ def _count(index: Int[Array, "item judge sample"], n_classes: int, packed: bool)
 def _switched(
     log_confusion: Float[Array, "judge class vote"],
     count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
 ) -> Int[Array, ""]:
     n_judges, n_classes, _ = log_confusion.shape
     labelled = dawid_skene.labelled_responsibilities(labels, weight, n_classes)
@@ -344,9 +339,9 @@ def _switched(
 def _fit(
     method: DawidSkene,
     votes: AnyVotes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    key: PRNGKeyArray,
+    labels: ItemCodes,
+    weight: ItemValues,
+    key: Key,
     count: Counts,
 ) -> FittedDawidSkene:
     n_classes = votes.n_classes
@@ -403,9 +398,7 @@ def _fit(
     )
 
 
-def _posterior(
-    sites: Sites, count: Counts, labels: Int[Array, " item"]
-) -> Float[Array, "item class"]:
+def _posterior(sites: Sites, count: Counts, labels: ItemCodes) -> LogProbs:
     log_confusion = jnp.log(sites["confusion"])
     joint = dawid_skene.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
     classes = [joint[:, k] for k in range(joint.shape[1])]
@@ -415,15 +408,13 @@ def _posterior(
 
 @jax.jit
 def _by_draw(
-    fitted: FittedDawidSkene, count: Counts, labels: Int[Array, " item"]
+    fitted: FittedDawidSkene, count: Counts, labels: ItemCodes
 ) -> Float[Array, "draw item class"]:
     return jax.vmap(lambda sites: _posterior(sites, count, labels))(fitted.draws)
 
 
 @jax.jit
-def _pooled(
-    fitted: FittedDawidSkene, count: Counts, labels: Int[Array, " item"]
-) -> Float[Array, "item class"]:
+def _pooled(fitted: FittedDawidSkene, count: Counts, labels: ItemCodes) -> LogProbs:
     if len(fitted.draws["pi"]) == 1:
         return _posterior({name: x[0] for name, x in fitted.draws.items()}, count, labels)
     return log_mean_exp(_by_draw(fitted, count, labels))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import FittedAggregator
+from judgebayes.arrays import LogProbs
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import Votes
@@ -32,6 +33,6 @@ class DecidedBy:
         """The status of the method of the probabilities."""
         return self.probabilities.status
 
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
         return self.probabilities(votes)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float
 
 from judgebayes.aggregators.base import Training, VoteMethod
 from judgebayes.aggregators.davidson import FittedByLink, davidson_evidence, fit_link
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemCodes, ItemValues, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.point import MAP
@@ -77,12 +77,7 @@ class HierarchicalDavidson(UsesPrior, VoteMethod["FittedHierarchicalDavidson"]):
         tasks_of(data.votes)
         return fit_link(FittedHierarchicalDavidson, self, data)
 
-    def problem(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        weight: Float[Array, " item"] | None = None,
-    ) -> Problem:
+    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for the inference: the program with these data."""
         evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
         return Problem(
@@ -118,7 +113,7 @@ class FittedHierarchicalDavidson(FittedByLink):
         return dict(mean._asdict())
 
 
-def tasks_of(votes: Votes) -> Int[Array, " item"]:
+def tasks_of(votes: Votes) -> ItemCodes:
     """Return the tasks of the items.
 
     Raises

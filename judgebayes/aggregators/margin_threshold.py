@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Training, VoteMethod, certain
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemCodes, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
@@ -94,7 +94,7 @@ class FittedMarginThreshold:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' decisions as log-probabilities, certain of one class."""
         return certain(_decide(votes, self.threshold), 3)
 
@@ -107,7 +107,7 @@ def _noisy_loss(noise: Scalar) -> Float[Array, "action label"]:
 
 
 @jit_inline()
-def _decide(votes: Votes, threshold: Int[Array, ""]) -> Int[Array, " item"]:
+def _decide(votes: Votes, threshold: Int[Array, ""]) -> ItemCodes:
     counts = votes.pooled_counts()
     margin = counts[:, 2] - counts[:, 0]
     return jnp.where(jnp.abs(margin) >= threshold, 1 + jnp.sign(margin), 1)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import ByAgreement, Reliability
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement
@@ -100,7 +100,7 @@ class FittedOneCoin(Sampled):
 
     @in_float64
     @jax.jit
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
         alpha, beta, n_classes = self.alpha, self.beta, votes.n_classes
         by_class = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
@@ -123,12 +123,7 @@ class FittedOneCoin(Sampled):
 
 
 def class_log_prior(
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    kind: ClassPrior,
-    noise: Scalar,
-    *,
-    n_classes: int,
+    labels: ItemCodes, weight: ItemValues, kind: ClassPrior, noise: Scalar, *, n_classes: int
 ) -> Float[Array, " class"]:
     """Return log pi: uniform, or the labels' frequencies (pseudo-count 1), corrected for label noise."""
     if kind == "uniform":
@@ -146,8 +141,8 @@ def _fit(
     method: OneCoin,
     correct: Float[Array, " judge"],
     wrong: Float[Array, " judge"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
     n_classes: int,
 ) -> FittedOneCoin:
     alpha, beta = one_coin.posterior(

@@ -19,6 +19,7 @@ from judgebayes.aggregators.shared_difficulty import (
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
+from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Sites
@@ -148,7 +149,7 @@ class FittedPool:
 
     @in_float64
     @jax.jit
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
         methods = (self.difficulty, self.stacking, self.davidson)
         answers = [method(votes) for method in methods if method is not None]

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.base import Reliability, Training, VoteMethod, summarised
 from judgebayes.aggregators.costs import Cost, Size
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemValues, Labels, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.shared_difficulty import (
     EASES,
@@ -146,12 +146,7 @@ class SharedDifficulty(VoteMethod["FittedSharedDifficulty"]):
         operations = at_nodes * size.judges * per_node + of_tables
         return Cost(3 * cells + 8 * table + 4 * at_nodes, operations)
 
-    def problem(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        weight: Float[Array, " item"] | None = None,
-    ) -> Problem:
+    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
         return Problem(
             SharedDifficultyModel(votes.n_classes, self.symmetric, self.prior, self.label_noise),
@@ -181,7 +176,7 @@ class FittedSharedDifficulty(Sampled):
     __repr__ = summarised
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
         return _averaged(self, votes)
 
@@ -212,7 +207,7 @@ class FittedSharedDifficulty(Sampled):
 @jax.jit
 def fit_with_held_out(
     method: SharedDifficulty, data: Training
-) -> tuple[FittedSharedDifficulty, Float[Array, "item class"]]:
+) -> tuple[FittedSharedDifficulty, LogProbs]:
     """Return the fit by empirical Bayes, and each item's log-probabilities without its own label."""
     votes, labels, weight, _ = data
     inference = method.inference
@@ -275,7 +270,7 @@ def _log_class(method: SharedDifficulty, data: Training) -> Float[Array, " class
 
 def _one_draw(
     fitted: FittedSharedDifficulty, count: Float[Array, "item judge vote"], draw: Sites
-) -> Float[Array, "item class"]:
+) -> LogProbs:
     parameters = jnp.concatenate([draw["reliability"][:, None], draw["bias"]], axis=1)
     return log_class_given(
         count, parameters, draw["ease"], fitted.log_class, symmetric=fitted.symmetric
@@ -283,7 +278,7 @@ def _one_draw(
 
 
 @jax.jit
-def _averaged(fitted: FittedSharedDifficulty, votes: Votes) -> Float[Array, "item class"]:
+def _averaged(fitted: FittedSharedDifficulty, votes: Votes) -> LogProbs:
     """Return the log of the mean, one draw after the other, so that memory does not grow with them."""
     count = vote_counts(votes.index, votes.n_classes)
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Reliability, Training, VoteMethod, summarised
 from judgebayes.aggregators.costs import Cost, Size
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemValues, Labels, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fast.stacking import predictors, prior_precision
@@ -113,12 +113,7 @@ class Stacking(VoteMethod["FittedStacking"]):
         of_step = 2.0 * size.items * n**2 + n**3 / 3
         return Cost(4.0 * size.items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
 
-    def problem(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        weight: Float[Array, " item"] | None = None,
-    ) -> Problem:
+    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
         form = Form(votes.n_judges, votes.n_classes, self.symmetric)
         design = stacking.features(votes.index, form)
@@ -154,7 +149,7 @@ class FittedStacking(Sampled):
     __repr__ = summarised
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
         if self.averaged:
             return _averaged(self, votes)
@@ -169,7 +164,7 @@ class FittedStacking(Sampled):
         blocks = {name: self.draws[name] for name in form.blocks()}
         read_out = jnp.asarray(stacking.read_out(form)).T
 
-        def of_draw(named: Sites) -> Float[Array, "item class"]:
+        def of_draw(named: Sites) -> LogProbs:
             return jax.nn.log_softmax((design @ form.join(named)) @ read_out, axis=-1)
 
         return jax.vmap(of_draw)(blocks)
@@ -199,9 +194,7 @@ def _form(fitted: FittedStacking) -> Form:
 
 
 @jax.jit
-def fit_with_held_out(
-    method: Stacking, data: Training
-) -> tuple[FittedStacking, Float[Array, "item class"]]:
+def fit_with_held_out(method: Stacking, data: Training) -> tuple[FittedStacking, LogProbs]:
     """Return the fit at the mode, and each item's log-probabilities without its own label.
 
     Without the item's label are only the weights: the direction of their prior, if it has one, knows it.
@@ -324,7 +317,7 @@ def _sampled(
 
 
 @jax.jit
-def _averaged(fitted: FittedStacking, votes: Votes) -> Float[Array, "item class"]:
+def _averaged(fitted: FittedStacking, votes: Votes) -> LogProbs:
     form = _form(fitted)
     design = predictors(votes.index, form)
     flat = form.join({name: fitted.draws[name][0] for name in form.blocks()})

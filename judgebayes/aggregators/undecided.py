@@ -10,6 +10,7 @@ from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
@@ -95,7 +96,7 @@ class FittedWithUndecided:
         return self.aggregator.status
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
         log_probs = self.aggregator(votes)
         return _with_evidence(log_probs, votes.index, self.log_undecided, self.log_decided)
@@ -116,7 +117,7 @@ def _shares(
 
 @jax.jit
 def _rates(
-    votes: Votes, labels: Int[Array, " item"], weight: Float[Array, " item"]
+    votes: Votes, labels: ItemCodes, weight: ItemValues
 ) -> tuple[Float[Array, "judge class"], Float[Array, "judge class"]]:
     """Return log rho and log(1 - rho) of every judge and class."""
     share, given = _shares(votes.index)
@@ -153,11 +154,11 @@ def _posterior_mean(
 
 @jax.jit
 def _with_evidence(
-    log_probs: Float[Array, "item class"],
+    log_probs: LogProbs,
     index: Int[Array, "item judge sample"],
     log_undecided: Float[Array, "judge class"],
     log_decided: Float[Array, "judge class"],
-) -> Float[Array, "item class"]:
+) -> LogProbs:
     share, given = _shares(index)
     evidence = share @ log_undecided + (given - share) @ log_decided
     return jax.nn.log_softmax(log_probs + evidence, axis=-1)

@@ -9,9 +9,10 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array
 
 from judgebayes.aggregators.base import Rule, certain
+from judgebayes.arrays import ItemCodes, LogProbs
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.votes.array import Votes
@@ -53,7 +54,7 @@ class MajorityVote(Rule):
 
     tie: TieRule = field(default="middle", metadata={"static": True})
 
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def apply(self, votes: Votes) -> LogProbs:
         """Return the class with the most votes."""
         return most_supported(votes.pooled_counts().astype(float), votes, self.tie)
 
@@ -70,7 +71,7 @@ class Verdict(Rule):
 
     judge: int = field(metadata={"static": True})
 
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def apply(self, votes: Votes) -> LogProbs:
         """Return the judge's first vote."""
         given = votes.index[:, self.judge, 0].astype(int)
         undecided = jnp.full((votes.n_items, votes.n_classes), -jnp.log(votes.n_classes))
@@ -78,9 +79,7 @@ class Verdict(Rule):
 
 
 @jit_inline("tie")
-def most_supported(
-    support: Float[Array, "item class"], votes: Votes, tie: TieRule
-) -> Float[Array, "item class"]:
+def most_supported(support: LogProbs, votes: Votes, tie: TieRule) -> LogProbs:
     """Return the class with the most support, with certainty unless two classes remain tied.
 
     An item without votes has no majority: all its classes tie, and the result is the middle.
@@ -98,9 +97,7 @@ def most_supported(
 
 
 @jit_inline("n_classes", "tie")
-def at_centre(
-    twice: Int[Array, " item"], n_classes: int, tie: Literal["middle", "outer"]
-) -> Float[Array, "item class"]:
+def at_centre(twice: ItemCodes, n_classes: int, tie: Literal["middle", "outer"]) -> LogProbs:
     """Return the class at `twice / 2`; a half is rounded to the middle or outwards, or is a tie."""
     middle = n_classes - 1
     below, above = twice // 2, (twice + 1) // 2
@@ -113,7 +110,7 @@ def at_centre(
     return jnp.where((twice == middle)[:, None] & (below != above)[:, None], half, chosen)
 
 
-def _first_voted(tied: Array, votes: Votes) -> Int[Array, " item"]:
+def _first_voted(tied: Array, votes: Votes) -> ItemCodes:
     """Return the tied class of the earliest vote, samples before judges; the lowest if none."""
     given = jnp.swapaxes(votes.index, 1, 2).reshape(votes.n_items, -1).astype(int)
     voted = given[..., None] == jnp.arange(votes.n_classes)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import ByAgreement, Rule
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import LogProbs, Scalar
 from judgebayes.calibrators.base import require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
@@ -45,7 +45,7 @@ class VoteShare(Rule):
 
     pseudo_count: float = 0.5
 
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def apply(self, votes: Votes) -> LogProbs:
         """Return the log of the smoothed shares."""
         return _log_share(_weighted_count(votes, jnp.ones(votes.n_judges)), self.pseudo_count)
 
@@ -96,7 +96,7 @@ class FittedAccuracyWeighted:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the log of the weighted shares."""
         count = _weighted_count(votes, self.accuracy)
         return _log_share(count, self.pseudo_count)
@@ -147,7 +147,7 @@ class FittedLogOddsWeighted:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes is uniform."""
         return log_softmax(_weighted_count(votes, self.log_odds))
 
@@ -162,14 +162,14 @@ def _posterior(
 
 
 @jax.jit
-def _weighted_count(votes: Votes, weight: Float[Array, " judge"]) -> Float[Array, "item class"]:
+def _weighted_count(votes: Votes, weight: Float[Array, " judge"]) -> LogProbs:
     counted = [
         (votes.index == k).sum(2).astype(weight.dtype) @ weight for k in range(votes.n_classes)
     ]
     return jnp.stack(counted, axis=1)
 
 
-def _log_share(count: Float[Array, "item class"], pseudo_count: Scalar) -> Array:
+def _log_share(count: LogProbs, pseudo_count: Scalar) -> Array:
     support = count + pseudo_count
     total = support.sum(1, keepdims=True)
     uniform = jnp.full_like(support, 1 / support.shape[1])

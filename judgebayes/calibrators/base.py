@@ -6,9 +6,17 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import (
+    AnyProbs,
+    ItemCodes,
+    ItemValues,
+    Labels,
+    LogProbs,
+    Scalar,
+    Weights,
+)
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
@@ -39,7 +47,7 @@ class FittedCalibrator(Protocol):
         """The status of the fit, a `Status` as a number."""
         ...
 
-    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+    def __call__(self, log_probs: AnyProbs) -> LogProbs:
         """Return the calibrated log-probabilities of each item."""
         ...
 
@@ -53,11 +61,7 @@ class Calibrator(Protocol):
     """
 
     def fit(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
+        self, log_probs: AnyProbs, labels: Labels, *, weight: Weights | None = None
     ) -> FittedCalibrator:
         """Fit the map to an aggregator's log-probabilities and the labels."""
         ...
@@ -66,9 +70,9 @@ class Calibrator(Protocol):
 class CalibrationData(NamedTuple):
     """The training data of a map as checked arrays; ignored items have weight 0."""
 
-    log_probs: Float[Array, "item class"]
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    log_probs: LogProbs
+    labels: ItemCodes
+    weight: ItemValues
 
 
 def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationData:
@@ -103,13 +107,7 @@ class Map(ABC, Generic[F]):
     """The base of the library's maps: `fit` checks answers and labels, and `_fitted` fits to them."""
 
     @in_float64
-    def fit(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-    ) -> F:
+    def fit(self, log_probs: AnyProbs, labels: Labels, *, weight: Weights | None = None) -> F:
         """Return the map fitted to the labelled items.
 
         Parameters
@@ -134,11 +132,7 @@ class Map(ABC, Generic[F]):
 
 
 @jit_inline()
-def _used_only(
-    log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-) -> CalibrationData:
+def _used_only(log_probs: LogProbs, labels: ItemCodes, weight: ItemValues) -> CalibrationData:
     """Return the data with weight 0 and uniform probabilities where the label is unknown."""
     used = labelled_weight(labels, weight)
     n_classes = log_probs.shape[1]
@@ -175,7 +169,7 @@ def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_clas
         )
 
 
-def clipped(log_probs: Float[Array, "item class"], clip: Scalar) -> Float[Array, "item class"]:
+def clipped(log_probs: LogProbs, clip: Scalar) -> LogProbs:
     r"""Return log-probabilities with every probability at least `clip`, renormalised.
 
     For two classes, this is clipping to [clip, 1 - clip]. Infinite log-probabilities become finite, and
@@ -185,9 +179,7 @@ def clipped(log_probs: Float[Array, "item class"], clip: Scalar) -> Float[Array,
 
 
 @jit_inline()
-def clipped_by_class(
-    log_probs: Float[Array, "item class"], clip: Scalar
-) -> list[Float[Array, " item"]]:
+def clipped_by_class(log_probs: LogProbs, clip: Scalar) -> list[ItemValues]:
     """Return `clipped` class by class (see `log_softmax.log_softmax_by_class`)."""
     log_prob_of_class = list(log_probs.T)
     if len(log_prob_of_class) == 2:  # no exponential, which compilers would recompute for each use

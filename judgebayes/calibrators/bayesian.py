@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import AnyProbs, Key, Labels, LogProbs, Scalar, Weights
 from judgebayes.calibrators.base import (
     NO_POSTERIOR,
     CalibrationData,
@@ -46,8 +46,8 @@ ITEMS_AT_ONCE = 1024
 class ProbabilityInterval(NamedTuple):
     """Ends of the interval of every calibrated probability, from 0 to 1."""
 
-    low: Float[Array, "item class"]
-    high: Float[Array, "item class"]
+    low: LogProbs
+    high: LogProbs
 
 
 @jax.tree_util.register_dataclass
@@ -101,11 +101,11 @@ class BayesianMap(UsesPrior):
     @in_float64
     def fit(
         self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
+        log_probs: AnyProbs,
+        labels: Labels,
         *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        weight: Weights | None = None,
+        key: Key | None = None,
     ) -> "FittedBayesianMap":
         """Return draws of the map's parameters.
 
@@ -160,19 +160,17 @@ class FittedBayesianMap(Sampled):
     __repr__ = summary
 
     @in_float64
-    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+    def __call__(self, log_probs: AnyProbs) -> LogProbs:
         """Return the logarithms of the probabilities averaged over the draws."""
         return log_mean_exp(self.by_draw(log_probs))
 
     @in_float64
-    def by_draw(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "draw item class"]:
+    def by_draw(self, log_probs: AnyProbs) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
         return _by_draw(self, jnp.asarray(log_probs, dtype=float))
 
     @in_float64
-    def interval(
-        self, log_probs: Float[AnyArray, "item class"], *, level: float = 0.9
-    ) -> ProbabilityInterval:
+    def interval(self, log_probs: AnyProbs, *, level: float = 0.9) -> ProbabilityInterval:
         """Return the equal-tailed posterior interval of every calibrated probability.
 
         Raises
@@ -190,12 +188,7 @@ class FittedBayesianMap(Sampled):
 
 
 @partial(jax.jit, static_argnames="form")
-def _fit(
-    method: BayesianMap,
-    form: Form,
-    data: CalibrationData,
-    key: PRNGKeyArray,
-) -> FittedBayesianMap:
+def _fit(method: BayesianMap, form: Form, data: CalibrationData, key: Key) -> FittedBayesianMap:
     result = method.inference.solve(method.problem(data), key)
     degenerate = degenerate_status(data.labels, data.weight, data.log_probs.shape[1], 1)
     return FittedBayesianMap(
@@ -210,10 +203,7 @@ def _fit(
 
 
 @jax.jit
-def _by_draw(
-    fitted: FittedBayesianMap,
-    log_probs: Float[Array, "item class"],
-) -> Float[Array, "draw item class"]:
+def _by_draw(fitted: FittedBayesianMap, log_probs: LogProbs) -> Float[Array, "draw item class"]:
     form = Form(*fitted.form)  # a fit file stores a plain tuple
     model, labels = CalibrationMapModel(log_probs.shape[1], form), jnp.zeros(len(log_probs), int)
     data = MapData(clipped(log_probs, fitted.clip), labels)
@@ -221,11 +211,7 @@ def _by_draw(
 
 
 @jax.jit
-def _interval(
-    fitted: FittedBayesianMap,
-    log_probs: Float[Array, "item class"],
-    level: Scalar,
-) -> ProbabilityInterval:
+def _interval(fitted: FittedBayesianMap, log_probs: LogProbs, level: Scalar) -> ProbabilityInterval:
     tails = jnp.array([(1 - level) / 2, (1 + level) / 2])
 
     def one(item: Array) -> Float[Array, "end class"]:

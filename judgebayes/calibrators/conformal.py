@@ -8,7 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import (
+    AnyArray,
+    AnyProbs,
+    ItemCodes,
+    ItemValues,
+    Labels,
+    LogProbs,
+    Scalar,
+    Weights,
+)
 from judgebayes.calibrators.base import calibration_data, require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
@@ -72,11 +81,11 @@ class SplitConformal:
     @in_float64
     def fit(
         self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
+        log_probs: AnyProbs,
+        labels: Labels,
         *,
-        weight: Float[AnyArray, " item"] | None = None,
-        groups: Int[AnyArray, " item"] | None = None,
+        weight: Weights | None = None,
+        groups: Labels | None = None,
     ) -> "FittedConformal":
         """Return the thresholds from a set of items, disjoint from those that p was fitted to.
 
@@ -122,10 +131,7 @@ class FittedConformal:
 
     @in_float64
     def __call__(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        *,
-        groups: Int[AnyArray, " item"] | None = None,
+        self, log_probs: AnyProbs, *, groups: Labels | None = None
     ) -> Bool[Array, "item class"]:
         """Return which classes are in each item's set.
 
@@ -141,11 +147,7 @@ class FittedConformal:
 
 @jit_inline("n_groups")
 def _thresholds(
-    own: Float[Array, " item"],
-    weight: Float[Array, " item"],
-    group: Int[Array, " item"],
-    level: Scalar,
-    n_groups: int,
+    own: ItemValues, weight: ItemValues, group: ItemCodes, level: Scalar, n_groups: int
 ) -> Float[Array, " group"]:
     """Return each group's threshold, from the log-probabilities of the items' labels."""
     order = jnp.argsort(_nonconformity(own))
@@ -161,9 +163,7 @@ def _thresholds(
 
 
 @jit_inline("no_empty")
-def _sets(
-    log_probs: Float[Array, "item class"], threshold: Float[Array, " item"], no_empty: bool
-) -> Bool[Array, "item class"]:
+def _sets(log_probs: LogProbs, threshold: ItemValues, no_empty: bool) -> Bool[Array, "item class"]:
     """Return which classes are in each item's set, given the items' thresholds."""
     inside = _nonconformity(log_probs) <= threshold[:, None] + ROUNDING
     if not no_empty:
@@ -176,9 +176,7 @@ def _nonconformity(log_probs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return -jnp.expm1(log_probs)
 
 
-def _groups(
-    groups: Int[AnyArray, " item"] | None, n_items: int, n_groups: int
-) -> Int[Array, " item"]:
+def _groups(groups: Labels | None, n_items: int, n_groups: int) -> ItemCodes:
     if groups is None:
         if n_groups > 1:
             raise JudgeBayesError(
@@ -190,9 +188,7 @@ def _groups(
 
 @in_float64
 def coverage(
-    sets: Bool[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
+    sets: Bool[AnyArray, "item class"], labels: Labels, weight: Weights | None = None
 ) -> Float[Array, ""]:
     """Return the share of items whose set contains the label (P2 section 4.1).
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyProbs, LogProbs
 from judgebayes.calibrators.base import CalibrationData, Map
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
@@ -36,6 +36,6 @@ class FittedIdentity:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+    def __call__(self, log_probs: AnyProbs) -> LogProbs:
         """Return the log-probabilities."""
         return jnp.asarray(log_probs, dtype=float)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.calibrators.base import (
     NO_POSTERIOR,
     CalibrationData,
@@ -98,7 +98,7 @@ class FittedIsotonic:
     __repr__ = summary
 
     @in_float64
-    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+    def __call__(self, log_probs: AnyProbs) -> LogProbs:
         """Return the calibrated log-probabilities of each item."""
         probs = jnp.exp(jnp.asarray(log_probs, dtype=float)).round(DECIMALS)
         level = jax.vmap(jnp.interp, in_axes=(1, 0, 0), out_axes=1)(probs, self.knot, self.level)
@@ -125,7 +125,7 @@ def _fit(
     probs = jnp.exp(data.log_probs).round(DECIMALS)
     n_classes = probs.shape[1]
 
-    def one(k: Int[Array, ""]) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
+    def one(k: Int[Array, ""]) -> tuple[ItemValues, ItemValues]:
         return _pool_adjacent_violators(probs[:, k], (data.labels == k).astype(float), data.weight)
 
     if n_classes > 2:
@@ -138,16 +138,16 @@ def _fit(
 class _Blocks(NamedTuple):
     """A stack of blocks of points, the last at `top`, and the number of points used so far."""
 
-    total: Float[Array, " item"]
-    weight: Float[Array, " item"]
-    end: Int[Array, " item"]
+    total: ItemValues
+    weight: ItemValues
+    end: ItemCodes
     top: Int[Array, ""]
     n_used: Int[Array, ""]
 
 
 def _pool_adjacent_violators(
-    x: Float[Array, " item"], y: Float[Array, " item"], weight: Float[Array, " item"]
-) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
+    x: ItemValues, y: ItemValues, weight: ItemValues
+) -> tuple[ItemValues, ItemValues]:
     """Return the distinct x with positive weight, padded by repeating the last, and the fit there.
 
     Pool adjacent violators. Every step either adds the next point or merges the last two blocks, so

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 import jax
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, AnyProbs, Labels, Weights
 from judgebayes.calibrators.base import CLIP, calibration_data
 from judgebayes.calibrators.softmax import FittedSoftmax, fit_softmax, with_constant
 from judgebayes.compiled.float64 import in_float64
@@ -65,10 +65,10 @@ class Platt:
     @in_float64
     def fit(
         self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
+        log_probs: AnyProbs,
+        labels: Labels,
         *,
-        weight: Float[AnyArray, " item"] | None = None,
+        weight: Weights | None = None,
         features: Float[AnyArray, "item feature"] | None = None,
     ) -> FittedSoftmax:
         """Return the map with the minimum negative log-likelihood on the labelled items.

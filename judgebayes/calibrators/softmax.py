@@ -26,7 +26,7 @@ import numpy as np
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, LogProbs, Scalar
 from judgebayes.calibrators.base import CalibrationData, clipped_by_class
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -68,10 +68,8 @@ class FittedSoftmax:
 
     @in_float64
     def __call__(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        features: Float[AnyArray, "item feature"] | None = None,
-    ) -> Float[Array, "item class"]:
+        self, log_probs: AnyProbs, features: Float[AnyArray, "item feature"] | None = None
+    ) -> LogProbs:
         """Return the calibrated log-probabilities of each item.
 
         Raises
@@ -114,11 +112,11 @@ def with_constant(
 
 
 def _apply(
-    log_probs: Sequence[Float[Array, " item"]],
+    log_probs: Sequence[ItemValues],
     terms: Float[Array, "item term"],
     slopes: Float[Array, "term class"],
     intercepts: Float[Array, "term class"],
-) -> Float[Array, "item class"]:
+) -> LogProbs:
     logits = [
         (terms @ slopes[:, k]) * own + terms @ intercepts[:, k] for k, own in enumerate(log_probs)
     ]
@@ -219,9 +217,7 @@ def fit_softmax(
     )
 
 
-def initial_slope(
-    log_probs: Sequence[Float[Array, " item"]], data: CalibrationData
-) -> Float[Array, ""]:
+def initial_slope(log_probs: Sequence[ItemValues], data: CalibrationData) -> Float[Array, ""]:
     """Return the slope, at most 1, at which the mean confidence matches the accuracy.
 
     They match if the mean difference between the logits of the best and the worst class is the

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, UInt
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.aggregators.costs import Size, cost_of
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemCodes, ItemValues, Labels
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import Evaluation, FitOn
 from judgebayes.evaluate.splits import Splits
@@ -66,8 +66,8 @@ class SplitBatch:
     """The padded arrays of a batch of splits, and the devices of its evaluation."""
 
     votes: Votes
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"] | None
+    labels: ItemCodes
+    weight: ItemValues | None
     """Item weights, 0 for padding; None if fits use only calibration items."""
     loss: Float[Array, "action class"]
     splits: SplitArrays
@@ -113,8 +113,8 @@ class SplitData:
     given: Votes
     """The votes without padding."""
     votes: Votes
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    labels: ItemCodes
+    weight: ItemValues
     loss: Float[Array, "action class"]
     splits: Splits
     keys: UInt[np.ndarray, "split word"]
@@ -170,7 +170,7 @@ class SplitData:
 
 def split_data(
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     splits: Splits,
     loss: Float[np.ndarray, "action class"] | None,
     seed: int,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, Labels, LogProbs
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import Evaluation, FitOn
 from judgebayes.inference.status import Status
@@ -26,7 +26,7 @@ class PlainFit:
     inner: Any
     status: Int[Array, ""]
 
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities.
 
         Raises
@@ -37,7 +37,7 @@ class PlainFit:
         return predict_checked(self.inner, votes)
 
 
-def fit_plain(method: Any, votes: Votes, labels: Int[AnyArray, " item"], key: Array) -> PlainFit:
+def fit_plain(method: Any, votes: Votes, labels: Labels, key: Array) -> PlainFit:
     """Fit a method that is not JAX code; a fit without a status counts as converged."""
     inner = method.fit(votes, labels, key=key)
     return PlainFit(inner, jnp.asarray(int(getattr(inner, "status", Status.CONVERGED))))
@@ -46,7 +46,7 @@ def fit_plain(method: Any, votes: Votes, labels: Int[AnyArray, " item"], key: Ar
 def evaluate_by_loop(
     method: Any,
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     calibration: Int[AnyArray, "split calibration"],
     evaluation: Int[AnyArray, "split evaluation"],
     keys: Array,
@@ -81,7 +81,7 @@ def evaluate_by_loop(
     )
 
 
-def predict_checked(fitted: Any, votes: Votes) -> Float[Array, "item class"]:
+def predict_checked(fitted: Any, votes: Votes) -> LogProbs:
     """Return the log-probabilities of every item's classes from a fit, after checks.
 
     Raises

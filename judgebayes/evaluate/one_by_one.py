@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator
 from judgebayes.aggregators.calibrated import Calibrated
 from judgebayes.aggregators.costs import Costed, Size, cost_of
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemInts, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.batches import SplitBatch, bucket_size, is_sequential
 from judgebayes.evaluate.one_split import Evaluation
@@ -44,14 +44,12 @@ def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
     return cost_of(method, size).operations >= LONG_FIT and jax.default_backend() == "cpu"
 
 
-def fit_to_all(
-    method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"], key: PRNGKeyArray
-) -> FittedAggregator:
+def fit_to_all(method: Aggregator, votes: Votes, labels: ItemInts, key: Key) -> FittedAggregator:
     """Return the fit to all items, by the program of the splits."""
     return _fitted(method, votes, labels, np.arange(len(labels)), bucket_size(len(labels)), key)
 
 
-def answers_of(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
+def answers_of(fitted: FittedAggregator, votes: Votes) -> LogProbs:
     """Return the answers of a fit."""
     return _answers(fitted, votes)
 
@@ -93,10 +91,10 @@ def evaluate_one_by_one(
 def _fitted(
     method: Aggregator,
     votes: Votes,
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     items: Int[np.ndarray, " some"],
     n_items: int,
-    key: PRNGKeyArray,
+    key: Key,
 ) -> FittedAggregator:
     """Return the fit to some items, padded with items without votes and of weight 0."""
     rest = n_items - len(items)
@@ -111,15 +109,11 @@ def _fitted(
 
 @jax.jit
 def _fit(
-    method: Aggregator,
-    votes: Votes,
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"],
-    key: PRNGKeyArray,
+    method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key
 ) -> FittedAggregator:
     return method.fit(votes, labels, weight=weight, key=key)
 
 
 @jax.jit
-def _answers(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
+def _answers(fitted: FittedAggregator, votes: Votes) -> LogProbs:
     return fitted(votes)

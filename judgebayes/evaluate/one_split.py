@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeGuard
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Aggregator, ByAgreement, FittedAggregator, training
 from judgebayes.aggregators.calibrated import first_stage
-from judgebayes.arrays import AnyArray, Scalar
+from judgebayes.arrays import AnyArray, ItemCodes, Key, LogProbs, Scalar, Weights
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
@@ -95,13 +95,13 @@ METRICS: dict[str, Metric] = {
 def evaluate(
     method: Aggregator,
     votes: Votes,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     calibration: Int[Array, " calibration"],
     evaluation: Int[Array, " evaluation"],
     loss: Float[Array, "action class"],
-    key: PRNGKeyArray,
+    key: Key,
     fit_on: FitOn,
-    weight: Float[AnyArray, " item"] | None = None,
+    weight: Weights | None = None,
 ) -> Evaluation:
     """Fit on the calibration part of one split and predict its evaluation part.
 
@@ -133,10 +133,10 @@ def fits_from_agreement(
 def _fit_from_agreement(
     method: ByAgreement[Any],
     votes: Votes,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     calibration: Int[Array, " calibration"],
-    weight: Float[AnyArray, " item"] | None,
-) -> tuple[FittedAggregator, Float[Array, "item class"]]:
+    weight: Weights | None,
+) -> tuple[FittedAggregator, LogProbs]:
     """Return the fit and its predictions for all items, from the same votes for every split."""
     # How often each item occurs in the calibration part.
     count_dtype = jnp.float32 if len(calibration) < DIGIT_LIMIT else float
@@ -155,10 +155,10 @@ def _fit_from_agreement(
 
 def _training_data(
     votes: Votes,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     calibration: Int[Array, " calibration"],
     fit_on: FitOn,
-    weight: Float[AnyArray, " item"] | None,
+    weight: Weights | None,
 ) -> dict[str, Any]:
     """Return the votes, labels and weights for the fit on a split."""
     weight = jnp.ones(labels.shape, float) if weight is None else weight
@@ -176,7 +176,7 @@ def _training_data(
 def _evaluation(
     log_probs: Float[Array, "evaluation class"],
     status: Int[Array, ""],
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     evaluation: Int[Array, " evaluation"],
     loss: Float[Array, "action class"],
 ) -> Evaluation:
@@ -205,12 +205,12 @@ def aggregate_split(
     share: Scalar | None,
     cross_fit: int | None,
     votes: Votes,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     calibration: Int[Array, " calibration"],
     evaluation: Int[Array, " evaluation"],
-    key: PRNGKeyArray,
+    key: Key,
     fit_on: FitOn,
-    weight: Float[AnyArray, " item"] | None,
+    weight: Weights | None,
 ) -> AggregatorOutput:
     """Fit the aggregator once on one split, and predict only the items that calibrators need."""
     training_data = _training_data(votes, labels, calibration, fit_on, weight)
@@ -240,7 +240,7 @@ def aggregate_split(
 def map_split(
     calibrator: Calibrator,
     output: AggregatorOutput,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     calibration: Int[Array, " calibration"],
     evaluation: Int[Array, " evaluation"],
     loss: Float[Array, "action class"],

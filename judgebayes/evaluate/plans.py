@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.calibrated import Calibrated
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemCodes, ItemValues, Scalar
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch, SplitData
 from judgebayes.evaluate.by_loop import evaluate_by_loop
@@ -146,9 +146,9 @@ def _each_split(
 def _evaluate_all(
     method: Aggregator,
     votes: Votes,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     loss: Float[Array, "action class"],
-    weight: Float[Array, " item"] | None,
+    weight: ItemValues | None,
     splits: SplitArrays,
     fit_on: FitOn,
     vmap_size: int,
@@ -171,8 +171,8 @@ def _answer_all(
     method: Aggregator,
     share: Scalar | None,
     votes: Votes,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"] | None,
+    labels: ItemCodes,
+    weight: ItemValues | None,
     splits: SplitArrays,
     cross_fit: int | None,
     fit_on: FitOn,
@@ -194,7 +194,7 @@ def _answer_all(
 def _map_all(
     calibrator: Calibrator,
     output: AggregatorOutput,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     loss: Float[Array, "action class"],
     splits: SplitArrays,
     vmap_size: int,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 
 __all__ = ["Splits", "random_splits"]
@@ -52,8 +53,8 @@ def random_splits(
     *,
     splits: int = 100,
     calibration: float | int = 0.05,
-    strata: Int[np.ndarray, " item"] | None = None,
-    groups: Int[np.ndarray, " item"] | None = None,
+    strata: ItemInts | None = None,
+    groups: ItemInts | None = None,
     among: Int[np.ndarray, " some"] | None = None,
     seed: int = 0,
 ) -> Splits:

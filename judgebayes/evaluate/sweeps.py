@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from judgebayes import __version__
 from judgebayes.aggregators.base import Aggregator
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import Labels
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.batches import Plan, SplitBatch, split_data
@@ -44,7 +44,7 @@ THREADS = 4
 def evaluate_splits(
     method: Aggregator,
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     splits: Splits,
     *,
     fit_on: FitOn,
@@ -91,7 +91,7 @@ def methods_at_once() -> int:
 def evaluate_methods(
     methods: Mapping[str, Aggregator],
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     splits: Splits,
     *,
     fit_on: Mapping[str, FitOn],
@@ -122,7 +122,7 @@ def evaluate_calibrators(
     method: Aggregator,
     calibrators: Mapping[str, Calibrator],
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     splits: Splits,
     *,
     fit_on: FitOn,
@@ -151,7 +151,7 @@ def evaluate_calibrators(
 def sweep(
     methods: Mapping[str, Aggregator],
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     splits: Splits,
     *,
     fit_on: FitOn,

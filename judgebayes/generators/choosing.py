@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemInts
+
 __all__ = ["Design", "labels_by_cell", "whole_groups"]
 
 
@@ -78,7 +80,7 @@ def labels_by_cell(design: Design, n: Int[Array, ""]) -> Float[Array, " cell"]:
 
 
 @jax.jit
-def _label_all(design: Design, cells: Int[Array, " item"]) -> tuple[Design, Float[Array, " cell"]]:
+def _label_all(design: Design, cells: ItemCodes) -> tuple[Design, Float[Array, " cell"]]:
     """Return the design with labels in these cells (-1 is padding), and the gains of the next."""
     design = design._replace(more=jnp.asarray(design.more))
 
@@ -91,10 +93,7 @@ def _label_all(design: Design, cells: Int[Array, " item"]) -> tuple[Design, Floa
 
 
 def whole_groups(
-    design: Design,
-    cell: Int[np.ndarray, " item"],
-    group: Int[np.ndarray, " item"],
-    n: int,
+    design: Design, cell: ItemInts, group: ItemInts, n: int
 ) -> Int[np.ndarray, " chosen"]:
     """Return the unlabelled items of whole groups, chosen one after the other until n are reached.
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float
 from scipy.special import expit
 
+from judgebayes.arrays import ItemFloats, ItemInts, Key
 from judgebayes.measures.significance import clustered_mean
 
 __all__ = [
@@ -37,7 +38,7 @@ OFFSETS = np.linspace(-8.0, 8.0, 801)
 class Clusters:
     """The groups of a generator's items, and their intraclass correlation."""
 
-    of_item: Int[np.ndarray, " item"]
+    of_item: ItemInts
     correlation: float
 
     def design_effect(self, use: Bool[np.ndarray, " item"]) -> float:
@@ -47,7 +48,7 @@ class Clusters:
             return 1.0
         return 1.0 + self.correlation * (float((size**2).sum() / size.sum()) - 1.0)
 
-    def error_of_mean(self, values: Float[np.ndarray, " item"]) -> float:
+    def error_of_mean(self, values: ItemFloats) -> float:
         """Return the standard error of a mean over items, by `clustered_mean`.
 
         With a single group, which shows no variation, items count as groups; one item has the error 0.
@@ -59,11 +60,8 @@ class Clusters:
 
 
 def residuals(
-    scores: Float[np.ndarray, " item"],
-    labels: Int[np.ndarray, " item"],
-    generator: Int[np.ndarray, " item"],
-    n_generators: int,
-) -> Float[np.ndarray, " item"]:
+    scores: ItemFloats, labels: ItemInts, generator: ItemInts, n_generators: int
+) -> ItemFloats:
     """Return the labels' standardised residuals, 0 without a label.
 
     An item is valid with the probability sigmoid(score + offset), with the offset of its generator at
@@ -80,10 +78,7 @@ def residuals(
 
 
 def correlation_within(
-    residual: Float[np.ndarray, " item"],
-    labels: Int[np.ndarray, " item"],
-    generator: Int[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"],
+    residual: ItemFloats, labels: ItemInts, generator: ItemInts, groups: ItemInts
 ) -> float:
     """Return the intraclass correlation of the labelled items, between 0 and 1.
 
@@ -101,10 +96,7 @@ def correlation_within(
 
 
 def correlation_between(
-    residual: Float[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"],
-    generator: Int[np.ndarray, " item"],
-    n_generators: int,
+    residual: ItemFloats, groups: ItemInts, generator: ItemInts, n_generators: int
 ) -> Float[np.ndarray, "generator generator"]:
     """Return the correlation between generators of their groups' sums of residuals."""
     names, group = np.unique(groups, return_inverse=True)
@@ -116,7 +108,7 @@ def correlation_between(
 
 
 def normal_draws(
-    covariance: Float[np.ndarray, "generator generator"], n_draws: int, key: PRNGKeyArray
+    covariance: Float[np.ndarray, "generator generator"], n_draws: int, key: Key
 ) -> Float[np.ndarray, "draw generator"]:
     """Return normal draws with mean 0 and this covariance, which may be of a low rank."""
     free = np.asarray(jax.random.normal(key, (n_draws, len(covariance))), float)

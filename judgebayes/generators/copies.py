@@ -3,9 +3,10 @@
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import ndtri
 
+from judgebayes.arrays import ItemInts
 from judgebayes.votes import Votes
 
 __all__ = ["COPIES", "copies_among", "residual_correlations"]
@@ -20,7 +21,7 @@ CHANCE = 0.01
 
 
 def residual_correlations(
-    votes: Votes, labels: Int[np.ndarray, " item"], generator: Int[np.ndarray, " item"]
+    votes: Votes, labels: ItemInts, generator: ItemInts
 ) -> tuple[Float[np.ndarray, "judge judge"], Float[np.ndarray, "item judge"]]:
     r"""Return the correlation of the residuals of each two judges, and the residuals.
 
@@ -50,7 +51,7 @@ def residual_correlations(
 
 
 def copies_among(
-    votes: Votes, labels: Int[np.ndarray, " item"], generator: Int[np.ndarray, " item"]
+    votes: Votes, labels: ItemInts, generator: ItemInts
 ) -> list[tuple[int, int, float]]:
     r"""Return the pairs of judges that may be copies of one another, and their correlation.
 

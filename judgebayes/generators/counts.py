@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, ItemCodes, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
@@ -109,10 +109,7 @@ class PrecisionCounts:
 
 @in_float64
 def count_votes(
-    votes: Votes,
-    labels: Int[AnyArray, " item"],
-    generators: Int[AnyArray, " item"],
-    n_generators: int,
+    votes: Votes, labels: Labels, generators: Labels, n_generators: int
 ) -> PrecisionCounts:
     """Return votes counted by generator, judge and label.
 
@@ -150,10 +147,7 @@ def count_votes(
 
 @in_float64
 def expected_counts(
-    votes: Votes,
-    valid: Float[AnyArray, " item"],
-    generators: Int[AnyArray, " item"],
-    n_generators: int,
+    votes: Votes, valid: Weights, generators: Labels, n_generators: int
 ) -> PrecisionCounts:
     """Return the expected `count_votes` of items that are valid with a probability.
 
@@ -168,10 +162,7 @@ def expected_counts(
 
 
 def _counted(
-    votes: Votes,
-    of_label: Float[Array, "item 3"],
-    generators: Int[Array, " item"],
-    n_generators: int,
+    votes: Votes, of_label: Float[Array, "item 3"], generators: ItemCodes, n_generators: int
 ) -> PrecisionCounts:
     """Return counts of items with weights for no label, invalid and valid."""
     by_class = votes.counts().astype(float)  # item judge class

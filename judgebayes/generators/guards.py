@@ -5,8 +5,8 @@ be used.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.systems import tuned_power
 from judgebayes.generators.youden import LEAST, panel_youden
@@ -28,9 +28,7 @@ def has_youden_index(counts: PrecisionCounts) -> bool:
     return bool(panel_youden(counts).below(LEAST) < ERROR)
 
 
-def stable_power(
-    scores: Float[np.ndarray, " item"], labels: Int[np.ndarray, " item"]
-) -> tuple[float, bool]:
+def stable_power(scores: ItemFloats, labels: ItemInts) -> tuple[float, bool]:
     """Return the tuned weight of prediction-powered inference within [0, 1], and if it was there.
 
     A weight outside means that the labelled scores say otherwise than their variance allows: chance, or
@@ -40,7 +38,7 @@ def stable_power(
     return float(np.clip(power, 0.0, 1.0)), 0.0 <= power <= 1.0
 
 
-def enough_of_both(labels: Int[np.ndarray, " item"]) -> bool:
+def enough_of_both(labels: ItemInts) -> bool:
     """Return whether at least 5 items are labelled valid and 5 invalid, as normal intervals need.
 
     With fewer, the estimated variance is near 0 by chance: with labels of one class it is 0.

@@ -31,9 +31,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logit
 from jax.scipy.stats import norm
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import ByQuantile
@@ -134,16 +134,14 @@ class FittedImpression(ByQuantile):
         return _overall_precision(self, jax.nn.sigmoid(_quantile(self, level)))
 
     @in_float64
-    def draws(
-        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "draw generator"]:
+    def draws(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
         """Return joint draws of the precisions; errors that generators share cancel in differences."""
         g = self.rate_draws(n_draws, key)
         return jax.vmap(lambda one: _overall_precision(self, one))(g)
 
     @in_float64
     def rate_draws(
-        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+        self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[Array, "draw generator"]:
         """Return joint draws of g, the probability that an item is valid, labelled or not."""
         key = jax.random.key(0) if key is None else key

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.special import betainc, expit, logit, ndtr
 from scipy.stats import norm
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, ItemFloats, ItemInts
 from judgebayes.generators.clusters import OFFSETS, Clusters
 from judgebayes.votes.evidence import Evidence, certain
 
@@ -36,7 +36,7 @@ Mixture = tuple[
 class Items(NamedTuple):
     """The items of one generator."""
 
-    scores: Float[np.ndarray, " item"]
+    scores: ItemFloats
     evidence: Evidence
     clusters: Clusters
 
@@ -95,8 +95,8 @@ def quantiles(
 
 
 def _binned(
-    scores: Float[np.ndarray, " item"],
-) -> tuple[Int[np.ndarray, " item"], Int[np.ndarray, " bin"], Float[np.ndarray, "offset bin"]]:
+    scores: ItemFloats,
+) -> tuple[ItemInts, Int[np.ndarray, " bin"], Float[np.ndarray, "offset bin"]]:
     """Return the bin of each score, the sizes of the bins, and their logits at each offset."""
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, BINS)))
     group = np.searchsorted(edges, scores)

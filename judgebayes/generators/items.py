@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemCodes, ItemInts, ItemValues, Key, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.posterior import FittedGeneratorValidator
@@ -43,9 +43,9 @@ class Rows:
     """Distinct items, with the number of copies of each as its weight."""
 
     votes: Int[Array, "item judge"]
-    labels: Int[Array, " item"]
-    generator: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    labels: ItemCodes
+    generator: ItemCodes
+    weight: ItemValues
 
 
 @jax.tree_util.register_dataclass
@@ -69,12 +69,12 @@ class ItemLevel:
     def fit(
         self,
         votes: Votes,
-        labels: Int[AnyArray, " item"],
-        generators: Int[AnyArray, " item"],
+        labels: Labels,
+        generators: Labels,
         n_generators: int,
         *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        weight: Weights | None = None,
+        key: Key | None = None,
     ) -> FittedGeneratorValidator:
         """Return the posterior of the precisions.
 
@@ -104,10 +104,10 @@ class ItemLevel:
     def problem(
         self,
         votes: Votes,
-        labels: Int[AnyArray, " item"],
-        generators: Int[AnyArray, " item"],
+        labels: Labels,
+        generators: Labels,
         n_generators: int,
-        weight: Float[Array, " item"] | None = None,
+        weight: ItemValues | None = None,
     ) -> Problem:
         """Return the model with these data, with a row for every item."""
         arrays = (
@@ -126,11 +126,8 @@ class ItemLevel:
 
 
 def unique_items(
-    votes: Votes,
-    labels: Int[AnyArray, " item"],
-    generators: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
-) -> tuple[Rows, Int[np.ndarray, " item"]]:
+    votes: Votes, labels: Labels, generators: Labels, weight: Weights | None = None
+) -> tuple[Rows, ItemInts]:
     """Return the distinct items with their weights, and the index of the row of every item.
 
     Raises
@@ -163,7 +160,7 @@ def unique_items(
 
 @jax.jit
 def _solve(
-    method: ItemLevel, rows: Rows, zeros: Float[Array, " generator"], key: PRNGKeyArray
+    method: ItemLevel, rows: Rows, zeros: Float[Array, " generator"], key: Key
 ) -> FittedGeneratorValidator:
     generators = zeros.shape[0]
     data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
@@ -171,7 +168,7 @@ def _solve(
     program = problem.model
     assert isinstance(program, ItemModel)
 
-    def valid_probability(sites: Sites) -> Float[Array, " item"]:
+    def valid_probability(sites: Sites) -> ItemValues:
         return jnp.exp(program.predict(sites, data)[:, 1])
 
     solve, noise = jax.random.split(key)

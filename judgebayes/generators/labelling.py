@@ -28,9 +28,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemFloats, ItemInts, Key, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.choosing import Design, labels_by_cell, whole_groups
@@ -63,7 +63,7 @@ JITTER = 1e-10
 class Strata(NamedTuple):
     """Outputs divided into strata by their score."""
 
-    of_item: Int[np.ndarray, " item"]
+    of_item: ItemInts
     position: Float[np.ndarray, " stratum"]
     """The normal quantile of the middle rank of a stratum, invariant to the scale of scores."""
 
@@ -96,7 +96,7 @@ class StratumPrior(NamedTuple):
     log_cell: tuple[float, float] = (float(np.log(0.3)), 0.6)
 
 
-def valid_share(votes: Votes) -> Float[np.ndarray, " item"]:
+def valid_share(votes: Votes) -> ItemFloats:
     """Return the share of an output's votes that call it valid; without votes, the mean share.
 
     Raises
@@ -117,7 +117,7 @@ def valid_share(votes: Votes) -> Float[np.ndarray, " item"]:
     return np.where(cast > 0, share, share[cast > 0].mean())
 
 
-def stratify(scores: Float[np.ndarray, " item"], n_strata: int = 6) -> Strata:
+def stratify(scores: ItemFloats, n_strata: int = 6) -> Strata:
     """Return at most `n_strata` strata of outputs with similar scores, the lowest first.
 
     The cumulative square root rule (Dalenius & Hodges 1959) on the distinct scores, rounded to two
@@ -149,10 +149,7 @@ def stratify(scores: Float[np.ndarray, " item"], n_strata: int = 6) -> Strata:
 
 @in_float64
 def count_strata(
-    strata: Strata,
-    labels: Int[AnyArray, " item"],
-    generators: Int[AnyArray, " item"],
-    n_generators: int,
+    strata: Strata, labels: Labels, generators: Labels, n_generators: int
 ) -> StratumCounts:
     """Count the outputs by generator, stratum and label (1, 0, or -1 if unknown)."""
     labels, generators = np.asarray(labels), np.asarray(generators)
@@ -199,9 +196,7 @@ class FittedStratified(ByQuantile):
     __repr__ = summary
 
     @in_float64
-    def draws(
-        self, n_draws: int = 2000, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "draw generator"]:
+    def draws(self, n_draws: int = 2000, key: Key | None = None) -> Float[Array, "draw generator"]:
         """Return joint draws of the precisions of all outputs, the labelled ones included."""
         key = jax.random.key(0) if key is None else key
         generators, strata = self.counts.valid.shape[-2:]
@@ -271,8 +266,8 @@ class Labelling:
     """
 
     strata: Strata
-    generators: Int[np.ndarray, " item"]
-    labels: Int[np.ndarray, " item"]
+    generators: ItemInts
+    labels: ItemInts
     n_generators: int
     method: Stratified = field(default_factory=Stratified)
 
@@ -290,7 +285,7 @@ class Labelling:
         *,
         between: tuple[int, int] | None = None,
         more: bool = False,
-        groups: Int[np.ndarray, " item"] | None = None,
+        groups: ItemInts | None = None,
         seed: int = 0,
     ) -> Int[np.ndarray, " chosen"]:
         """Return the next n outputs to label, or all unlabelled ones; random within a cell.

@@ -23,6 +23,8 @@ from jaxtyping import Float
 from scipy.special import expit, log_expit, ndtri
 from scipy.stats import chi2, qmc
 
+from judgebayes.arrays import ItemFloats
+
 __all__ = ["Design", "Drawn", "draw_logits", "standardised"]
 
 SLOPES = (1.5, 6.0)
@@ -58,7 +60,7 @@ class Drawn(NamedTuple):
     log_weight: Float[np.ndarray, " draw"]
 
 
-def standardised(score: Float[np.ndarray, " item"]) -> Float[np.ndarray, " item"] | None:
+def standardised(score: ItemFloats) -> ItemFloats | None:
     """Return a score with mean 0 and variance 1, rounded; None if it does not vary."""
     spread = score.std()
     if spread < 1e-9:
@@ -68,7 +70,7 @@ def standardised(score: Float[np.ndarray, " item"]) -> Float[np.ndarray, " item"
 
 def draw_logits(
     scores: Sequence[Float[np.ndarray, "item ..."]],
-    outcome: Float[np.ndarray, " item"],
+    outcome: ItemFloats,
     power: float,
     design: Design | None = None,
     *,
@@ -120,7 +122,7 @@ class _Prior(NamedTuple):
 
 def _component(
     x: Float[np.ndarray, "item coefficient"],
-    y: Float[np.ndarray, " item"],
+    y: ItemFloats,
     power: float,
     precision: Float[np.ndarray, " coefficient"],
     prior: _Prior,
@@ -160,8 +162,8 @@ def _component(
 
 def _mode(
     x: Float[np.ndarray, "item coefficient"],
-    ones: Float[np.ndarray, " item"],
-    n: Float[np.ndarray, " item"],
+    ones: ItemFloats,
+    n: ItemFloats,
     precision: Float[np.ndarray, " coefficient"],
 ) -> tuple[Float[np.ndarray, " coefficient"], Float[np.ndarray, "coefficient coefficient"]]:
     """Return the mode and the negative Hessian there, by Newton's method with bounded steps."""

@@ -14,10 +14,10 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int
 from scipy.special import betaincinv, ndtr
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, ItemInts, Key
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.clusters import (
     Clusters,
@@ -40,7 +40,7 @@ class _Drawn(Protocol):
     def status(self) -> Int[AnyArray, "*batch"]: ...
 
     def draws(
-        self, n_draws: int = DRAWS, key: PRNGKeyArray | None = None
+        self, n_draws: int = DRAWS, key: Key | None = None
     ) -> Float[AnyArray, "draw generator"]: ...
 
 
@@ -64,7 +64,7 @@ class MoreItems(ByQuantile):
 
     @in_float64
     def draws(
-        self, n_draws: int = DRAWS, key: PRNGKeyArray | None = None
+        self, n_draws: int = DRAWS, key: Key | None = None
     ) -> Float[np.ndarray, "draw generator"]:
         """Return joint draws of the shares."""
         key = jax.random.key(0) if key is None else key
@@ -83,10 +83,10 @@ class MoreItems(ByQuantile):
 
 def for_more_items(
     these: _Drawn,
-    labels: Int[np.ndarray, " item"],
-    generator: Int[np.ndarray, " item"],
+    labels: ItemInts,
+    generator: ItemInts,
     n_generators: int,
-    groups: Int[np.ndarray, " item"] | None = None,
+    groups: ItemInts | None = None,
 ) -> MoreItems:
     """Return the posterior among more items, from that among these items with these labels.
 

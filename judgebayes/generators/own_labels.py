@@ -37,10 +37,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
+from judgebayes.arrays import ItemFloats, ItemInts, Key
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.clusters import (
@@ -100,7 +101,7 @@ class FittedShares(ByQuantile):
         return np.array([np.interp(level, self.levels, row) for row in self.ends])
 
     def draws(
-        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+        self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[np.ndarray, "draw generator"]:
         r"""Return joint draws, by a Gaussian copula of the shares' own distributions.
 
@@ -119,11 +120,7 @@ class FittedShares(ByQuantile):
         return np.stack([np.interp(rank, self.levels, row) for rank, row in columns], axis=1)
 
 
-def item_scores(
-    votes: Votes,
-    labels: Int[np.ndarray, " item"],
-    valid: Float[np.ndarray, " item"] | None = None,
-) -> Float[np.ndarray, " item"]:
+def item_scores(votes: Votes, labels: ItemInts, valid: ItemFloats | None = None) -> ItemFloats:
     """Return the logistic score of every item's votes, fitted to the labelled items; 0 if few labels.
 
     `valid` is the probability that an item is valid, for labels that may be wrong.
@@ -146,12 +143,12 @@ def item_scores(
 @in_float64
 def shares(
     votes: Votes,
-    labels: Int[np.ndarray, " item"],
-    generator: Int[np.ndarray, " item"],
+    labels: ItemInts,
+    generator: ItemInts,
     n_generators: int,
     *,
     target: str = "these",
-    groups: Int[np.ndarray, " item"] | None = None,
+    groups: ItemInts | None = None,
     evidence: Evidence | None = None,
 ) -> FittedShares:
     """Return the posterior of each generator's share of valid items.

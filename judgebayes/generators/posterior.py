@@ -8,8 +8,9 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import Key
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts
@@ -75,9 +76,7 @@ class GeneratorValidator:
     )
 
     @in_float64
-    def fit(
-        self, counts: PrecisionCounts, *, key: PRNGKeyArray | None = None
-    ) -> "FittedGeneratorValidator":
+    def fit(self, counts: PrecisionCounts, *, key: Key | None = None) -> "FittedGeneratorValidator":
         """Return the posterior of the precisions and rates.
 
         Raises
@@ -171,7 +170,7 @@ def _are_whole_numbers(counts: PrecisionCounts) -> bool:
 
 @partial(jax.jit, static_argnames="whole")
 def _fit(
-    method: GeneratorValidator, counts: PrecisionCounts, key: PRNGKeyArray, *, whole: bool
+    method: GeneratorValidator, counts: PrecisionCounts, key: Key, *, whole: bool
 ) -> FittedGeneratorValidator:
     problem = method.problem(counts, whole=whole)
     fit = method.inference.solve(problem, key)

@@ -32,6 +32,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import Interval
 
@@ -53,15 +54,15 @@ class Answer(NamedTuple):
     """A success rate, the influence of each item on it, and which items are labelled."""
 
     value: float
-    influence: Float[np.ndarray, " item"]
-    labelled: Int[np.ndarray, " item"]
+    influence: ItemFloats
+    labelled: ItemInts
     """1 for labelled items, 0 for the others; the influences of each part are centred separately."""
 
 
 def success_rate(
     method: Method,
-    scores: Float[np.ndarray, " item"],
-    labels: Int[np.ndarray, " item"],
+    scores: ItemFloats,
+    labels: ItemInts,
     *,
     noise: float = 0.0,
     power: float | None = None,
@@ -128,7 +129,7 @@ def _labels(y: np.ndarray) -> _Parts:
     return float(y.mean()), (y - y.mean()) / len(y), None
 
 
-def tuned_power(scores: Float[np.ndarray, " item"], labels: Int[np.ndarray, " item"]) -> float:
+def tuned_power(scores: ItemFloats, labels: ItemInts) -> float:
     r"""Return :math:`\hat\lambda`, the weight of the scores in prediction-powered inference.
 
     0 without labelled or unlabelled items, or if all scores are equal. It is not clipped.
@@ -212,9 +213,7 @@ def covariance(
     return np.asarray(sums @ sums.T)
 
 
-def interval(
-    answer: Answer, groups: Int[np.ndarray, " item"] | None = None, *, level: float = 0.9
-) -> Interval:
+def interval(answer: Answer, groups: ItemInts | None = None, *, level: float = 0.9) -> Interval:
     """Return a success rate with its interval, by default of 90 %.
 
     The interval is not clipped: an interval beyond [0, 1] shows that there is too little information.
@@ -225,7 +224,7 @@ def interval(
 def difference(
     a: Answer,
     b: Answer,
-    groups: tuple[Int[np.ndarray, " item"], Int[np.ndarray, " other"]] | None = None,
+    groups: tuple[ItemInts, Int[np.ndarray, " other"]] | None = None,
     *,
     level: float = 0.9,
 ) -> Interval:

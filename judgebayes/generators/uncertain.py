@@ -10,9 +10,10 @@ taken for an error of the judges, and each generator would be drawn to the mean 
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import expit, logit
 
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import Evidence
 
@@ -33,11 +34,8 @@ def mean_votes(votes: Votes) -> Float[np.ndarray, "item judge"]:
 
 
 def expected_validity(
-    votes: Votes,
-    labels: Int[np.ndarray, " item"],
-    evidence: Evidence,
-    generator: Int[np.ndarray, " item"],
-) -> Float[np.ndarray, " item"]:
+    votes: Votes, labels: ItemInts, evidence: Evidence, generator: ItemInts
+) -> ItemFloats:
     """Return the probability that an item is valid, given votes and labels; NaN where unlabelled.
 
     `labels` are the merged labels, -1 where there is none. With fewer than ten of either class, the

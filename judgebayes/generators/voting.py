@@ -9,8 +9,9 @@ items, harm `valid` voting and not `veto` voting.
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
@@ -50,9 +51,7 @@ def ensembles(votes: Votes, kind: Kind) -> Bool[np.ndarray, "judge item"]:
 
 
 def ensemble_precision(
-    called: Bool[np.ndarray, "judge item"],
-    generators: Int[np.ndarray, " item"],
-    n_generators: int,
+    called: Bool[np.ndarray, "judge item"], generators: ItemInts, n_generators: int
 ) -> Float[np.ndarray, "judge generator"]:
     """Return the share of each generator's items that is called valid, by threshold."""
     member = np.asarray(generators)[:, None] == np.arange(n_generators)

@@ -38,6 +38,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit, ndtr, ndtri
 
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.clusters import Clusters
 from judgebayes.generators.logit_mixture import Design, Drawn, draw_logits, standardised
@@ -59,7 +60,7 @@ NEGLIGIBLE = 1e-3
 class WinScores(NamedTuple):
     """What the votes say of each item: scores of who wins, and of whether it is a tie."""
 
-    win: list[Float[np.ndarray, " item"]]
+    win: list[ItemFloats]
     tie: list[Float[np.ndarray, "item ..."]]
     """The second column is the consensus, if it varies."""
 
@@ -120,7 +121,7 @@ class FittedWinRates:
         return np.asarray(np.clip(value, self.least[:, 0], self.most[:, 0]))
 
 
-def win_scores(verdicts: Verdicts, outcome: Float[np.ndarray, " item"]) -> WinScores:
+def win_scores(verdicts: Verdicts, outcome: ItemFloats) -> WinScores:
     """Return the scores of the votes, for `win_rates`.
 
     Parameters
@@ -141,20 +142,20 @@ def win_scores(verdicts: Verdicts, outcome: Float[np.ndarray, " item"]) -> WinSc
     )
 
 
-def labels_alone(outcome: Float[np.ndarray, " item"], **options: object) -> FittedWinRates:
+def labels_alone(outcome: ItemFloats, **options: object) -> FittedWinRates:
     """Return the win rate from the labels alone: `win_rates` without scores, and without the loss."""
     return win_rates(WinScores([], []), outcome, **options)  # type: ignore[arg-type]
 
 
 def win_rates(
     scores: WinScores,
-    outcome: Float[np.ndarray, " item"],
+    outcome: ItemFloats,
     *,
     ties: str = "half",
     target: str = "these",
-    groups: Int[np.ndarray, " item"] | None = None,
+    groups: ItemInts | None = None,
     pairs: Sequence[tuple[int, int]] = ((0, 1),),
-    pair: Int[np.ndarray, " item"] | None = None,
+    pair: ItemInts | None = None,
     can_tie: bool | None = None,
 ) -> FittedWinRates:
     """Return the posterior of the win rate of the first system of each pair over the second.
@@ -217,9 +218,9 @@ class _Fit(NamedTuple):
 @dataclass(frozen=True)
 class _Model:
     scores: WinScores
-    outcome: Float[np.ndarray, " item"]
+    outcome: ItemFloats
     known: Bool[np.ndarray, " item"]
-    pair: Int[np.ndarray, " item"]
+    pair: ItemInts
     pairs: list[tuple[int, int]]
     tied: bool
 
@@ -263,7 +264,7 @@ class _Model:
 
     def _draws(
         self,
-        y: Float[np.ndarray, " item"],
+        y: ItemFloats,
         use: Bool[np.ndarray, " item"],
         scores: Sequence[Float[np.ndarray, "item ..."]],
         power: float,
@@ -333,7 +334,7 @@ def _expected(model: _Model, fit: _Fit) -> Float[np.ndarray, "item rate"]:
     return np.stack([win + (1 - decided) / 2, win, 1 - decided, decided - win], 1)
 
 
-def _correlation(model: _Model, fit: _Fit, group: Int[np.ndarray, " item"]) -> float:
+def _correlation(model: _Model, fit: _Fit, group: ItemInts) -> float:
     """Return the intraclass correlation of the labelled items' residuals, between 0 and 1."""
     residual = (model.outcome - _expected(model, fit)[:, 0])[model.known]
     square = float((residual**2).mean())
@@ -348,12 +349,7 @@ def _correlation(model: _Model, fit: _Fit, group: Int[np.ndarray, " item"]) -> f
 
 
 def _answer(
-    model: _Model,
-    fit: _Fit,
-    ties: str,
-    target: str,
-    group: Int[np.ndarray, " item"],
-    correlation: float,
+    model: _Model, fit: _Fit, ties: str, target: str, group: ItemInts, correlation: float
 ) -> FittedWinRates:
     these = target == "these"
     items = np.flatnonzero(~model.known) if these else np.arange(len(model.pair))
@@ -446,7 +442,7 @@ def _rates(
 
 
 def _between(
-    model: _Model, fit: _Fit, group: Int[np.ndarray, " item"], ties: str
+    model: _Model, fit: _Fit, group: ItemInts, ties: str
 ) -> Float[np.ndarray, "pair rate"]:
     """Return the standard error of the mean over items of their expected outcomes, by pair.
 
@@ -474,11 +470,8 @@ def _between(
 
 
 def _linear(
-    outcomes: Float[np.ndarray, "item rate"],
-    mean: Float[np.ndarray, " rate"],
-    ties: str,
-    rate: int,
-) -> Float[np.ndarray, " item"]:
+    outcomes: Float[np.ndarray, "item rate"], mean: Float[np.ndarray, " rate"], ties: str, rate: int
+) -> ItemFloats:
     """Return the values whose mean is a rate, to first order."""
     if rate or ties == "half":
         return np.asarray(outcomes[:, rate])

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import expit
 
+from judgebayes.arrays import ItemFloats
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
 __all__ = ["Verdicts", "consensus", "verdicts", "weighted_score"]
@@ -56,7 +57,7 @@ class Verdicts(NamedTuple):
         among = win + loss + (0 if ties == "excluded" else tie)
         return float((win + (tie / 2 if ties == "half" else 0)) / among) if among else float("nan")
 
-    def tie_shares(self) -> Float[np.ndarray, " item"]:
+    def tie_shares(self) -> ItemFloats:
         """Return the share of ties among each item's votes; 0 without votes."""
         return np.asarray(self.counts[:, 1] / np.maximum(self.counts.sum(1), 1))
 
@@ -90,14 +91,12 @@ def _centred(mean: Float[np.ndarray, "item judge"]) -> Float[np.ndarray, "item j
     return np.where(cast, mean - centre, 0.0)
 
 
-def consensus(mean: Float[np.ndarray, "item judge"]) -> Float[np.ndarray, " item"]:
+def consensus(mean: Float[np.ndarray, "item judge"]) -> ItemFloats:
     """Return the mean over its judges of each item's centred votes; 0 without votes."""
     return np.asarray(_centred(mean).sum(1) / np.maximum(np.isfinite(mean).sum(1), 1))
 
 
-def weighted_score(
-    mean: Float[np.ndarray, "item judge"], outcome: Float[np.ndarray, " item"]
-) -> Float[np.ndarray, " item"] | None:
+def weighted_score(mean: Float[np.ndarray, "item judge"], outcome: ItemFloats) -> ItemFloats | None:
     """Return the score of each item from all judges, cross-fitted on labelled items.
 
     `outcome` is 1 where A wins, 0.5 a tie, 0 where B wins, NaN unknown. None with fewer than three
@@ -127,9 +126,7 @@ def weighted_score(
 
 
 def _ridge(
-    x: Float[np.ndarray, "item input"],
-    y: Float[np.ndarray, " item"],
-    penalty: Float[np.ndarray, " input"],
+    x: Float[np.ndarray, "item input"], y: ItemFloats, penalty: Float[np.ndarray, " input"]
 ) -> Float[np.ndarray, " input"]:
     """Return the weights of a penalised logistic regression, by Newton's method."""
     weight = np.zeros(x.shape[1])

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import jax.numpy as jnp
 import numpyro
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemValues, Key
 from judgebayes.inference.problem import Sites
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import with_label_noise
@@ -30,7 +31,7 @@ FIELDS = {"label": "labels"}
 
 
 def drawn_from_prior(
-    model: Model, data: Any, key: PRNGKeyArray, observed: Collection[str] = ()
+    model: Model, data: Any, key: Key, observed: Collection[str] = ()
 ) -> tuple[Sites, Sites]:
     """Return parameters drawn from the prior, and data given them in the shape of `data`."""
     trace = numpyro.handlers.trace(numpyro.handlers.seed(model, key))
@@ -41,7 +42,7 @@ def drawn_from_prior(
 
 
 def replicated(
-    model: Model, data: Any, key: PRNGKeyArray, sites: Sites, observed: Collection[str] = ()
+    model: Model, data: Any, key: Key, sites: Sites, observed: Collection[str] = ()
 ) -> Sites:
     """Return replicated data for one draw of the parameters; `observed` sites keep their values."""
     substituted = numpyro.handlers.substitute(numpyro.handlers.seed(model, key), data=dict(sites))
@@ -59,7 +60,7 @@ def log_likelihoods(model: Model, data: Any, sites: Sites) -> dict[str, Float[Ar
     return {n: trace[n]["fn"].log_prob(trace[n]["value"]) for n in model.traits.sites}
 
 
-def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, " item"]]:
+def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, ItemValues]:
     """Return the log-likelihoods of each item by site, as leave-one-out cross-validation needs them.
 
     For a label given the votes this is `predict` at the label, with label noise; for other sites the
@@ -68,7 +69,7 @@ def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, "
     """
     own = getattr(model, "pointwise", None)
     if own is not None:
-        declared: dict[str, Float[Array, " item"]] = own(sites, data)
+        declared: dict[str, ItemValues] = own(sites, data)
         return declared
     each = log_likelihoods(model, data, sites)
     if "label" in each and isinstance(model, Predictor):

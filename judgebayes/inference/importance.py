@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpyro
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import Key
 from judgebayes.inference.density import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Problem, Result, Sites
@@ -42,10 +43,10 @@ class PriorImportance:
     kept: int = field(default=1000, metadata={"static": True})
 
     @numpyro_lock
-    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
+    def solve(self, problem: Problem, key: Key) -> Result:
         """Return the resampled draws; `objective` is minus the log marginal likelihood."""
 
-        def draw_prior(key: PRNGKeyArray) -> Sites:
+        def draw_prior(key: Key) -> Sites:
             seeded = numpyro.handlers.seed(problem.prior, key)
             trace = numpyro.handlers.trace(seeded).get_trace()
             return {name: trace[name]["value"] for name in problem.latent}

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.newton import Newton, Point, Positive, State, Trial
 from judgebayes.inference.predictors import Predictors
 
@@ -58,8 +59,8 @@ class SoftmaxProblem(NamedTuple):
     read_out: Float[Array, "class predictor"]
     error: Float[Array, "class label"]
     """p(observed label | true label)."""
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    labels: ItemCodes
+    weight: ItemValues
     """0 where the label is unknown."""
 
 
@@ -125,7 +126,7 @@ def _likelihood(
 def _by_item(
     problem: SoftmaxProblem, at: Float[Array, "item predictor"]
 ) -> tuple[
-    Float[Array, " item"],
+    ItemValues,
     Float[Array, "item predictor"],
     Float[Array, "item predictor predictor"],
 ]:
@@ -148,7 +149,7 @@ def log_likelihood(problem: SoftmaxProblem, at: Float[Array, "item predictor"]) 
     return _total(problem.weight, _by_item(problem, at)[0])
 
 
-def _total(weight: Float[Array, " item"], each: Float[Array, " item"]) -> Float[Array, ""]:
+def _total(weight: ItemValues, each: ItemValues) -> Float[Array, ""]:
     return jnp.sum(jnp.where(weight > 0, weight * each, 0.0))
 
 
@@ -182,7 +183,7 @@ def averaged_log_probs(
     mean: Float[Array, "item predictor"],
     covariance: Float[Array, "item predictor predictor"],
     read_out: Float[Array, "class predictor"],
-) -> Float[Array, "item class"]:
+) -> LogProbs:
     """Return the log of the softmax averaged over normal predictors (Gauss-Hermite)."""
     size = mean.shape[1]
     node, mass = np.polynomial.hermite_e.hermegauss(NODES.get(size, 3))

@@ -6,8 +6,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import Key
 from judgebayes.inference.point import spread
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status
@@ -35,7 +36,7 @@ class MinimumLoss:
     candidates: int = field(default=4096, metadata={"static": True})
     uses_prior: ClassVar[bool] = False
 
-    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
+    def solve(self, problem: Problem, key: Key) -> Result:  # noqa: ARG002
         """Return the candidate with the least error. `status` is always CONVERGED."""
         box = problem.box()
         low, unravel = ravel_pytree(box.lower)

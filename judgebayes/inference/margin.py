@@ -16,14 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.lax import optimization_barrier
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.optimise import Derivatives, Differentiated
 from judgebayes.measures.scores import Score, drps, nll
 
 __all__ = ["binary_score", "symmetric"]
 
-Items = Float[Array, " item"]
+Items = ItemValues
 
 
 class _Curve(NamedTuple):
@@ -49,7 +50,7 @@ class _Label(NamedTuple):
 def binary_score(
     score: Score,
     difference: Sequence[Items],
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     weight: Items,
     flip_rate: Float[Array, ""],
 ) -> Differentiated:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import Key
 from judgebayes.inference.density import log_density
 from judgebayes.inference.importance import LEAST_ESS, systematic
 from judgebayes.inference.numpyro_lock import numpyro_lock
@@ -48,7 +49,7 @@ class NormalAtMode:
     weighted: bool = field(default=False, metadata={"static": True})
 
     @numpyro_lock
-    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
+    def solve(self, problem: Problem, key: Key) -> Result:
         """Return draws around the mode."""
         mode = MAP(starts=self.starts, max_steps=self.max_steps).solve(problem, key)
         centre, unravel = ravel_pytree(jax.tree.map(lambda a: a[0], mode.draws))
@@ -76,7 +77,7 @@ class NormalAtMode:
     def _weighted_draws(
         self,
         problem: Problem,
-        key: PRNGKeyArray,
+        key: Key,
         density: Callable[[Float[Array, " parameter"]], Float[Array, ""]],
         centre: Float[Array, " parameter"],
         spread: Float[Array, "parameter parameter"],

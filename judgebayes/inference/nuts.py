@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 from numpyro import infer
 from numpyro.infer.util import initialize_model
 from scipy.special import ndtri
 
+from judgebayes.arrays import Key
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Chains, Problem, Result, Sites
 from judgebayes.inference.spreads import near_posterior
@@ -74,12 +75,12 @@ class NUTS:
     chains: int = field(default=4, metadata={"static": True})
     target_accept: float = field(default=0.9, metadata={"static": True})
 
-    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
+    def solve(self, problem: Problem, key: Key) -> Result:
         """Return the draws of all chains; `status` is UNMIXED where the chains do not agree."""
 
         @jax.jit
         @numpyro_lock
-        def run(key: PRNGKeyArray) -> Chains:
+        def run(key: Key) -> Chains:
             state, step, record = self._chains(problem, key)
             blank = jax.tree.map(
                 lambda x: jnp.zeros((self.draws, *x.shape), x.dtype), record(state)
@@ -109,10 +110,7 @@ class NUTS:
         )
 
     def draw(
-        self,
-        problem: Problem,
-        key: PRNGKeyArray,
-        callback: Callable[[Sampling], object] | None = None,
+        self, problem: Problem, key: Key, callback: Callable[[Sampling], object] | None = None
     ) -> Chains:
         """Return the draws that `solve` makes, with progress reports; not for compiled code.
 
@@ -137,12 +135,12 @@ class NUTS:
 
         @jax.jit
         @numpyro_lock
-        def begin(key: PRNGKeyArray) -> Any:
+        def begin(key: Key) -> Any:
             return self._chains(problem, key)[0]
 
         @jax.jit
         @numpyro_lock
-        def advance(key: PRNGKeyArray, state: Any, steps: Int[Array, ""]) -> tuple[Any, Any]:
+        def advance(key: Key, state: Any, steps: Int[Array, ""]) -> tuple[Any, Any]:
             # Built anew, because its traced values must not leave the program.
             _, step, record = self._chains(problem, key)
 
@@ -177,7 +175,7 @@ class NUTS:
         return _by_chain(jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *parts))
 
     def _chains(
-        self, problem: Problem, key: PRNGKeyArray
+        self, problem: Problem, key: Key
     ) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
         """Return the chains' first state, a step of all of them, and what is recorded of a state."""
         model, fold = self._target(problem)
@@ -192,7 +190,7 @@ class NUTS:
             potential_fn=initial.potential_fn, target_accept_prob=self.target_accept, **metric
         )
 
-        def begin(key: PRNGKeyArray, position: Any) -> Any:
+        def begin(key: Key, position: Any) -> Any:
             return kernel.init(key, self.warmup, position, (), {})
 
         def record(state: Any) -> tuple[Any, ...]:
@@ -209,9 +207,7 @@ class NUTS:
         state = jax.vmap(begin)(jax.random.split(of_chain, self.chains), positions)
         return state, step, jax.vmap(record)
 
-    def _apart(
-        self, problem: Problem, positions: Any, key: PRNGKeyArray
-    ) -> tuple[dict[str, Any], Any]:
+    def _apart(self, problem: Problem, positions: Any, key: Key) -> tuple[dict[str, Any], Any]:
         """Return the metric, if it is known, and starts that differ between chains.
 
         NumPyro draws starts at random, unless the problem has one: the same for all chains, so that none
@@ -249,7 +245,7 @@ class NUTS:
         return replace(problem, model=model), back
 
     @numpyro_lock
-    def _near(self, problem: Problem, key: PRNGKeyArray) -> tuple[dict[str, Any], Sites]:
+    def _near(self, problem: Problem, key: Key) -> tuple[dict[str, Any], Sites]:
         """Return the metric of a normal near the posterior, and starts from it.
 
         NumPyro's own metric, from the draws of the warm-up, makes trajectories long until there are

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import Key, Scalar
 from judgebayes.inference.density import log_density
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.optimise import (
@@ -44,7 +44,7 @@ class MinimumScore:
     max_steps: int = field(default=200, metadata={"static": True})
     uses_prior: ClassVar[bool] = False
 
-    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
+    def solve(self, problem: Problem, key: Key) -> Result:  # noqa: ARG002
         """Return the best of several minima."""
         labels, weight, noise = problem.targets
         total = labelled_weight(labels, weight).sum()
@@ -86,7 +86,7 @@ class MAP:
     max_steps: int = field(default=200, metadata={"static": True})
 
     @numpyro_lock
-    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:  # noqa: ARG002
+    def solve(self, problem: Problem, key: Key) -> Result:  # noqa: ARG002
         """Return the best of several modes."""
         # Per item, so that the gradient's tolerance does not depend on the number of labels.
         function = mode_objective(problem, self.score, self.temperature, problem.scale)

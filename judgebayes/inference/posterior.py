@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Num
 
+from judgebayes.arrays import ItemFloats
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -233,9 +234,9 @@ class LeaveOneOut:
     """How well the posterior of all other items predicts each item (PSIS-LOO)."""
 
     items: tuple[str, ...]
-    elpd: Float[np.ndarray, " item"]
+    elpd: ItemFloats
     """Log predictive density of each item."""
-    k: Float[np.ndarray, " item"]
+    k: ItemFloats
     """Pareto k of each item's importance weights."""
     p: float
     """Effective number of parameters."""

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 from numpyro.distributions import constraints
 from numpyro.infer.initialization import init_to_mean
 
+from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.score_derivatives import Design
@@ -38,9 +39,9 @@ USE_PRIOR = ("MAP", "NUTS", "NormalAtMode", "PriorImportance")
 class Targets(NamedTuple):
     """What predictions are scored on."""
 
-    labels: Int[Array, " item"]
+    labels: ItemCodes
     """The labels, or counts; -1 where unknown."""
-    weight: Float[Array, " item"]
+    weight: ItemValues
     """The items' weights, 1 where the data have none."""
     noise: Array | float
     """The known share of the labels that are wrong."""
@@ -110,7 +111,7 @@ class Problem:
             size = labelled_weight(labels, weight).sum()
         return jnp.maximum(size, 1.0)
 
-    def predict(self, sites: Sites) -> Float[Array, "item class"]:
+    def predict(self, sites: Sites) -> LogProbs:
         """Return the items' log-probabilities under one draw.
 
         Raises
@@ -255,7 +256,7 @@ class Result:
 class Inference(Protocol):
     """An estimation method for parameters. One that ignores the prior has `uses_prior = False`."""
 
-    def solve(self, problem: Problem, key: PRNGKeyArray) -> Result:
+    def solve(self, problem: Problem, key: Key) -> Result:
         """Return the parameters estimated from the data of the problem."""
         ...
 

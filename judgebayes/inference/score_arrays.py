@@ -13,22 +13,22 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.inference.optimise import Derivatives
 from judgebayes.measures.scores import Score, drps, nll
 
 __all__ = ["ARRAY_SCORES", "array_derivatives"]
 
-Labels = Int[Array, " item"]
+Labels = ItemCodes
 
 
 class _Scored(NamedTuple):
     """The score of every item, with its derivatives in the item's logits."""
 
-    value: Float[Array, " item"]
-    first: Float[Array, "item class"]
+    value: ItemValues
+    first: LogProbs
     second: Float[Array, "item class class"]
 
 
@@ -36,7 +36,7 @@ def array_derivatives(
     score: Score,
     design: Float[Array, "item class parameter"],
     labels: Labels,
-    weight: Float[Array, " item"],
+    weight: ItemValues,
     flip_rate: Scalar,
     theta: Float[Array, " parameter"],
 ) -> Derivatives:
@@ -55,7 +55,7 @@ def array_derivatives(
     )
 
 
-def _drps(logits: Float[Array, "item class"], labels: Labels, flip_rate: Scalar) -> _Scored:
+def _drps(logits: LogProbs, labels: Labels, flip_rate: Scalar) -> _Scored:
     r"""Return the ranked probability score.
 
     With :math:`F_j = \sum_{k \le j} p_k`, the distance :math:`d_j` of the observed label's from its
@@ -81,7 +81,7 @@ def _drps(logits: Float[Array, "item class"], labels: Labels, flip_rate: Scalar)
     )
 
 
-def _nll(logits: Float[Array, "item class"], labels: Labels, flip_rate: Scalar) -> _Scored:
+def _nll(logits: LogProbs, labels: Labels, flip_rate: Scalar) -> _Scored:
     r"""Return the negative log-likelihood.
 
     With the share s of the observed label's probability that is not noise and :math:`d = e_y - p`, the
@@ -99,7 +99,7 @@ def _nll(logits: Float[Array, "item class"], labels: Labels, flip_rate: Scalar) 
     return _Scored(-log_prob, -share * off, share[..., None] * spread - noise)
 
 
-ARRAY_SCORES: dict[Score, Callable[[Float[Array, "item class"], Labels, Scalar], _Scored]] = {
+ARRAY_SCORES: dict[Score, Callable[[LogProbs, Labels, Scalar], _Scored]] = {
     drps: _drps,
     nll: _nll,
 }

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemCodes, ItemValues, Scalar
 from judgebayes.inference.margin import binary_score, symmetric
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
 from judgebayes.inference.score_arrays import ARRAY_SCORES, array_derivatives
@@ -26,7 +26,7 @@ from judgebayes.models.label_noise import with_label_noise
 
 __all__ = ["Column", "Design", "score_derivatives"]
 
-Items = Float[Array, " item"]
+Items = ItemValues
 Column = Mapping[int, Items]
 """The coefficient of a parameter in the logit of each class; classes without it are left out."""
 
@@ -61,7 +61,7 @@ class _ItemDerivatives(NamedTuple):
 def score_derivatives(
     score: Score,
     design: Design,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     weight: Items,
     noise: Scalar,
     factor: Scalar = 1.0,
@@ -92,7 +92,7 @@ def score_derivatives(
 
 
 def _sum_of_scores(
-    score: Score, design: Design, labels: Int[Array, " item"], weight: Items, noise: Scalar
+    score: Score, design: Design, labels: ItemCodes, weight: Items, noise: Scalar
 ) -> Differentiated:
     used = (labels >= 0) & (weight > 0)
     weight = jnp.where(used, weight, 0.0)
@@ -162,7 +162,7 @@ def _softmax(logits: Sequence[Items]) -> list[Items]:
     return [x * (1.0 / total) for x in exponentials]
 
 
-def _drps(p: list[Items], labels: Int[Array, " item"], flip_rate: Array) -> _ItemDerivatives:
+def _drps(p: list[Items], labels: ItemCodes, flip_rate: Array) -> _ItemDerivatives:
     r"""Return the ranked probability score's derivatives.
 
     With :math:`F_j = \sum_{k \le j} p_k` and the indicator :math:`e_{kj} = 1\{k \le j\}`,

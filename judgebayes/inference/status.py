@@ -3,8 +3,9 @@
 from enum import IntEnum
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.compiled.jit_inline import jit_inline
 
 __all__ = ["Status", "degenerate_status", "when", "worst"]
@@ -65,10 +66,7 @@ def when(condition: Bool[Array, "*batch"], status: Status) -> Int[Array, "*batch
 
 @jit_inline("n_classes", "n_parameters")
 def degenerate_status(
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    n_classes: int,
-    n_parameters: int,
+    labels: ItemCodes, weight: ItemValues, n_classes: int, n_parameters: int
 ) -> Int[Array, ""]:
     """Return DEGENERATE where the labels are constant or fewer than the parameters."""
     used = (labels >= 0) & (weight > 0)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.aggregators.base import Training, VoteMethod
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, ItemValues, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement
@@ -86,12 +86,7 @@ class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
         result = self.inference.solve(self.problem(votes, labels, weight), key)
         return FittedItemResponse(result.draws, used, result.status, result.chains)
 
-    def problem(
-        self,
-        votes: Votes,
-        labels: Int[AnyArray, " item"],
-        weight: Float[Array, " item"] | None = None,
-    ) -> Problem:
+    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
         prior = Prior() if self.prior is None else self.prior
         program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
@@ -147,7 +142,7 @@ class FittedItemResponse(Sampled):
         return Shares(*np.mean(each, axis=0).tolist())
 
     @in_float64
-    def rank_correlation(self, votes: Votes, labels: Int[AnyArray, " item"]) -> float:
+    def rank_correlation(self, votes: Votes, labels: Labels) -> float:
         """Return Spearman's correlation of the judges' abilities with their raw accuracies."""
         from scipy.stats import spearmanr
 
@@ -159,9 +154,7 @@ class FittedItemResponse(Sampled):
 
 
 def variance_shares(
-    ability: Float[AnyArray, " judge"],
-    difficulty: Float[AnyArray, " item"],
-    log_discrimination: Float[AnyArray, " item"],
+    ability: Float[AnyArray, " judge"], difficulty: Weights, log_discrimination: Weights
 ) -> Shares:
     r"""Return the shares of judges and items in the variance of the logits (P2 eq 7).
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemValues, Scalar
 from judgebayes.inference.fast.irt import Evidence, class_probabilities, log_likelihood
 from judgebayes.inference.newton import Arrow, Newton, Point, State, Trial
 from judgebayes.inference.status import Status, when, worst
@@ -145,9 +145,7 @@ class Table(NamedTuple):
         ability, items = arrow.step(at.gradient.ability, jnp.stack(at.gradient[1:], 1), damping)
         return Parameters(ability, items[:, 0], items[:, 1])
 
-    def variances(
-        self, p: Parameters, prior: Prior
-    ) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
+    def variances(self, p: Parameters, prior: Prior) -> tuple[ItemValues, ItemValues]:
         """Return the variances of items' parameters, for fixed abilities."""
         inverse = self._curvature(p, prior, 0.0).inverse(0.0)
         return inverse[:, 0, 0], inverse[:, 1, 1]

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import norm
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NormalAtMode
 from judgebayes.majority.plurality import Decision
@@ -76,8 +77,8 @@ def label_forecast(
     target: Target = "more",
     measure: Measure = "paper",
     decision: Decision = "random",
-    breaker: Int[np.ndarray, " item"] | None = None,
-    groups: Int[np.ndarray, " item"] | None = None,
+    breaker: ItemInts | None = None,
+    groups: ItemInts | None = None,
     design_effect: float = 1.0,
     level: float = 0.9,
     simulations: int = SIMULATIONS,
@@ -159,9 +160,7 @@ def label_forecast(
     return _line(width, len(voted), sizes, widths)
 
 
-def _observed(
-    true: Int[np.ndarray, " item"], n_classes: int, noise: float, rng: np.random.Generator
-) -> Int[np.ndarray, " item"]:
+def _observed(true: ItemInts, n_classes: int, noise: float, rng: np.random.Generator) -> ItemInts:
     """Return the labels as they are observed: a share of them is wrong, any other class alike."""
     if noise == 0:
         return true

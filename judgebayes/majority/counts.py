@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Key, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
@@ -37,9 +37,7 @@ class Counts:
         """Return the counts of some items, in the given order."""
         return Counts(self.correct[items], self.given[items], self.most)
 
-    def tallied(
-        self, weight: Float[AnyArray, " item"] | None = None
-    ) -> tuple["Counts", Float[np.ndarray, " cell"]]:
+    def tallied(self, weight: Weights | None = None) -> tuple["Counts", Float[np.ndarray, " cell"]]:
         """Return the distinct pairs (correct, given), and the total weight of the items with each.
 
         Every fit depends on the items only through these cells; unlabelled items are left out.
@@ -88,7 +86,7 @@ def counts_of(correct: Int[np.ndarray, "*item"], given: Int[np.ndarray, "..."] |
 
 
 @in_float64
-def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
+def correct_counts(votes: Votes, labels: Labels) -> Counts:
     """Return the number of votes on each item that equal its label, over all judges and samples.
 
     A missing vote is not a wrong vote: it lowers `given`. With three classes, a vote for a tie on a pair
@@ -125,9 +123,7 @@ def correct_counts(votes: Votes, labels: Int[AnyArray, " item"]) -> Counts:
 
 
 @jax.jit
-def _correct_and_given(
-    votes: Votes, labels: Int[Array, " item"]
-) -> tuple[Int[Array, " item"], Int[Array, " item"]]:
+def _correct_and_given(votes: Votes, labels: ItemCodes) -> tuple[ItemCodes, ItemCodes]:
     pooled = votes.pooled_counts()
     given = pooled.sum(-1)
     agree = jnp.take_along_axis(pooled, jnp.maximum(labels, 0)[:, None], axis=-1)[:, 0]
@@ -135,8 +131,8 @@ def _correct_and_given(
 
 
 def prepare(
-    counts: Counts, weight: Float[AnyArray, " item"] | None, key: PRNGKeyArray | None
-) -> tuple[Counts, Float[Array, " cell"], PRNGKeyArray]:
+    counts: Counts, weight: Weights | None, key: Key | None
+) -> tuple[Counts, Float[Array, " cell"], Key]:
     """Return counts, weights and key as arrays; outside compiled code, equal items are merged.
 
     Their number is padded to 16, 32, 64 .. with items of weight 0, so that a fit is compiled for few
@@ -167,9 +163,7 @@ def prepare(
     return padded, jnp.asarray(np.pad(total, (0, size - len(total)))), key
 
 
-def labelled_weight(
-    counts: Counts, weight: Float[AnyArray, " item"] | None
-) -> Float[Array, " item"]:
+def labelled_weight(counts: Counts, weight: Weights | None) -> ItemValues:
     """Return the weights, 1 by default, and 0 for items without a label or a vote."""
     used = (counts.correct >= 0) & (counts.given > 0)
     return jnp.where(used, 1.0 if weight is None else jnp.asarray(weight, float), 0.0)

@@ -1,9 +1,9 @@
 """How much less labelled items of a few groups say about a majority vote's error."""
 
 import numpy as np
-from jaxtyping import Int
 from scipy.special import stdtrit
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.counts import Counts
 from judgebayes.majority.thinning import item_thinning
@@ -13,11 +13,7 @@ __all__ = ["design_effect"]
 
 
 def design_effect(
-    counts: Counts,
-    groups: Int[np.ndarray, " item"],
-    sizes: tuple[int, ...],
-    *,
-    level: float = 0.9,
+    counts: Counts, groups: ItemInts, sizes: tuple[int, ...], *, level: float = 0.9
 ) -> float:
     r"""Return the variance of the labelled items' mean error, relative to that of independent items.
 

@@ -7,9 +7,9 @@ from typing import Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemValues, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.beta_binomial import log_likelihood
@@ -36,11 +36,7 @@ class Distribution(Protocol):
     """An estimator of the distribution of correct votes; `fit` does not change it."""
 
     def fit(
-        self,
-        counts: Counts,
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
     ) -> "FittedDistribution":
         """Fit the counts of labelled items."""
         ...
@@ -240,11 +236,7 @@ class Binomial:
 
     @in_float64
     def fit(
-        self,
-        counts: Counts,
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
     ) -> FittedDistribution:
         """Return the Binomial with the share of correct votes."""
         counts, weights, _ = prepare(counts, weight, key)
@@ -252,7 +244,7 @@ class Binomial:
 
 
 @jax.jit
-def _share_correct(counts: Counts, weight: Float[Array, " item"]) -> FittedDistribution:
+def _share_correct(counts: Counts, weight: ItemValues) -> FittedDistribution:
     item_weight = labelled_weight(counts, weight)
     n_votes = (item_weight * counts.given).sum()
     p = jnp.where(n_votes > 0, (item_weight * counts.correct).sum() / n_votes, 0.5)
@@ -294,11 +286,7 @@ class BetaBinomial(UsesPrior):
 
     @in_float64
     def fit(
-        self,
-        counts: Counts,
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
     ) -> FittedDistribution:
         """Return the distribution fitted to the labelled items.
 
@@ -321,7 +309,7 @@ class BetaBinomial(UsesPrior):
         fit = _fit(self, *prepare(counts, weight, key))
         return with_source(fit, self, counts, weight)
 
-    def problem(self, counts: Counts, weight: Float[AnyArray, " item"] | None = None) -> Problem:
+    def problem(self, counts: Counts, weight: Weights | None = None) -> Problem:
         """Return the model with these data, the problem that every inference solves."""
         weights = labelled_weight(counts, weight)
 
@@ -339,9 +327,7 @@ class BetaBinomial(UsesPrior):
 
 
 @jax.jit
-def _fit(
-    method: BetaBinomial, counts: Counts, weight: Float[Array, " item"], key: PRNGKeyArray
-) -> FittedDistribution:
+def _fit(method: BetaBinomial, counts: Counts, weight: ItemValues, key: Key) -> FittedDistribution:
     problem = method.problem(counts, weight)
     fit = method.inference.solve(problem, key)
     return FittedDistribution(

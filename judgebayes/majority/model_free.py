@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from judgebayes.arrays import ItemFloats
 from judgebayes.majority.curve import ErrorCurve
 from judgebayes.majority.thinning import beta_quantile, of_population
 
@@ -13,7 +14,7 @@ def mean_loss(
     sizes: tuple[int, ...],
     losses: Float[np.ndarray, "size item"],
     *,
-    weight: Float[np.ndarray, " item"] | None = None,
+    weight: ItemFloats | None = None,
     level: float = 0.9,
     population: Float[np.ndarray, " size"] | float | None = None,
 ) -> ErrorCurve:

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import binom, hypergeom
 
+from judgebayes.arrays import ItemInts
 from judgebayes.majority.distinct import distinct_rows
 
 __all__ = ["Decision", "decision_probs", "wrong_majority"]
@@ -30,7 +31,7 @@ def decision_probs(
     given: Int[np.ndarray, "item class"],
     size: int,
     decision: Decision = "random",
-    breaker: Int[np.ndarray, " item"] | None = None,
+    breaker: ItemInts | None = None,
     candidates: tuple[int, ...] | None = None,
 ) -> Float[np.ndarray, "item class"]:
     """Return the probability that k random votes of an item decide for each class.

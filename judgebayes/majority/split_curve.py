@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemInts, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NormalAtMode
@@ -41,7 +41,7 @@ def losses(
     size: int,
     measure: Measure = "paper",
     decision: Decision = "random",
-    breaker: Int[np.ndarray, " item"] | None = None,
+    breaker: ItemInts | None = None,
 ) -> Float[np.ndarray, "item label"]:
     """Return the expected loss of a decision by k random votes of the item, for each possible label.
 
@@ -106,11 +106,7 @@ class SplitCurve(UsesPrior):
 
     @in_float64
     def fit(
-        self,
-        splits: Splits,
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        self, splits: Splits, *, weight: Weights | None = None, key: Key | None = None
     ) -> "FittedSplitCurve":
         """Return the curve given the labelled items.
 
@@ -137,7 +133,7 @@ class SplitCurve(UsesPrior):
         fit = _fit(self, data, jax.random.key(0) if key is None else key)
         return fit if fit.chains is None else with_source(fit, self, item_data(splits), weights)
 
-    def problem(self, data: SplitData, weight: Float[AnyArray, " item"] | None = None) -> Problem:
+    def problem(self, data: SplitData, weight: Weights | None = None) -> Problem:
         """Return the model with these data, the problem that every inference solves."""
         data = data if weight is None else data._replace(weight=jnp.asarray(weight))
         model = SplitCurveModel(data.share.shape[1], self.by_class, self.prior, self.noise)
@@ -179,9 +175,7 @@ class FittedSplitCurve(Sampled):
         return each[:, where]
 
     @in_float64
-    def split_probs(
-        self, splits: Splits
-    ) -> tuple[Float[np.ndarray, "draw split label"], Int[np.ndarray, " item"]]:
+    def split_probs(self, splits: Splits) -> tuple[Float[np.ndarray, "draw split label"], ItemInts]:
         """Return P(label | votes) of each different split under every draw, and each item's split.
 
         Few splits are different: draws for each of 500,000 items would need many gigabytes.
@@ -205,8 +199,8 @@ class FittedSplitCurve(Sampled):
         target: Target = "more",
         measure: Measure = "paper",
         decision: Decision = "random",
-        breaker: Int[np.ndarray, " item"] | None = None,
-        groups: Int[np.ndarray, " item"] | None = None,
+        breaker: ItemInts | None = None,
+        groups: ItemInts | None = None,
         design_effect: float = 1.0,
         level: float = 0.9,
         seed: int = 0,
@@ -303,11 +297,7 @@ class _Cells(NamedTuple):
     """The number of items without a label."""
 
 
-def _cells(
-    splits: Splits,
-    groups: Int[np.ndarray, " item"] | None,
-    breaker: Int[np.ndarray, " item"] | None,
-) -> _Cells:
+def _cells(splits: Splits, groups: ItemInts | None, breaker: ItemInts | None) -> _Cells:
     more = [x for x in (breaker, groups) if x is not None]
     table = distinct_rows(np.column_stack([splits.given, *more])) if more else splits.kinds
     _, first, where = table
@@ -401,7 +391,7 @@ def _shortest(
 
 
 @jax.jit
-def _fit(method: SplitCurve, data: SplitData, key: PRNGKeyArray) -> FittedSplitCurve:
+def _fit(method: SplitCurve, data: SplitData, key: Key) -> FittedSplitCurve:
     fit = method.inference.solve(method.problem(data), key)
     assert data.weight is not None
     empty = when(data.weight.sum() == 0, Status.DEGENERATE)

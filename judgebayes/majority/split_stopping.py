@@ -11,8 +11,8 @@ experiment `betaconform/audit-stopping` measures the coverage at the time of sto
 """
 
 import numpy as np
-from jaxtyping import Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 
 __all__ = ["is_check", "labelling_order", "next_check", "stopping_level"]
@@ -59,6 +59,6 @@ def is_check(labels: int) -> bool:
     return next_check(labels - 1) == labels
 
 
-def labelling_order(items: int, seed: int) -> Int[np.ndarray, " item"]:
+def labelling_order(items: int, seed: int) -> ItemInts:
     """Return the items in the random order in which they are labelled, fixed by the seed."""
     return np.random.default_rng(seed).permutation(items)

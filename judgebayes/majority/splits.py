@@ -5,9 +5,9 @@ from functools import cached_property
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemFloats, ItemInts, Labels
 from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.distinct import distinct_rows
 from judgebayes.models.split_curve import SplitData, split_data
@@ -28,7 +28,7 @@ class Splits:
     """
 
     given: Int[np.ndarray, "item class"]
-    labels: Int[np.ndarray, " item"]
+    labels: ItemInts
     """Class indices, -1 where unknown."""
     label_classes: tuple[int, ...]
 
@@ -56,7 +56,7 @@ class Splits:
             )
 
     @cached_property
-    def total(self) -> Int[np.ndarray, " item"]:
+    def total(self) -> ItemInts:
         """The number of votes on each item."""
         # By column: NumPy adds the few numbers of a row one row after the other.
         total: np.ndarray = np.sum(list(self.given.T), axis=0)
@@ -68,7 +68,7 @@ class Splits:
         return (self.labels >= 0) & (self.total > 0)
 
     @cached_property
-    def kinds(self) -> tuple[np.ndarray, Int[np.ndarray, " kind"], Int[np.ndarray, " item"]]:
+    def kinds(self) -> tuple[np.ndarray, Int[np.ndarray, " kind"], ItemInts]:
         """The different splits, the first item of each, and which one each item has."""
         return distinct_rows(self.given)
 
@@ -81,7 +81,7 @@ class Splits:
         """Return the splits of some items, in the given order."""
         return Splits(self.given[items], self.labels[items], self.label_classes)
 
-    def with_labels(self, labels: Int[np.ndarray, " item"]) -> "Splits":
+    def with_labels(self, labels: ItemInts) -> "Splits":
         """Return the splits with other labels."""
         other = Splits(self.given, labels, self.label_classes)
         # What was computed from the same votes is right for both.
@@ -90,7 +90,7 @@ class Splits:
         )
         return other
 
-    def positions(self) -> Int[np.ndarray, " item"]:
+    def positions(self) -> ItemInts:
         """Return the labels as positions in `label_classes`, -1 where unknown."""
         position = np.full(self.given.shape[1] + 1, -1)
         position[list(self.label_classes)] = np.arange(len(self.label_classes))
@@ -99,7 +99,7 @@ class Splits:
 
 def splits_of(
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     label_classes: tuple[int, ...] | None = None,
     judges: Int[np.ndarray, " judge"] | None = None,
 ) -> Splits:
@@ -143,7 +143,7 @@ def item_data(splits: Splits) -> SplitData:
     return split_data(jnp.asarray(splits.given, float), labels, None, splits.label_classes)
 
 
-def labelled_data(splits: Splits, weight: Float[np.ndarray, " item"]) -> SplitData:
+def labelled_data(splits: Splits, weight: ItemFloats) -> SplitData:
     """Return the data of the curve: each distinct split and label once, with its total weight.
 
     Their number is padded with rows of weight 0 to 16, 32, 64 .., and up to `COMMON` to the number that

@@ -15,9 +15,9 @@ from functools import lru_cache
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.summary import summary
@@ -72,11 +72,7 @@ class Thinning:
 
     @in_float64
     def fit(
-        self,
-        counts: Counts,
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
+        self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
     ) -> "FittedThinning":
         """Return the counts of the labelled items, with equal items merged."""
         cells, weights, _ = prepare(counts, weight, key)

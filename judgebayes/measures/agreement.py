@@ -1,16 +1,14 @@
 """Agreement of several annotators."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, AnyProbs
 
 __all__ = ["krippendorff_alpha"]
 
 
-def krippendorff_alpha(
-    counts: Int[AnyArray, "item class"] | Float[AnyArray, "item class"],
-) -> float:
+def krippendorff_alpha(counts: Int[AnyArray, "item class"] | AnyProbs) -> float:
     r"""Return Krippendorff's alpha of nominal labels, from the number of labels by item and class.
 
     .. math:: \alpha = 1 - \frac{D_o}{D_e}, \qquad

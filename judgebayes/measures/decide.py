@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, AnyProbs, ItemCodes, ItemValues
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 
@@ -76,9 +76,7 @@ def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[A
 
 @in_float64
 @jit_inline()
-def decide(
-    log_probs: Float[AnyArray, "item class"], loss: Loss
-) -> tuple[Int[Array, " item"], Float[Array, " item"]]:
+def decide(log_probs: AnyProbs, loss: Loss) -> tuple[ItemCodes, ItemValues]:
     """Return the action of least risk on every item, as `bayes_action` does, and that risk."""
     decisions = _bayes_action(log_probs, loss)
     return decisions, _risk(log_probs, loss)[jnp.arange(len(log_probs)), decisions]

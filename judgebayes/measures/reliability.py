@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyProbs, ItemValues, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.measures.scores import TINY, labelled_weight
@@ -42,9 +42,7 @@ class ConfidenceBin(NamedTuple):
     """The share of the predictions whose most probable class is the label."""
 
 
-def answers(
-    log_probs: Float[AnyArray, "item class"], labels: Int[AnyArray, " item"]
-) -> tuple[Float[Array, " item"], Float[Array, " item"]]:
+def answers(log_probs: AnyProbs, labels: Labels) -> tuple[ItemValues, ItemValues]:
     """Return the confidence of each prediction and whether it is right, a share where classes tie."""
     probs = jnp.exp(jnp.asarray(log_probs))
     confidence = probs.max(-1)
@@ -56,9 +54,9 @@ def answers(
 @in_float64
 @jit_inline("bins", "of")
 def reliability(
-    log_probs: Float[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
+    log_probs: AnyProbs,
+    labels: Labels,
+    weight: Weights | None = None,
     *,
     bins: int = 15,
     of: int | None = None,

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyProbs, ItemValues, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 
@@ -75,26 +75,21 @@ def brier(log_probs: Float[Array, " class"], label: Int[Array, ""]) -> Float[Arr
 
 
 @jit_inline()
-def labelled_weight(
-    labels: Int[AnyArray, " item"], weight: Float[AnyArray, " item"] | None
-) -> Float[Array, " item"]:
+def labelled_weight(labels: Labels, weight: Weights | None) -> ItemValues:
     """Return the item weights, 0 where the label is unknown (-1)."""
     base = jnp.ones(labels.shape, float) if weight is None else jnp.asarray(weight)
     return jnp.where(jnp.asarray(labels) >= 0, base, 0.0)
 
 
 @jit_inline()
-def average(values: Float[Array, " item"], weight: Float[Array, " item"]) -> Float[Array, ""]:
+def average(values: ItemValues, weight: ItemValues) -> Float[Array, ""]:
     """Return the weighted mean. Values with weight 0 are ignored; NaN if all weights are 0."""
     return jnp.sum(jnp.where(weight > 0, values, 0.0) * weight) / jnp.sum(weight)
 
 
 @in_float64
 def mean_score(
-    score: Score,
-    log_probs: Float[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
+    score: Score, log_probs: AnyProbs, labels: Labels, weight: Weights | None = None
 ) -> Float[Array, ""]:
     """Return the weighted mean of a proper score over the items whose label is known.
 
@@ -110,11 +105,7 @@ def mean_score(
 
 @in_float64
 @jit_inline()
-def mae(
-    decisions: Int[AnyArray, " item"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
-) -> Float[Array, ""]:
+def mae(decisions: Labels, labels: Labels, weight: Weights | None = None) -> Float[Array, ""]:
     r"""Return the mean absolute error :math:`|\hat y - y|` in class steps (P1 eq 1).
 
     Examples
@@ -130,11 +121,7 @@ def mae(
 
 @in_float64
 @jit_inline()
-def accuracy(
-    decisions: Int[AnyArray, " item"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
-) -> Float[Array, ""]:
+def accuracy(decisions: Labels, labels: Labels, weight: Weights | None = None) -> Float[Array, ""]:
     """Return the share of items whose decision is the label (P1: pairwise accuracy).
 
     Examples
@@ -149,10 +136,7 @@ def accuracy(
 
 
 def _bins(
-    log_probs: Float[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None,
-    bins: int,
+    log_probs: AnyProbs, labels: Labels, weight: Weights | None, bins: int
 ) -> tuple[Float[Array, " bin"], Float[Array, " bin"], Float[Array, " bin"]]:
     """Return mass, mean confidence and accuracy of the most probable class, by confidence bin."""
     w = labelled_weight(labels, weight)
@@ -169,10 +153,7 @@ def _bins(
 @in_float64
 @jit_inline("bins")
 def ece(
-    log_probs: Float[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
-    bins: int = 10,
+    log_probs: AnyProbs, labels: Labels, weight: Weights | None = None, bins: int = 10
 ) -> Float[Array, ""]:
     r"""Return the expected calibration error of the most probable class.
 
@@ -194,10 +175,7 @@ def ece(
 @in_float64
 @jit_inline("bins")
 def ece_debiased(
-    log_probs: Float[AnyArray, "item class"],
-    labels: Int[AnyArray, " item"],
-    weight: Float[AnyArray, " item"] | None = None,
-    bins: int = 10,
+    log_probs: AnyProbs, labels: Labels, weight: Weights | None = None, bins: int = 10
 ) -> Float[Array, ""]:
     r"""Return the root of the debiased squared calibration error (Kumar et al. 2019, eq 6).
 

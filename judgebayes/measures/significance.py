@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 
 __all__ = [
@@ -76,7 +77,7 @@ def share_interval(
 def independent_trials(
     right: Float[np.ndarray, "item judge"],
     voted: Bool[np.ndarray, "item judge"],
-    groups: Int[np.ndarray, " item"],
+    groups: ItemInts,
     *,
     level: float,
 ) -> Float[np.ndarray, " judge"]:
@@ -124,10 +125,7 @@ def item_means(
 
 
 def clustered_interval(
-    values: Float[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"] | None = None,
-    *,
-    level: float = 0.95,
+    values: ItemFloats, groups: ItemInts | None = None, *, level: float = 0.95
 ) -> Interval:
     r"""Return the mean over items with its cluster-robust normal interval.
 
@@ -214,7 +212,7 @@ def two_way_interval(
 
 
 def grouped(
-    values: Float[np.ndarray, " item"], groups: Int[np.ndarray, " item"] | None
+    values: ItemFloats, groups: ItemInts | None
 ) -> tuple[Float[np.ndarray, " some"], Int[np.ndarray, " some"]]:
     values = np.asarray(values, float)
     use = np.isfinite(values)
@@ -224,9 +222,7 @@ def grouped(
     return values[use], np.unique(names[use], return_inverse=True)[1]
 
 
-def clustered_mean(
-    values: Float[np.ndarray, " item"], groups: Int[np.ndarray, " item"] | None = None
-) -> tuple[float, float, int]:
+def clustered_mean(values: ItemFloats, groups: ItemInts | None = None) -> tuple[float, float, int]:
     """Return the mean over items, its cluster-robust standard error and degrees of freedom.
 
     The standard error is that of `clustered_interval`; items are groups by default, NaN is left out.

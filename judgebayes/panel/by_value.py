@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.special import expit, logit
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemFloats, ItemInts, Labels
 from judgebayes.panel.judges import judge_table
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
@@ -26,12 +26,12 @@ SMALL = 1e-12
 
 def rates_by(
     votes: Votes,
-    labels: Int[AnyArray, " item"],
-    values: Int[AnyArray, " item"],
+    labels: Labels,
+    values: Labels,
     names: list[str],
     judges: Coding,
     *,
-    groups: Int[AnyArray, " item"] | None = None,
+    groups: Labels | None = None,
     level: float = 0.9,
     evidence: Evidence | None = None,
     seed: int = 0,
@@ -77,7 +77,7 @@ def rates_by(
 def _uncertain(
     table: pd.DataFrame,
     votes: Votes,
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     evidence: Evidence,
     few: dict[str, Float[np.ndarray, " judge"]],
     level: float,
@@ -111,7 +111,7 @@ def _uncertain(
 
 
 def _drawn(
-    share: Float[np.ndarray, " item"], evidence: Evidence, rng: np.random.Generator
+    share: ItemFloats, evidence: Evidence, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, " vote"], Int[np.ndarray, "draw vote"], Int[np.ndarray, " vote"]]:
     """Return the mean votes that occur, the drawn number of valid items of each, and all items."""
     votes_at, vote_of = np.unique(share, return_inverse=True)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement_of_array
@@ -137,7 +137,7 @@ class FittedCurated:
         return self.aggregator.status
 
     @in_float64
-    def __call__(self, votes: Votes) -> Float[Array, "item class"]:
+    def __call__(self, votes: Votes) -> LogProbs:
         """Return the log-probabilities of the items, from the panel's votes only."""
         return self.aggregator(masked(votes, self.panel))
 

@@ -1,9 +1,9 @@
 """Dependence between judges: correlated errors, and the effective number of judges."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import Labels
 from judgebayes.panel.tally import Tally, tally_of
 from judgebayes.votes.array import Votes
 
@@ -11,7 +11,7 @@ __all__ = ["effective_judges", "error_correlation", "residual_correlation"]
 
 
 def residual_correlation(
-    votes: Votes, labels: Int[AnyArray, " item"], *, common: int = 20
+    votes: Votes, labels: Labels, *, common: int = 20
 ) -> Float[np.ndarray, "judge judge"]:
     r"""Return the correlation of the judges' errors given the label.
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import Labels
 from judgebayes.finding import Finding
 from judgebayes.panel.agreement import check_agreement, check_constant
 from judgebayes.panel.checks import (
@@ -33,7 +32,7 @@ __all__ = ["diagnose"]
 
 def diagnose(
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     judges: Coding | Sequence[str] | None = None,
     *,
     thresholds: Thresholds | None = None,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemInts, Labels
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import independent_trials, share_interval
 from judgebayes.panel.tally import part_of, tally_of
@@ -18,10 +18,10 @@ __all__ = ["judge_table", "position_bias", "readable_share"]
 
 def judge_table(
     votes: Votes,
-    labels: Int[AnyArray, " item"],
+    labels: Labels,
     judges: Coding | Sequence[str] | None = None,
     *,
-    groups: Int[AnyArray, " item"] | None = None,
+    groups: Labels | None = None,
     level: float = 0.9,
 ) -> pd.DataFrame:
     """Return a row per judge: its votes, accuracy and biases.
@@ -93,7 +93,7 @@ def _with_interval(
     name: str,
     right: Float[np.ndarray, "item judge"],
     voted: Bool[np.ndarray, "item judge"],
-    groups: Int[np.ndarray, " item"] | None,
+    groups: ItemInts | None,
     level: float,
 ) -> dict[str, np.ndarray]:
     trials = voted.sum(0).astype(float)
@@ -124,7 +124,7 @@ def readable_share(
 
 
 def position_bias(
-    votes: Votes, groups: Int[AnyArray, " item"] | None = None
+    votes: Votes, groups: Labels | None = None
 ) -> tuple[Float[np.ndarray, " judge"], Float[np.ndarray, " judge"]]:
     r"""Return each judge's position bias and its standard error over items (P1 Table 1).
 

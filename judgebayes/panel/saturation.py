@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemInts, Labels
 from judgebayes.errors import JudgeBayesError
 from judgebayes.panel.tally import Tally, tally_of
 from judgebayes.votes.array import Votes
@@ -16,9 +16,7 @@ MAX_STEP = 1.0
 WEAK_PRIOR = 1e-4
 
 
-def panel_curve(
-    votes: Votes, labels: Int[AnyArray, " item"], *, orders: int = 20, seed: int = 0
-) -> pd.DataFrame:
+def panel_curve(votes: Votes, labels: Labels, *, orders: int = 20, seed: int = 0) -> pd.DataFrame:
     """Return calibrated NLL against the size of a random panel (P2's saturation, Figs 6 and 7).
 
     Panels are the first 1, 2, 4, ..., J/2, J judges of `orders` random orders. Each is aggregated
@@ -44,7 +42,7 @@ def panel_curve(
 
 def curve_of(
     index: Int[np.ndarray, "item judge sample"],
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     tally: Tally,
     orders: int,
     seed: int,
@@ -86,7 +84,7 @@ def _leave_one_out_scores(
 
 
 def _platt_nll(
-    score: Float[np.ndarray, "item panel"], label: Int[np.ndarray, " item"]
+    score: Float[np.ndarray, "item panel"], label: ItemInts
 ) -> Float[np.ndarray, "item panel"]:
     """Return each item's NLL under the Platt map of each panel's score: damped Newton, batched."""
     sign = np.where(label == 1, 1.0, -1.0)[:, None]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import ItemInts, Labels
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import UNDECIDED, Votes
 from judgebayes.votes.coding import Coding
@@ -24,7 +24,7 @@ class Tally(NamedTuple):
     voted: Bool[np.ndarray, "item judge"]
     asked: Bool[np.ndarray, "item judge"]
     """Where the judge was asked, whether or not it voted."""
-    label: Int[np.ndarray, " item"]
+    label: ItemInts
     n_classes: int
     undecided: Float[np.ndarray, "item judge"]
     """Share of the judge's votes on the item that are for no class; 0 without votes."""
@@ -48,9 +48,7 @@ class Tally(NamedTuple):
         return self._replace(names=[self.names[judge] for judge in judges], **kept)
 
 
-def tally_of(
-    votes: Votes, labels: Int[AnyArray, " item"], judges: Coding | Sequence[str] | None = None
-) -> Tally:
+def tally_of(votes: Votes, labels: Labels, judges: Coding | Sequence[str] | None = None) -> Tally:
     """Return the votes on labelled items beside their labels.
 
     Only the coding of the votes shows where a judge was not asked; without it all count as asked.

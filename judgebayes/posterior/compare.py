@@ -6,8 +6,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from judgebayes.arrays import ItemFloats
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.posterior import K_LIMIT, LeaveOneOut, leave_one_out
@@ -201,5 +201,5 @@ def _compare(files: Mapping[str, Any], target: str) -> Compared:
 def _restrict(loo: LeaveOneOut, items: Sequence[str]) -> LeaveOneOut:
     position = {name: i for i, name in enumerate(loo.items)}
     positions = np.array([position[name] for name in items])
-    elpd: Float[np.ndarray, " item"] = loo.elpd[positions]
+    elpd: ItemFloats = loo.elpd[positions]
     return LeaveOneOut(tuple(items), elpd, loo.k[positions], loo.p)

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int, PRNGKeyArray
+from jaxtyping import Int
 
+from judgebayes.arrays import Key
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
@@ -38,7 +39,7 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
     row_data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
     item_data = ItemData(jnp.asarray(data.index[..., :1], int), truth, generator)
 
-    def constrained(sites: Sites, key: PRNGKeyArray) -> Sites:
+    def constrained(sites: Sites, key: Key) -> Sites:
         valid = jnp.exp(program.predict(sites, row_data)[row_of_item, 1])
         drawn = jax.random.bernoulli(key, valid)
         validity = jnp.where(truth >= 0, truth == 1, drawn)

@@ -3,11 +3,13 @@
 import numpy as np
 from jaxtyping import Int
 
+from judgebayes.arrays import ItemInts
+
 __all__ = ["agreement", "of_correct", "of_labels", "of_right", "of_votes", "unanimous"]
 
 
 def of_labels(
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     index: Int[np.ndarray, "item judge sample"],
     classes: tuple[str, ...],
     judges: tuple[str, ...],
@@ -35,7 +37,7 @@ def of_labels(
 
 def of_votes(
     index: Int[np.ndarray, "item judge sample"],
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     classes: tuple[str, ...],
     judges: tuple[str, ...],
 ) -> dict[str, float]:
@@ -79,9 +81,7 @@ def of_right(
     return shares
 
 
-def of_correct(
-    correct: Int[np.ndarray, " item"], given: Int[np.ndarray, " item"]
-) -> dict[str, float]:
+def of_correct(correct: ItemInts, given: ItemInts) -> dict[str, float]:
     """Return statistics of single votes and of majorities, from the numbers of correct votes."""
     return {
         "correct votes": float(correct.sum() / max(given.sum(), 1)),

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool
 
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.report.page import Block, Paragraph, Section, Table
 from judgebayes.report.shares import percent_of
 from judgebayes.report.text import presentable
@@ -22,8 +23,8 @@ UNCERTAIN = 0.01
 def decisions_section(
     answers: pd.DataFrame,
     classes: Sequence[str],
-    decisions: Int[np.ndarray, " item"],
-    expected_loss: Float[np.ndarray, " item"] | None,
+    decisions: ItemInts,
+    expected_loss: ItemFloats | None,
     sets: Bool[np.ndarray, "item class"] | None,
     set_words: Sequence[str],
     loss: str,
@@ -94,8 +95,8 @@ def _sets_table(sets: Bool[np.ndarray, "item class"], classes: Sequence[str]) ->
 def _first_items(
     answers: pd.DataFrame,
     classes: Sequence[str],
-    decisions: Int[np.ndarray, " item"],
-    expected_loss: Float[np.ndarray, " item"],
+    decisions: ItemInts,
+    expected_loss: ItemFloats,
     sets: Bool[np.ndarray, "item class"] | None,
     labelled: Bool[np.ndarray, " item"],
 ) -> Table | Paragraph:

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, AnyProbs, ItemInts, Labels, Weights
 from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.array import MISSING, UNDECIDED, Votes
@@ -65,7 +65,7 @@ class Coding:
         label: str = "label",
         unknown_items: Literal["error", "drop"] = "error",
         allow_degenerate: bool = False,
-    ) -> Int[np.ndarray, " item"]:
+    ) -> ItemInts:
         """Return the class index of every item's label, -1 where it has none.
 
         Parameters
@@ -142,7 +142,7 @@ class Coding:
             self.refuse_constant(result, label)
         return result
 
-    def refuse_constant(self, labels: Int[AnyArray, " item"], label: str = "label") -> None:
+    def refuse_constant(self, labels: Labels, label: str = "label") -> None:
         """Raise an error if all labels are the same.
 
         Raises
@@ -163,9 +163,9 @@ class Coding:
 
     def decode(
         self,
-        log_probs: Float[AnyArray, "item class"],
-        decisions: Int[AnyArray, " item"] | None = None,
-        expected_loss: Float[AnyArray, " item"] | None = None,
+        log_probs: AnyProbs,
+        decisions: Labels | None = None,
+        expected_loss: Weights | None = None,
     ) -> pd.DataFrame:
         """Return a table with a row per item: `p(class)` columns, decision and expected loss.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.votes.array import MISSING, Votes
 
 __all__ = ["Data"]
@@ -17,13 +18,13 @@ class Data:
     """Votes, labels (-1 where unknown), and the names of items, judges and classes."""
 
     votes: Votes
-    labels: Int[np.ndarray, " item"]
+    labels: ItemInts
     items: tuple[str, ...]
     judges: tuple[str, ...]
     classes: tuple[str, ...]
     pairwise: bool = False
     """Whether the two ends of the scale are two responses that could be swapped."""
-    generator: Int[np.ndarray, " item"] | None = None
+    generator: ItemInts | None = None
     generators: tuple[str, ...] = ()
 
     @property

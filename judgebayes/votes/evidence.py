@@ -3,7 +3,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
+
+from judgebayes.arrays import ItemInts
 
 __all__ = ["Evidence", "certain"]
 
@@ -40,6 +42,6 @@ class Evidence:
         return self if few else replace(self, nodes=self.nodes.round(DECIMALS))
 
 
-def certain(labels: Int[np.ndarray, " item"]) -> Evidence:
+def certain(labels: ItemInts) -> Evidence:
     """Return the evidence of labels without error: 1 valid, 0 invalid, -1 unknown."""
     return Evidence(np.array([0.0, -np.inf, np.inf])[labels + 1][None], (1.0,))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.votes.array import Votes
 
 __all__ = [
@@ -27,23 +28,19 @@ class Agreement(NamedTuple):
     correct: Float[Array, " judge"]
     wrong: Float[Array, " judge"]
     """Weighted numbers of each judge's votes that are and are not the item's label."""
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    labels: ItemCodes
+    weight: ItemValues
     n_classes: int
 
 
-def agreement(
-    votes: Votes, labels: Int[Array, " item"], weight: Float[Array, " item"]
-) -> Agreement:
+def agreement(votes: Votes, labels: ItemCodes, weight: ItemValues) -> Agreement:
     """Return how often each judge agrees with the labels."""
     correct, wrong = _of_array(votes.index, labels, weight)
     return Agreement(correct, wrong, labels, weight, votes.n_classes)
 
 
 def agreement_of_array(
-    index: Int[Array, "item judge sample"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    index: Int[Array, "item judge sample"], labels: ItemCodes, weight: ItemValues
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the weighted numbers of each judge's votes that are and are not the item's label.
 
@@ -58,9 +55,7 @@ def agreement_of_array(
 
 
 def packed_agreement(
-    index: Int[Array, "item judge"],
-    labels: Int[Array, " item"],
-    multiplicity: Float[Array, " item"],
+    index: Int[Array, "item judge"], labels: ItemCodes, multiplicity: ItemValues
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the counts of `agreement_of_array` for one vote per judge and whole-number weights.
 

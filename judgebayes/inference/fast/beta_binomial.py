@@ -4,8 +4,9 @@ For many sets of weights, such as bootstrap samples, the items' terms are comput
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemCodes
 from judgebayes.models.beta_binomial import CountData, Parameters
 from judgebayes.models.distributions import CorrectVotes
 
@@ -13,7 +14,7 @@ __all__ = ["log_likelihood"]
 
 
 def log_likelihood(
-    theta: Parameters, member: Int[Array, " item"], data: CountData, most: int
+    theta: Parameters, member: ItemCodes, data: CountData, most: int
 ) -> Float[Array, ""]:
     """Return the weighted sum of log P(S = correct) over items with an observed count.
 

@@ -1,8 +1,8 @@
 """The link of Davidson's model as a linear design, whose scores have analytic derivatives."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemValues
 from judgebayes.models.davidson import Features, level_of_class, positions
 
 __all__ = ["columns"]
@@ -10,7 +10,7 @@ __all__ = ["columns"]
 
 def columns(
     evidence: Features, *, n_classes: int, symmetric: bool = True
-) -> list[dict[int, Float[Array, " item"]]]:
+) -> list[dict[int, ItemValues]]:
     """Return the coefficients of each parameter in the logit of each class.
 
     The logits of `link` are linear in the parameters. The parameters are in the order of their

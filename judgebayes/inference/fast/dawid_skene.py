@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.status import Status, when
 from judgebayes.models.base import PanelData
@@ -81,9 +82,9 @@ def log_joint(
     log_pi: Float[Array, " class"],
     log_confusion: Float[Array, "judge class vote"],
     count: Counts,
-    labels: Int[Array, " item"],
+    labels: ItemCodes,
     noise: Scalar,
-) -> Float[Array, "item class"]:
+) -> LogProbs:
     """Return log p(votes, observed label, y = k) of every item and class."""
     n_classes = log_pi.shape[0]
     flat = jnp.swapaxes(log_confusion, 1, 2).reshape(-1, n_classes)  # (judge vote), class
@@ -94,8 +95,8 @@ def log_likelihood(
     log_pi: Float[Array, " class"],
     log_confusion: Float[Array, "judge class vote"],
     count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
     noise: Scalar,
 ) -> Float[Array, ""]:
     """Return the weighted sum of log p(votes, observed label) over the items."""
@@ -120,7 +121,7 @@ def problem(
     return Problem(model, data, start=start, log_likelihood=likelihood)
 
 
-def clamp(labels: Int[Array, " item"], noise: Scalar, n_classes: int) -> Float[Array, "item class"]:
+def clamp(labels: ItemCodes, noise: Scalar, n_classes: int) -> LogProbs:
     """Return log p(observed label | y = k), 0 where there is no label."""
     observed = jnp.log(noise_matrix(noise, n_classes))[:, jnp.maximum(labels, 0)].T
     return jnp.where((labels >= 0)[:, None], observed, 0.0)
@@ -140,10 +141,7 @@ def _times(count: Scalar | Array, log: Array) -> Array:
 
 
 def start(
-    count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    n_classes: int,
+    count: Counts, labels: ItemCodes, weight: ItemValues, n_classes: int
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
     """Return log pi (uniform) and log confusions (accuracy 0.75, updated by the labelled votes)."""
     other = (1 - START_ACCURACY) / (n_classes - 1)
@@ -152,19 +150,14 @@ def start(
     return jnp.full(n_classes, -jnp.log(n_classes)), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
-def labelled_responsibilities(
-    labels: Int[Array, " item"], weight: Float[Array, " item"], n_classes: int
-) -> Float[Array, "item class"]:
+def labelled_responsibilities(labels: ItemCodes, weight: ItemValues, n_classes: int) -> LogProbs:
     """Return the weight of every labelled item at its label, 0 elsewhere."""
     used = jnp.where(labels >= 0, weight, 0.0)[:, None]
     return used * jax.nn.one_hot(labels, n_classes, dtype=used.dtype)
 
 
 def majority_start(
-    count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
-    n_classes: int,
+    count: Counts, labels: ItemCodes, weight: ItemValues, n_classes: int
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
     """Return the usual start, from vote shares as class probabilities (or the label, where known)."""
     n_judges = count.shape[1] // n_classes
@@ -177,9 +170,7 @@ def majority_start(
     return jnp.log(classes / classes.sum()), jnp.log(votes / votes.sum(-1, keepdims=True))
 
 
-def tally(
-    responsibility: Float[Array, "item class"], count: Counts
-) -> Float[Array, "judge class vote"]:
+def tally(responsibility: LogProbs, count: Counts) -> Float[Array, "judge class vote"]:
     """Return the expected votes of each judge by class and vote."""
     n_classes = responsibility.shape[1]
     return jnp.swapaxes((responsibility.T @ count).reshape(n_classes, -1, n_classes), 0, 1)

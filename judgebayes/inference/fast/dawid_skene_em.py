@@ -2,8 +2,9 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.fast.dawid_skene import LEAST, Counts, Mode, updated
@@ -33,8 +34,8 @@ PLAIN_STEPS = 30
 def maximise(
     limits: Limits,
     count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
     prior: Prior,
     noise: Scalar,
     n_classes: int,

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, link
@@ -24,17 +25,17 @@ class Evidence(NamedTuple):
 
     votes: Float[Array, "item judge class"]
     """How many votes of each judge are for each class."""
-    log_error: Float[Array, "item class"]
+    log_error: LogProbs
     """log p(observed label | true class)."""
-    weight: Float[Array, " item"]
+    weight: ItemValues
     """0 where the label is unknown."""
 
 
 @partial(jax.jit, inline=True)
 def evidence(
     votes: Int[Array, "item judge class"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
     noise: float | Float[Array, ""] = 0.0,
 ) -> Evidence:
     """Return counts of votes with labels, of which a known share is wrong."""
@@ -42,15 +43,13 @@ def evidence(
     return Evidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
 
 
-def _joint(logits: Float[Array, "item judge"], given: Evidence) -> Float[Array, "item class"]:
+def _joint(logits: Float[Array, "item judge"], given: Evidence) -> LogProbs:
     """Return log p(votes, label | true class), up to a term that all classes share."""
     each = logits + np.log(given.votes.shape[-1] - 1)
     return given.log_error + jnp.einsum("ijk,ij->ik", given.votes, each)
 
 
-def class_probabilities(
-    logits: Float[Array, "item judge"], given: Evidence
-) -> Float[Array, "item class"]:
+def class_probabilities(logits: Float[Array, "item judge"], given: Evidence) -> LogProbs:
     """Return the posterior probabilities of the items' true classes."""
     return jax.nn.softmax(_joint(logits, given), axis=1)
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from judgebayes.arrays import LogProbs
 from judgebayes.compiled.jit_inline import jit_inline
 
 __all__ = ["log_mean_exp", "log_softmax", "log_softmax_by_class"]
@@ -49,6 +50,6 @@ def _of_two_jvp(
 
 
 @jit_inline()
-def log_mean_exp(log_probs: Float[Array, "draw item class"]) -> Float[Array, "item class"]:
+def log_mean_exp(log_probs: Float[Array, "draw item class"]) -> LogProbs:
     """Return the log of the mean probability over draws."""
     return jax.nn.logsumexp(log_probs, axis=0) - jnp.log(log_probs.shape[0])

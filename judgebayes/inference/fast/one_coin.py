@@ -31,6 +31,8 @@ import numpy as np
 from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import ItemValues
+
 __all__ = [
     "log_likelihood_by_class",
     "log_odds",
@@ -126,7 +128,7 @@ def log_likelihood_by_class(
     beta: Float[Array, " judge"],
     *,
     n_classes: int,
-) -> list[Float[Array, " item"]]:
+) -> list[ItemValues]:
     """Return log p(votes | class) class by class, up to a constant (see `log_softmax_by_class`)."""
     if index.shape[-1] == 1:
         weight = log_odds(alpha, beta, n_classes)

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import ItemCodes
+
 __all__ = ["MANY_ITEMS", "PackedCounts", "pack"]
 
 MANY_ITEMS = 10_000
@@ -29,7 +31,7 @@ FEW_COLUMNS = 8
 class PackedCounts:
     """The matrix of vote counts, item x (judge vote), as a factor of matrix products."""
 
-    word: tuple[Int[Array, " item"], ...]
+    word: tuple[ItemCodes, ...]
     n_judges: int = field(metadata={"static": True})
     n_samples: int = field(metadata={"static": True})
     n_classes: int = field(metadata={"static": True})

@@ -2,8 +2,9 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.fast import pooled_dawid_skene
 from judgebayes.inference.fast.accelerated_em import accelerated
 from judgebayes.inference.fast.dawid_skene import Counts, Mode
@@ -29,8 +30,8 @@ Point = tuple[Crowd, Float[Array, "start judge class vote"]]
 def maximise_pooled(
     limits: Limits,
     count: Counts,
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
     prior: PooledPrior,
     noise: Scalar,
     n_classes: int,

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.status import Status
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.shared_difficulty import (
@@ -116,8 +117,8 @@ def _prior_moments(
 
 def judges_mode(
     count: Float[Array, "item judge vote"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
     log_class: Float[Array, " class"],
     noise: Scalar,
     prior: Prior,
@@ -273,7 +274,7 @@ def log_class_given(
     log_class: Float[Array, " class"],
     *,
     symmetric: bool,
-) -> Float[Array, "item class"]:
+) -> LogProbs:
     """Return log p(y | votes) of every item, the ease summed out."""
     table = log_vote_table(parameters, ease, count.shape[2], symmetric)
     at_node = _at_nodes(count, table) + jnp.asarray(LOG_EASE)
@@ -281,10 +282,7 @@ def log_class_given(
 
 
 def _influence(
-    count: Float[Array, "item judge vote"],
-    weight: Float[Array, " item"],
-    judges: Judges,
-    symmetric: bool,
+    count: Float[Array, "item judge vote"], weight: ItemValues, judges: Judges, symmetric: bool
 ) -> Float[Array, "item judge parameter"]:
     """Return theta_j without item i minus theta_j, of one copy of each used item."""
     n_items, n_judges, n_classes = count.shape
@@ -301,15 +299,15 @@ def _influence(
 
 def scale_points(
     count: Float[Array, "item judge vote"],
-    labels: Int[Array, " item"],
-    weight: Float[Array, " item"],
+    labels: ItemCodes,
+    weight: ItemValues,
     log_class: Float[Array, " class"],
     noise: Scalar,
     judges: Judges,
     prior: ScalePrior,
     *,
     symmetric: bool,
-) -> tuple[Points, Float[Array, "item class"]]:
+) -> tuple[Points, LogProbs]:
     """Return the posterior of the scale and of the ease's effect on a grid, and held-out answers.
 
     Every item is predicted by judges' parameters without its own label, to first order; the held-out

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.fast.dawid_skene import (
     SAME_MODE,
@@ -36,8 +37,8 @@ class TwoStarts:
     """The votes and labels that EM runs on."""
 
     count: Counts
-    labels: Int[Array, " item"]
-    weight: Float[Array, " item"]
+    labels: ItemCodes
+    weight: ItemValues
     noise: Scalar
     n_classes: int
 
@@ -104,10 +105,7 @@ class Departures(NamedTuple):
 
 
 def departures(
-    expected: Float[Array, "column item"],
-    best: Int[Array, ""],
-    count: Counts,
-    weight: Float[Array, " item"],
+    expected: Float[Array, "column item"], best: Int[Array, ""], count: Counts, weight: ItemValues
 ) -> Departures:
     """Return the departures of the start with index `best`, from the expected classes of both starts."""
     n_classes = len(expected) // 2
