@@ -157,7 +157,7 @@ def with_signatures_of_their_own(app: Sphinx) -> None:
     A package whose names are looked up on first use gets them now, because only then autodoc sees them.
     """
     for module in reference.modules():
-        for name in module.__all__:
+        for name in reference.offered(module):
             setattr(module, name, getattr(module, name))
         for thing in vars(module).values():
             if callable(thing) and "__signature__" in getattr(thing, "__dict__", {}):

@@ -15,22 +15,6 @@ from jaxtyping import Float, Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import Interval
 
-__all__ = [
-    "Claim",
-    "Evidence",
-    "Kind",
-    "Outcome",
-    "Source",
-    "claim",
-    "claim_equal",
-    "claim_range",
-    "claims",
-    "evidence",
-    "evidence_of",
-    "evidence_of_several",
-    "evidence_of_units",
-]
-
 Kind = Literal["paper", "audit", "proxy"]
 """Who claims it: the paper; this project; or the paper, of which an input is a stand-in here."""
 

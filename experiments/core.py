@@ -18,21 +18,6 @@ from judgebayes.experiments.claims import Claim, Evidence, Kind, Source, claims
 from judgebayes.experiments.kept import kept
 from judgebayes.measures.significance import Interval
 
-__all__ = [
-    "COLUMNS",
-    "FITTED",
-    "Experiment",
-    "Output",
-    "Run",
-    "expected",
-    "experiment",
-    "experiments",
-    "find",
-    "graded",
-    "rows",
-    "source_of",
-]
-
 T = TypeVar("T")
 
 COLUMNS = [

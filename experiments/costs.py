@@ -14,8 +14,6 @@ from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import Experiment
 from judgebayes.experiments.runner import Cost
 
-__all__ = ["TimeLeft", "duration", "known_costs", "write_costs"]
-
 COSTS = Path(__file__).parent / "costs.csv"
 HEAD = ("experiment", "twins", "seconds", "peak_mb", "programs")
 

@@ -12,28 +12,6 @@ from jaxtyping import Int
 from judgebayes.experiments.core import Run
 from judgebayes.votes import Coding, SparseVotes, Votes, encode
 
-__all__ = [
-    "CROWDS",
-    "LLMBAR",
-    "MTBENCH",
-    "MTBENCH_LLM",
-    "MTBENCH_PEOPLE",
-    "Cell",
-    "crowd",
-    "crowd_list",
-    "llmbar_orders",
-    "llmbar_prompts",
-    "model_pairs",
-    "mtbench_orders",
-    "pairs",
-    "people",
-    "rb2",
-    "rb2_judges",
-    "rb2_tasks",
-    "shared_items",
-    "wmt23",
-]
-
 RB2 = "rb2_k8_scores"
 MTBENCH = "mtbench_repetition_9judges"
 LLMBAR = "llmbar_evaluators"

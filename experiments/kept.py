@@ -15,8 +15,6 @@ import numpy as np
 
 from judgebayes.compiled.store import atomically
 
-__all__ = ["kept", "source_digest"]
-
 NUMERICAL = ("jax", "jaxlib", "numpyro", "optax", "numpy", "scipy")
 
 Arrays = dict[str, np.ndarray]

@@ -23,19 +23,6 @@ from judgebayes.report.page import (
     Table,
 )
 
-__all__ = [
-    "HEAD",
-    "SUMMARY_HEAD",
-    "Headline",
-    "figure_markup",
-    "headline",
-    "index_page",
-    "matrix_rows",
-    "ordered",
-    "result_section",
-    "tally",
-]
-
 SUMMARY_HEAD = ("result", "claim", "kind", "outcome", "ours", "paper", "of")
 HEAD = ("result", "grades", "ours", "paper", "of", "audit")
 LONGEST_AUDIT = 240

@@ -33,8 +33,6 @@ from judgebayes.experiments.sbc.subjects import SUBJECTS
 from judgebayes.experiments.summary import ClaimSummary
 from judgebayes.experiments.writing import GRADES
 
-__all__ = ["BLOCK", "PLACE", "inserted", "overview", "pages", "saved", "saved_numbers", "update"]
-
 HOME = Path(__file__).resolve().parent
 BLOCK = re.compile(r"(<!-- (claims|table) of ([a-z-]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 PLACE = re.compile(r"(?:(?<![\w.>])[-+])?\d(?:[\d,]*\d)?(?:\.(\d+))?<!--([a-z]\w*\.\d+)([%+]?)-->")

@@ -14,17 +14,6 @@ from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import LLMBAR, RB2
 from judgebayes.votes import Votes, encode
 
-__all__ = [
-    "BROKEN",
-    "ORIENTATIONS",
-    "REWARDBENCH",
-    "Orientation",
-    "Panel",
-    "llmbar_panel",
-    "rb2_panel",
-    "rewardbench_panel",
-]
-
 Orientation = Literal["true", "correctness"]
 """What class 1 means.
 

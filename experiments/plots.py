@@ -20,18 +20,6 @@ from judgebayes.plots.style import (
     without_frame,
 )
 
-__all__ = [
-    "accuracy_coverage",
-    "bars",
-    "confusion_matrices",
-    "coverage_panels",
-    "decision_regions",
-    "distributions",
-    "heat_map",
-    "ranks",
-    "scatter",
-]
-
 HATCHES = ["", "///", "...", "\\\\\\", "xxx", "---", "++", ""]
 """Hatches tell bars apart in grey print, where colours do not."""
 CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")

@@ -18,8 +18,6 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["evaluate"]
-
 SIGN = re.compile(r"\s*(!=|<=|>=|=|<|>|~)\s*")
 NUMERIC = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 

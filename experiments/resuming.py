@@ -21,8 +21,6 @@ from judgebayes.experiments.matrix import figure_markup, result_section
 from judgebayes.experiments.writing import write
 from judgebayes.report.page import Section
 
-__all__ = ["UNFINISHED", "Finished", "finish", "finished"]
-
 UNFINISHED = ".unfinished"
 FIELDS = {
     **dict.fromkeys(("files", "undefined", "pictures"), dict),

@@ -29,8 +29,6 @@ from judgebayes.compiled.store import clear_half_written
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import Experiment, Run
 
-__all__ = ["Cost", "Failure", "Runner"]
-
 MOST_PROGRAMS = 400
 MOST_MEMORY = 3 * 2**30
 COMPILED = "/jax/core/compile/backend_compile_duration"

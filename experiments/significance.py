@@ -9,17 +9,6 @@ from jaxtyping import Float, Int, Shaped
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import Interval, clustered_mean, grouped
 
-__all__ = [
-    "Equivalence",
-    "MaxT",
-    "bootstrap_interval",
-    "equivalence_test",
-    "max_t_test",
-    "permutation_test",
-    "split_permutation_test",
-    "top_cluster",
-]
-
 
 def bootstrap_interval(
     values: Shaped[np.ndarray, " split"],

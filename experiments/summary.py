@@ -9,8 +9,6 @@ from judgebayes.experiments.core import Experiment, Output
 from judgebayes.experiments.matrix import headline
 from judgebayes.experiments.writing import GRADES, KINDS
 
-__all__ = ["ClaimSummary", "claim_summaries", "claims_table"]
-
 
 class ClaimSummary(NamedTuple):
     """The claims of one kind in one result."""

@@ -8,17 +8,6 @@ import pandas as pd
 from judgebayes.compiled.store import atomically
 from judgebayes.experiments.core import FITTED, Experiment, Output
 
-__all__ = [
-    "GRADES",
-    "KINDS",
-    "grades",
-    "markdown",
-    "undefined_notes",
-    "write",
-    "write_index",
-    "write_text",
-]
-
 GRADES = {
     "reproduced": "the paper's own data or printed numbers, and the claim holds",
     "replicated": "other real data, and the claim holds: its interval excludes zero, or lies inside the "

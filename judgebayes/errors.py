@@ -2,8 +2,6 @@
 
 from judgebayes.sentence import sentence
 
-__all__ = ["JudgeBayesError"]
-
 
 class JudgeBayesError(ValueError):
     """Bad input or an impossible request, in one clear sentence."""

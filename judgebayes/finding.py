@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Finding", "Severity"]
-
 Severity = Literal["good", "note", "bad"]
 
 

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-__all__ = ["Progress", "followed", "shown", "stepped", "tracked"]
-
 T = TypeVar("T")
 
 Progress = Callable[[str, int, int], None]

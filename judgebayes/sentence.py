@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import SupportsFloat
 
-__all__ = ["did_you_mean", "percent", "sentence", "sentences"]
-
 LONGEST = 2000
 """A longer sentence loses its middle: its beginning says what is wrong, and its end what to do."""
 HEAD, TAIL = 1400, 500

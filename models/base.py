@@ -21,22 +21,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.distributions import LEAST, PanelVotes
 from judgebayes.models.label_noise import class_given_label, with_label_noise
-
-__all__ = [
-    "Model",
-    "PanelData",
-    "Predictor",
-    "Sites",
-    "Traits",
-    "drawn",
-    "observe",
-    "observe_label",
-    "observe_panel",
-    "uniform_class",
-]
 
 Sites = Mapping[str, Array]
 
@@ -83,7 +69,7 @@ class Model(Protocol):
 class Predictor(Protocol):
     """A program that predicts the labels, or counts of correct votes, of items."""
 
-    def predict(self, sites: Sites, data: Any) -> LogProbs:
+    def predict(self, sites: Sites, data: Any) -> Float[Array, "item class"]:
         """Return the log-probabilities that scores are computed from, under one draw.
 
         These are of the items' true labels, given everything except their labels, or of counts if the
@@ -97,13 +83,13 @@ class PanelData(NamedTuple):
 
     votes: Int[Array, "item judge sample"]
     """Class indices, -1 where a vote is missing."""
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
-def uniform_class(n_items: int, n_classes: int) -> LogProbs:
+def uniform_class(n_items: int, n_classes: int) -> Float[Array, "item class"]:
     """Return the log-probabilities of a uniform prior over classes."""
     return jnp.full((n_items, n_classes), -jnp.log(n_classes))
 
@@ -118,7 +104,7 @@ def observe(
     distribution: dist.Distribution,
     value: Int[Array, "item ..."],
     used: Bool[Array, " item"] | None,
-    weight: ItemValues | None,
+    weight: Float[Array, " item"] | None,
     observed: Collection[str] | None,
 ) -> Int[Array, "item ..."]:
     """Sample a site with one value per item, or condition on its value if the site is observed.
@@ -142,12 +128,12 @@ def observe(
 
 
 def observe_label(
-    log_probs: LogProbs,
-    labels: ItemCodes,
-    weight: ItemValues | None,
+    log_probs: Float[Array, "item class"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"] | None,
     observed: Collection[str] | None,
     noise: float | Float[Array, ""] = 0.0,
-) -> tuple[ItemCodes, Bool[Array, " item"]]:
+) -> tuple[Int[Array, " item"], Bool[Array, " item"]]:
     """Sample `label` with label noise; return the labels, and whether each is known."""
     labelled = labels >= 0
     category = dist.Categorical(logits=jnp.maximum(with_label_noise(log_probs, noise), LEAST))
@@ -156,8 +142,8 @@ def observe_label(
 
 
 def observe_panel(
-    log_class: LogProbs,
-    panel: Callable[[LogProbs], PanelVotes],
+    log_class: Float[Array, "item class"],
+    panel: Callable[[Float[Array, "item class"]], PanelVotes],
     data: Any,
     observed: Collection[str] | None,
     *,

@@ -38,27 +38,10 @@ import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.models.base import Sites, Traits, observe
 from judgebayes.models.distributions import CorrectVotes, component_log_pmf
-
-__all__ = [
-    "BetaBinomialModel",
-    "CountData",
-    "Parameters",
-    "Prior",
-    "error_sizes",
-    "in_order",
-    "log_pmf",
-    "log_pmfs",
-    "majority_error",
-    "majority_errors",
-    "observe_counts",
-    "parameters",
-]
-
 
 FAR = 3
 """The largest majority size reported, relative to the observed votes; chains must agree on it."""
@@ -92,8 +75,8 @@ class Prior(NamedTuple):
 
 @partial(jax.jit, static_argnames="most", inline=True)
 def mixture_log_pmf(
-    theta: Parameters, correct: ItemCodes, given: ItemCodes, most: int
-) -> ItemValues:
+    theta: Parameters, correct: Int[Array, " item"], given: Int[Array, " item"], most: int
+) -> Float[Array, " item"]:
     """Return log P(S = correct | k = given) of every item (eq 4) for one draw."""
     one = jnp.zeros_like(correct)
     each = component_log_pmf(theta.mean[None], theta.dispersion[None], one, correct, given, most)
@@ -141,10 +124,10 @@ def parameters(sites: Mapping[str, Array]) -> Parameters:
 class CountData(NamedTuple):
     """The numbers of votes on items, which are given, and of correct votes."""
 
-    correct: ItemCodes
+    correct: Int[Array, " item"]
     """-1 where the label is unknown, or there are no votes."""
-    given: ItemCodes
-    weight: ItemValues | None = None
+    given: Int[Array, " item"]
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -216,7 +199,7 @@ class BetaBinomialModel:
 
 def observe_counts(
     theta: Parameters,
-    member: ItemCodes,
+    member: Int[Array, " item"],
     data: CountData,
     most: int,
     observed: Collection[str] | None,
@@ -228,7 +211,9 @@ def observe_counts(
 
 
 @partial(jax.jit, static_argnames="most", inline=True)
-def log_pmfs(theta: Parameters, given: ItemCodes, most: int) -> Float[Array, "item count"]:
+def log_pmfs(
+    theta: Parameters, given: Int[Array, " item"], most: int
+) -> Float[Array, "item count"]:
     """Return log P(S = s | k = given) at s = 0 .. most for one draw, -inf beyond k."""
     sizes, counts = (x.ravel() for x in jnp.meshgrid(*[jnp.arange(most + 1)] * 2, indexing="ij"))
     table = mixture_log_pmf(theta, counts, sizes, most).reshape(most + 1, most + 1)

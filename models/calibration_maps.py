@@ -36,12 +36,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
-
-__all__ = ["CalibrationMapModel", "Form", "MapData", "Prior", "members"]
 
 Scalar = float | Float[Array, ""]
 
@@ -67,11 +64,11 @@ class Prior(NamedTuple):
 class MapData(NamedTuple):
     """An aggregator's log-probabilities, which are given, and the labels."""
 
-    log_probs: LogProbs
+    log_probs: Float[Array, "item class"]
     """Clipped, so that they are finite."""
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -115,7 +112,7 @@ class CalibrationMapModel:
             sites["intercept"] = numpyro.sample("intercept", intercept)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: MapData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: MapData) -> Float[Array, "item class"]:
         """Return log q of every item."""
         slope_of, intercept_of = members(self.form, self.n_classes)
         slope, intercept = sites["slope"] @ slope_of, jnp.zeros(self.n_classes)

@@ -24,12 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jax.scipy.special import betaln, gammaln
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import Distribution, constraints
-
-from judgebayes.arrays import Key
-
-__all__ = ["CellVotes", "Deviations", "normal_deviations", "student_deviations", "vote_logits"]
 
 POINTS = 9
 """Nodes of the quadrature over a normal deviation."""
@@ -166,7 +162,7 @@ class CellVotes(Distribution):  # type: ignore[misc]
         return mixed.sum(-1) if each else mixed
 
     def sample(
-        self, key: Key, sample_shape: tuple[int, ...] = ()
+        self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()
     ) -> Int[Array, "*draw generator judge label"]:
         """Draw each cell's deviations and whether it is odd, then the counts.
 

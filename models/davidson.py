@@ -46,23 +46,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float, Int, Num
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
-
-__all__ = [
-    "BOX",
-    "DavidsonData",
-    "DavidsonModel",
-    "Features",
-    "Parameters",
-    "Prior",
-    "features",
-    "level_of_class",
-    "link",
-    "parameters",
-]
 
 Scalar = float | Float[Array, ""]
 
@@ -172,9 +158,9 @@ class DavidsonData(NamedTuple):
     """The evidence of the votes, which is given, and the labels, which are generated."""
 
     evidence: Features
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -209,7 +195,7 @@ class DavidsonModel:
             sites["delta"] = numpyro.sample("delta", _boxed("delta", *prior.delta))
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: DavidsonData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: DavidsonData) -> Float[Array, "item class"]:
         """Return log p(k) of every item (eqs 4 and 5)."""
         return link(
             parameters(sites), data.evidence, n_classes=self.n_classes, symmetric=self.symmetric

@@ -29,15 +29,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import LogProbs
 from judgebayes.models.base import PanelData, Sites, Traits, observe_panel
 from judgebayes.models.distributions import ConfusionVotes
-
-__all__ = [
-    "DawidSkeneModel",
-    "Prior",
-    "accuracy",
-]
 
 Scalar = float | Float[Array, ""]
 
@@ -103,7 +96,7 @@ class DawidSkeneModel:
         """Return each judge's accuracy, and the sites."""
         return {"accuracy": accuracy(jnp.log(sites["confusion"])), **sites}
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
         log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.votes), self.n_classes))
         votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.votes >= 0)

@@ -21,23 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from numpyro.distributions import Distribution, constraints
-
-from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs
-
-__all__ = [
-    "LEAST",
-    "CoinVotes",
-    "ConfusionVotes",
-    "CorrectVotes",
-    "Hypergeometric",
-    "LeaningVotes",
-    "PanelVotes",
-    "QuasiBinomial",
-    "component_log_pmf",
-    "log_choose",
-]
 
 MISSING = -1
 LEAST = -1e30
@@ -71,29 +56,31 @@ class PanelVotes(Distribution):  # type: ignore[misc]
 
     support = constraints.independent(_Counts(MISSING), 2)
     pytree_data_fields: tuple[str, ...] = ("log_class", "cast")
-    log_prob_by_class: Callable[[Int[Array, "item judge sample"]], LogProbs]
+    log_prob_by_class: Callable[[Int[Array, "item judge sample"]], Float[Array, "item class"]]
     """log p(votes | y = k) of every item and class: a method of each subclass."""
-    draw_given: Callable[[Key, ItemCodes], Int[Array, "item judge sample"]]
+    draw_given: Callable[[PRNGKeyArray, Int[Array, " item"]], Int[Array, "item judge sample"]]
     """Votes on items of the given classes, as if none were missing: a method of each subclass."""
 
-    def __init__(self, log_class: LogProbs, cast: Bool[Array, "item judge sample"]) -> None:
+    def __init__(
+        self, log_class: Float[Array, "item class"], cast: Bool[Array, "item judge sample"]
+    ) -> None:
         self.log_class, self.cast = log_class, cast
         super().__init__(batch_shape=cast.shape[:1], event_shape=cast.shape[1:])
 
-    def log_prob(self, value: Int[Array, "item judge sample"]) -> ItemValues:
+    def log_prob(self, value: Int[Array, "item judge sample"]) -> Float[Array, " item"]:
         """Return log p(votes) of every item, its class summed out."""
         return jax.nn.logsumexp(self.log_class + self.log_prob_by_class(value), axis=-1)
 
-    def log_class_given(self, value: Int[Array, "item judge sample"]) -> LogProbs:
+    def log_class_given(self, value: Int[Array, "item judge sample"]) -> Float[Array, "item class"]:
         """Return log p(y = k | votes) of every item and class."""
         return jax.nn.log_softmax(self.log_class + self.log_prob_by_class(value))
 
     def sample(
-        self, key: Key, sample_shape: tuple[int, ...] = ()
+        self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()
     ) -> Int[Array, "*draw item judge sample"]:
         """Draw the classes, then the votes."""
 
-        def one(key: Key) -> Int[Array, "item judge sample"]:
+        def one(key: PRNGKeyArray) -> Int[Array, "item judge sample"]:
             of_class, of_votes = jax.random.split(key)
             truth = jax.random.categorical(of_class, self.log_class)
             return jnp.where(self.cast, self.draw_given(of_votes, truth), MISSING)
@@ -109,14 +96,16 @@ class ConfusionVotes(PanelVotes):
 
     def __init__(
         self,
-        log_class: LogProbs,
+        log_class: Float[Array, "item class"],
         log_confusion: Float[Array, "judge class vote"],
         cast: Bool[Array, "item judge sample"],
     ) -> None:
         self.log_confusion = log_confusion
         super().__init__(log_class, cast)
 
-    def log_prob_by_class(self, value: Int[Array, "item judge sample"]) -> LogProbs:
+    def log_prob_by_class(
+        self, value: Int[Array, "item judge sample"]
+    ) -> Float[Array, "item class"]:
         """Return the sum of the votes' log-probabilities: counts times a table."""
         n_classes = self.log_confusion.shape[-1]
         count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
@@ -125,7 +114,9 @@ class ConfusionVotes(PanelVotes):
         flat = count.reshape(len(value), -1).astype(table.dtype)
         return flat @ jnp.maximum(table, LEAST)
 
-    def draw_given(self, key: Key, truth: ItemCodes) -> Int[Array, "item judge sample"]:
+    def draw_given(
+        self, key: PRNGKeyArray, truth: Int[Array, " item"]
+    ) -> Int[Array, "item judge sample"]:
         """Draw each vote from the judge's row of the class."""
         judge = jnp.arange(len(self.log_confusion))[:, None]
         logits = self.log_confusion[judge, truth].swapaxes(0, 1)[:, :, None]
@@ -142,7 +133,7 @@ class CoinVotes(PanelVotes):
 
     def __init__(
         self,
-        log_class: LogProbs,
+        log_class: Float[Array, "item class"],
         log_right: Float[Array, "... judge"],
         log_wrong: Float[Array, "... judge"],
         cast: Bool[Array, "item judge sample"],
@@ -150,7 +141,9 @@ class CoinVotes(PanelVotes):
         self.log_right, self.log_wrong = log_right, log_wrong
         super().__init__(log_class, cast)
 
-    def log_prob_by_class(self, value: Int[Array, "item judge sample"]) -> LogProbs:
+    def log_prob_by_class(
+        self, value: Int[Array, "item judge sample"]
+    ) -> Float[Array, "item class"]:
         """Return log prod_j P(right)^n_jk ((1 - P(right)) / (K - 1))^(n_j - n_jk)."""
         n_classes = self.log_class.shape[-1]
         # `LEAST` is finite, so that impossible votes with count 0 contribute 0.
@@ -161,7 +154,9 @@ class CoinVotes(PanelVotes):
         each = [(own * right + (cast - own) * wrong).sum(-1) for own in for_class]
         return jnp.stack(each, axis=-1)
 
-    def draw_given(self, key: Key, truth: ItemCodes) -> Int[Array, "item judge sample"]:
+    def draw_given(
+        self, key: PRNGKeyArray, truth: Int[Array, " item"]
+    ) -> Int[Array, "item judge sample"]:
         """Draw whether each vote is right, and another class if it is not."""
         n_classes = self.log_class.shape[-1]
         of_right, of_other = jax.random.split(key)
@@ -202,7 +197,7 @@ class LeaningVotes(PanelVotes):
         base: Float[Array, "2 judge"],
         shift: Float[Array, "2 generator"],
         tau: Float[Array, ""],
-        generator: ItemCodes,
+        generator: Int[Array, " item"],
         cast: Bool[Array, "item judge 1"],
         points: int,
     ) -> None:
@@ -232,7 +227,9 @@ class LeaningVotes(PanelVotes):
 
         return jnp.stack([of_class(self.base[k], self.shift[k]) for k in range(2)], axis=1)
 
-    def draw_given(self, key: Key, truth: ItemCodes) -> Int[Array, "item judge 1"]:
+    def draw_given(
+        self, key: PRNGKeyArray, truth: Int[Array, " item"]
+    ) -> Int[Array, "item judge 1"]:
         """Draw each item's leaning, then the votes."""
         of_item, of_vote = jax.random.split(key)
         lean = self.tau * jax.random.normal(of_item, truth.shape)
@@ -274,15 +271,15 @@ class CorrectVotes(Distribution):  # type: ignore[misc]
         share: Float[Array, "set component"],
         mean: Float[Array, "set component"],
         dispersion: Float[Array, "set component"],
-        member: ItemCodes,
-        given: ItemCodes,
+        member: Int[Array, " item"],
+        given: Int[Array, " item"],
         most: int,
     ) -> None:
         self.shares, self.means, self.dispersions = share, mean, dispersion
         self.member, self.given, self.most = member, given, most
         super().__init__(batch_shape=given.shape)
 
-    def log_prob(self, value: ItemCodes) -> ItemValues:
+    def log_prob(self, value: Int[Array, " item"]) -> Float[Array, " item"]:
         """Return log P(S = value) of every item; impossible counts have `LEAST`."""
         each = component_log_pmf(
             self.means, self.dispersions, self.member, value, self.given, self.most
@@ -290,7 +287,9 @@ class CorrectVotes(Distribution):  # type: ignore[misc]
         whole = jax.nn.logsumexp(each + jnp.log(self.shares)[self.member], axis=-1)
         return jnp.maximum(whole, LEAST)
 
-    def sample(self, key: Key, sample_shape: tuple[int, ...] = ()) -> Int[Array, "*draw item"]:
+    def sample(
+        self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()
+    ) -> Int[Array, "*draw item"]:
         """Draw each item's component, its chance of a correct vote, and the count."""
         shape = (*sample_shape, *self.batch_shape)
         of_component, of_chance, of_count = jax.random.split(key, 3)
@@ -305,9 +304,9 @@ class CorrectVotes(Distribution):  # type: ignore[misc]
 def component_log_pmf(
     mean: Float[Array, "set component"],
     dispersion: Float[Array, "set component"],
-    member: ItemCodes,
-    correct: ItemCodes,
-    given: ItemCodes,
+    member: Int[Array, " item"],
+    correct: Int[Array, " item"],
+    given: Int[Array, " item"],
     most: int,
 ) -> Float[Array, "item component"]:
     """Return log P(S = correct | k = given) under the components of each item's data set.
@@ -364,7 +363,7 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
         log_ways = log_choose(self.valid, x) + log_choose(self.total - self.valid, y)
         return jnp.where(possible, log_ways - log_choose(self.total, self.drawn), LEAST)
 
-    def sample(self, key: Key, sample_shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
+    def sample(self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
         """Sample from the table of all counts up to `most`."""
         every = jax.vmap(self.log_prob)(
             jnp.broadcast_to(
@@ -398,7 +397,7 @@ class QuasiBinomial(Distribution):  # type: ignore[misc]
 
     def sample(
         self,
-        key: Key,  # noqa: ARG002
+        key: PRNGKeyArray,  # noqa: ARG002
         sample_shape: tuple[int, ...] = (),  # noqa: ARG002
     ) -> Array:
         """Raise an error, because fractional counts have no distribution.

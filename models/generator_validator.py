@@ -57,31 +57,9 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Sites, Traits, drawn, observe_panel
 from judgebayes.models.cell_votes import CellVotes, Deviations, normal_deviations, vote_logits
 from judgebayes.models.distributions import Hypergeometric, LeaningVotes, QuasiBinomial
-
-__all__ = [
-    "BY_LABEL",
-    "GIVEN",
-    "Counted",
-    "FlatModel",
-    "FlatPrior",
-    "HierarchicalModel",
-    "HierarchicalPrior",
-    "ItemData",
-    "ItemModel",
-    "ItemPrior",
-    "ItemSites",
-    "around",
-    "impressions",
-    "item_sites",
-    "link",
-    "normals",
-    "observe_cells",
-    "standard",
-]
 
 Scalar = float | Float[Array, ""]
 Pair = tuple[Scalar, Scalar]
@@ -490,11 +468,11 @@ class ItemData(NamedTuple):
 
     votes: Int[Array, "item judge 1"]
     """1 valid, 0 invalid, -1 missing."""
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Likewise, -1 unknown."""
-    generator: ItemCodes
+    generator: Int[Array, " item"]
     """From 0; given."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -573,16 +551,18 @@ class ItemModel:
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         return jax.nn.sigmoid(base[:, None] + tau * nodes) @ jnp.asarray(weights / weights.sum())
 
-    def predict(self, sites: Mapping[str, Array], data: ItemData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: ItemData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' labels given their votes; invalid first."""
         at = item_sites(sites, self.prior)
         return self._votes(self._log_class(at, data), at, data).log_class_given(data.votes)
 
-    def _log_class(self, at: ItemSites, data: ItemData) -> LogProbs:
+    def _log_class(self, at: ItemSites, data: ItemData) -> Float[Array, "item class"]:
         own = at.eta[data.generator]
         return jnp.stack([jax.nn.log_sigmoid(-own), jax.nn.log_sigmoid(own)], axis=1)
 
-    def _votes(self, log_class: LogProbs, at: ItemSites, data: ItemData) -> LeaningVotes:
+    def _votes(
+        self, log_class: Float[Array, "item class"], at: ItemSites, data: ItemData
+    ) -> LeaningVotes:
         base = jnp.stack([at.alpha - at.gap, at.alpha])
         cast = data.votes >= 0
         return LeaningVotes(log_class, base, at.shift, at.tau, data.generator, cast, self.points)

@@ -31,18 +31,10 @@ from typing import ClassVar, NamedTuple
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Sites, Traits, observe_label
 from judgebayes.models.davidson import Features, Parameters, link, n_levels
-
-__all__ = [
-    "HierarchicalData",
-    "HierarchicalDavidsonModel",
-    "HierarchicalPrior",
-    "task_parameters",
-]
 
 TIE_EVIDENCE_AT_CENTRE = -1.0
 
@@ -66,10 +58,10 @@ class HierarchicalData(NamedTuple):
     """The evidence of the votes and each item's task, which are given, and the labels."""
 
     evidence: Features
-    task: ItemCodes
-    labels: ItemCodes
+    task: Int[Array, " item"]
+    labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -122,7 +114,9 @@ class HierarchicalDavidsonModel:
             )
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: HierarchicalData) -> LogProbs:
+    def predict(
+        self, sites: Mapping[str, Array], data: HierarchicalData
+    ) -> Float[Array, "item class"]:
         """Return log p(k) of every item, by its task's parameters."""
         return link(
             task_parameters(sites, data.task),
@@ -140,7 +134,7 @@ class HierarchicalDavidsonModel:
         return {**sites, **own}
 
 
-def task_parameters(sites: Mapping[str, Array], task: ItemCodes) -> Parameters:
+def task_parameters(sites: Mapping[str, Array], task: Int[Array, " item"]) -> Parameters:
     """Return each item's parameters from one draw of the sites; task -1 is at the centre."""
 
     def of(name: str) -> Array:

@@ -38,17 +38,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import ItemValues, LogProbs
 from judgebayes.models.base import PanelData, Sites, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
-
-__all__ = [
-    "ItemResponseModel",
-    "Parameters",
-    "Prior",
-    "link",
-    "marginal",
-]
 
 NODES = 121, 15
 """The number of grid points over an item's difficulty and log-discrimination."""
@@ -88,7 +79,7 @@ def marginal(
     n_classes: int = 2,
     prior: Prior = Prior(),
     nodes: tuple[int, int] = NODES,
-) -> ItemValues:
+) -> Float[Array, " item"]:
     r"""Return log p(votes of an item | label, abilities), for one draw of the abilities.
 
     The item's own two parameters are integrated out of `model`'s likelihood, by sums over a grid:
@@ -173,12 +164,14 @@ class ItemResponseModel:
         unchanged = {name: sites[name] for name in ("ability", "difficulty")}
         return unchanged | {"discrimination": jnp.exp(sites["log_discrimination"])}
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
         log_class = uniform_class(len(data.votes), self.n_classes)
         return self._votes(log_class, link(Parameters(**sites)), data).log_class_given(data.votes)
 
-    def pointwise(self, sites: Mapping[str, Array], data: PanelData) -> dict[str, ItemValues]:
+    def pointwise(
+        self, sites: Mapping[str, Array], data: PanelData
+    ) -> dict[str, Float[Array, " item"]]:
         """Return log p(votes | label) of every labelled item, its own parameters integrated out.
 
         They must be integrated out, because they are fitted to the votes that are left out.
@@ -189,7 +182,10 @@ class ItemResponseModel:
         return {"votes": jnp.where(data.labels >= 0, each, 0.0)}
 
     def _votes(
-        self, log_class: LogProbs, logits: Float[Array, "item judge"], data: PanelData
+        self,
+        log_class: Float[Array, "item class"],
+        logits: Float[Array, "item judge"],
+        data: PanelData,
     ) -> CoinVotes:
         right, wrong = jax.nn.log_sigmoid(logits), jax.nn.log_sigmoid(-logits)
         return CoinVotes(log_class, right, wrong, data.votes >= 0)

@@ -10,11 +10,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
-
-from judgebayes.arrays import ItemCodes, LogProbs
-
-__all__ = ["class_given_label", "noise_matrix", "with_label_noise"]
+from jaxtyping import Array, Bool, Float, Int
 
 Scalar = float | Float[Array, ""]
 
@@ -26,15 +22,20 @@ def noise_matrix(noise: Scalar, n_classes: int) -> Float[Array, "class label"]:
 
 
 @partial(jax.jit, inline=True)
-def with_label_noise(log_probs: LogProbs, noise: Scalar) -> Float[Array, "item label"]:
+def with_label_noise(
+    log_probs: Float[Array, "item class"], noise: Scalar
+) -> Float[Array, "item label"]:
     """Return the log-probabilities of the observed labels, given those of the true labels."""
     error = jnp.log(noise_matrix(noise, log_probs.shape[-1]))
     return jax.nn.logsumexp(log_probs[:, :, None] + error, axis=1)
 
 
 def class_given_label(
-    log_class: LogProbs, labels: ItemCodes, labelled: Bool[Array, " item"], noise: Scalar
-) -> LogProbs:
+    log_class: Float[Array, "item class"],
+    labels: Int[Array, " item"],
+    labelled: Bool[Array, " item"],
+    noise: Scalar,
+) -> Float[Array, "item class"]:
     """Return log p(y | z) of every item, and log p(y) where its label is unknown.
 
     For an impossible label, p(z) = 0, the posterior is undefined. log p(z | y) is returned instead,

@@ -21,14 +21,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import LogProbs
 from judgebayes.models.base import PanelData, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
-
-__all__ = [
-    "OneCoinModel",
-    "Prior",
-]
 
 Scalar = float | Float[Array, ""]
 
@@ -71,10 +65,12 @@ class OneCoinModel:
             labelled_only=True,
         )
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
         log_class = uniform_class(len(data.votes), self.n_classes)
         return self._votes(log_class, sites["accuracy"], data).log_class_given(data.votes)
 
-    def _votes(self, log_class: LogProbs, accuracy: Array, data: PanelData) -> CoinVotes:
+    def _votes(
+        self, log_class: Float[Array, "item class"], accuracy: Array, data: PanelData
+    ) -> CoinVotes:
         return CoinVotes(log_class, jnp.log(accuracy), jnp.log1p(-accuracy), data.votes >= 0)

@@ -19,13 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.distributions import LEAST
-
-__all__ = ["OpinionPoolModel", "PoolData", "Prior"]
 
 Scalar = float | Float[Array, ""]
 
@@ -46,9 +43,9 @@ class PoolData(NamedTuple):
 
     log_probs: Float[Array, "item method class"]
     """Finite: an impossible class has a large negative number."""
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -83,7 +80,7 @@ class OpinionPoolModel:
             sites["intercept"] = numpyro.sample("intercept", each)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: PoolData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: PoolData) -> Float[Array, "item class"]:
         """Return the pool's log-probabilities of the items' classes."""
         logit = jnp.einsum("m,imk->ik", sites["weight"], data.log_probs)
         if not self.symmetric:

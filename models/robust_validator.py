@@ -57,8 +57,6 @@ from judgebayes.models.generator_validator import (
     standard,
 )
 
-__all__ = ["RobustModel", "RobustPrior"]
-
 Scalar = float | Float[Array, ""]
 Pair = tuple[Scalar, Scalar]
 

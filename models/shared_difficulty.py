@@ -47,9 +47,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs
 from judgebayes.models.base import (
     PanelData,
     Sites,
@@ -59,21 +58,6 @@ from judgebayes.models.base import (
     uniform_class,
 )
 from judgebayes.models.distributions import LEAST, PanelVotes
-
-__all__ = [
-    "EASE",
-    "LOG_EASE",
-    "DifficultyVotes",
-    "Prior",
-    "ScalePrior",
-    "ScaledData",
-    "ScaledModel",
-    "SharedDifficultyModel",
-    "distances",
-    "features",
-    "log_vote_table",
-    "n_biases",
-]
 
 Scalar = float | Float[Array, ""]
 
@@ -158,14 +142,16 @@ class DifficultyVotes(PanelVotes):
 
     def __init__(
         self,
-        log_class: LogProbs,
+        log_class: Float[Array, "item class"],
         table: Float[Array, "judge vote class node"],
         cast: Bool[Array, "item judge sample"],
     ) -> None:
         self.table = table
         super().__init__(log_class, cast)
 
-    def log_prob_by_class(self, value: Int[Array, "item judge sample"]) -> LogProbs:
+    def log_prob_by_class(
+        self, value: Int[Array, "item judge sample"]
+    ) -> Float[Array, "item class"]:
         """Return log p(votes | y): counts times a table at each node, and the sum over nodes."""
         n_judges, n_classes = self.table.shape[:2]
         count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
@@ -174,7 +160,9 @@ class DifficultyVotes(PanelVotes):
         at_node = each.reshape(len(value), n_classes, NODES) + jnp.asarray(LOG_EASE)
         return jax.nn.logsumexp(at_node, axis=-1)
 
-    def draw_given(self, key: Key, truth: ItemCodes) -> Int[Array, "item judge sample"]:
+    def draw_given(
+        self, key: PRNGKeyArray, truth: Int[Array, " item"]
+    ) -> Int[Array, "item judge sample"]:
         """Draw each item's ease, then the votes."""
         of_item, of_vote = jax.random.split(key)
         node = jax.random.categorical(of_item, jnp.asarray(LOG_EASE), shape=truth.shape)
@@ -246,12 +234,14 @@ class SharedDifficultyModel:
         bias = sites["level"] + jnp.sqrt(sites["level_variance"]) * sites["bias"]
         return jnp.concatenate([own[:, None], bias], axis=1)
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
         log_class = uniform_class(len(data.votes), self.n_classes)
         return self._votes(log_class, sites, data).log_class_given(data.votes)
 
-    def _votes(self, log_class: LogProbs, sites: Sites, data: PanelData) -> DifficultyVotes:
+    def _votes(
+        self, log_class: Float[Array, "item class"], sites: Sites, data: PanelData
+    ) -> DifficultyVotes:
         table = log_vote_table(
             self.parameters(sites), sites["ease"], self.n_classes, self.symmetric
         )
@@ -276,9 +266,9 @@ class ScaledData(NamedTuple):
     """Reliabilities and biases, in log-odds."""
     log_class: Float[Array, " class"]
     """The log prior of the label."""
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -307,7 +297,7 @@ class ScaledModel:
         }
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: ScaledData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: ScaledData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' labels given their votes."""
         scaled = data.parameters.at[:, 0].multiply(jnp.exp(sites["log_scale"]))
         table = log_vote_table(scaled, sites["ease"], self.n_classes, self.symmetric)

@@ -36,15 +36,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Bool, Float, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 from numpyro.contrib.hsgp.laplacian import eigenfunctions
 from numpyro.contrib.hsgp.spectral_densities import diag_spectral_density_squared_exponential
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.distributions import LEAST
-
-__all__ = ["Prior", "SplitCurveModel", "SplitData", "bend", "split_data", "steepness"]
 
 Scalar = float | Float[Array, ""]
 
@@ -75,26 +72,26 @@ class Prior(NamedTuple):
 class SplitData(NamedTuple):
     """The splits, which are given, and the labels."""
 
-    share: LogProbs
+    share: Float[Array, "item class"]
     """The share of the item's votes for each class."""
     top: Bool[Array, "item class"]
     """Whether no other class has more votes."""
-    margin: ItemValues
+    margin: Float[Array, " item"]
     """The share of a class of `top`, less the next share; 0 where two classes have the most votes."""
-    distance: LogProbs
+    distance: Float[Array, "item class"]
     """The mean distance of the item's votes from the class, the scale of all classes having length 1."""
-    steepness: ItemValues
+    steepness: Float[Array, " item"]
     """r(k), by the number of the item's votes."""
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Positions among these classes, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
 def split_data(
     given: Shaped[Array, "item class"],
-    labels: ItemCodes,
-    weight: ItemValues | None = None,
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"] | None = None,
     label_classes: tuple[int, ...] | None = None,
 ) -> SplitData:
     """Return the data from the number of votes for each class.
@@ -120,13 +117,15 @@ def split_data(
     )
 
 
-def steepness(votes: Shaped[Array, " item"]) -> ItemValues:
+def steepness(votes: Shaped[Array, " item"]) -> Float[Array, " item"]:
     """Return r(k), the slope at k votes relative to that at up to `FEW_VOTES`."""
     reliability = votes / (votes + CONCENTRATION)
     return jnp.maximum(reliability * (1 + CONCENTRATION / FEW_VOTES), 1.0)
 
 
-def bend(weights: Float[Array, " term"], margin: ItemValues, prior: Prior) -> ItemValues:
+def bend(
+    weights: Float[Array, " term"], margin: Float[Array, " item"], prior: Prior
+) -> Float[Array, " item"]:
     """Return h at each margin."""
     deviation, length = prior.bend
     density = diag_spectral_density_squared_exponential(deviation**2, length, HALF_LENGTH, TERMS, 1)
@@ -177,7 +176,7 @@ class SplitCurveModel:
             sites["offset"] = numpyro.sample("offset", standard)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: SplitData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: SplitData) -> Float[Array, "item class"]:
         """Return log p(c) of every item."""
         plurality = sites["alpha"] + bend(sites["bend"], data.margin, self.prior)
         slope = sites["beta"] * data.steepness

@@ -40,21 +40,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.models.base import Traits, observe_label
 from judgebayes.models.davidson import level_of_class, n_levels, positions
-
-__all__ = [
-    "Form",
-    "Prior",
-    "StackingData",
-    "StackingModel",
-    "centre",
-    "features",
-    "link",
-    "parameters",
-    "read_out",
-]
 
 Scalar = float | Float[Array, ""]
 
@@ -165,14 +152,19 @@ def features(
 
 
 def link(
-    flat: Float[Array, " parameter"], design: Float[Array, "item predictor parameter"], form: Form
-) -> LogProbs:
+    flat: Float[Array, " parameter"],
+    design: Float[Array, "item predictor parameter"],
+    form: Form,
+) -> Float[Array, "item class"]:
     """Return log p(k) of every item for one draw of the parameters."""
     return jax.nn.log_softmax((design @ flat) @ jnp.asarray(read_out(form)).T, axis=-1)
 
 
 def centre(
-    index: Int[Array, "item judge sample"], labels: ItemCodes, weight: ItemValues, form: Form
+    index: Int[Array, "item judge sample"],
+    labels: Int[Array, " item"],
+    weight: Float[Array, " item"],
+    form: Form,
 ) -> Float[Array, " judge"]:
     """Return the judges' one-coin log-odds scaled to length 1, or 0 without labels."""
     side = jnp.sign(jnp.asarray(positions(form.n_classes)))
@@ -207,9 +199,9 @@ class StackingData(NamedTuple):
     design: Float[Array, "item predictor parameter"]
     direction: Float[Array, " judge"]
     """The direction of the weights' prior, of length 1 or 0: `centre` of votes and labels."""
-    labels: ItemCodes
+    labels: Int[Array, " item"]
     """Class indices, -1 where unknown."""
-    weight: ItemValues | None = None
+    weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
@@ -256,7 +248,7 @@ class StackingModel:
         """Return tau and the weights, in log-odds."""
         return {"tau": sites["tau"]} | parameters(sites, data.direction, self.prior, self.form)
 
-    def predict(self, sites: Mapping[str, Array], data: StackingData) -> LogProbs:
+    def predict(self, sites: Mapping[str, Array], data: StackingData) -> Float[Array, "item class"]:
         """Return log p(k) of every item."""
         named = parameters(sites, data.direction, self.prior, self.form)
         return link(self.form.join(named), data.design, self.form)

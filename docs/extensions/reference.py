@@ -221,10 +221,10 @@ def task_of_name(name: str, home: str) -> Task:
 def modules() -> list[ModuleType]:
     """Return the public modules: packages or their parts, and the modules of the package's own names."""
     packages = [child for child in children(judgebayes) if child.__name__ not in NOT_LIBRARY]
-    each = [m for p in packages for m in ([p] if offers(p) else children(p))]
+    each = [m for p in packages for m in ([p] if offered(p) else children(p))]
     of_names = sorted({*homes().values()} - {"judgebayes"})
     each += [module for module in map(importlib.import_module, of_names) if module not in each]
-    return [module for module in each if offers(module)]
+    return [module for module in each if offered(module)]
 
 
 def children(package: ModuleType) -> list[ModuleType]:
@@ -237,9 +237,14 @@ def children(package: ModuleType) -> list[ModuleType]:
     ]
 
 
-def offers(module: ModuleType) -> bool:
-    """Return whether a module says what it offers."""
-    return bool(getattr(module, "__all__", []))
+def offered(module: ModuleType) -> list[str]:
+    """Return the public names of a module: those that it defines, or that a package says it has."""
+    defined = [
+        name
+        for name, thing in vars(module).items()
+        if name[0] != "_" and getattr(thing, "__module__", None) == module.__name__
+    ]
+    return list(getattr(module, "__all__", defined))
 
 
 def summary(thing: object) -> str:

@@ -36,29 +36,6 @@ from judgebayes.majority import (
 from judgebayes.majority.thinning import thin
 from judgebayes.models import beta_binomial
 
-__all__ = [
-    "COUNTS",
-    "MARGIN",
-    "PAPER",
-    "POINTS",
-    "DataSet",
-    "all_data_sets",
-    "estimates",
-    "histograms",
-    "mean_claims",
-    "methods",
-    "orders",
-    "pmfs",
-    "posterior",
-    "resampled",
-    "simulated",
-    "simulated_sets",
-    "split_curve_estimates",
-    "subsets",
-    "with_panels",
-    "wrong_majorities",
-]
-
 PAPER = "betaconform"
 COUNTS = "p3_correct_counts"
 POINTS = 100

@@ -8,8 +8,6 @@ from jaxtyping import Int
 
 from judgebayes.majority import Splits
 
-__all__ = ["WORLDS", "World"]
-
 Draw = Callable[[np.random.Generator, int], tuple[Int[np.ndarray, " item"], np.ndarray]]
 """From a generator and a number of items: the label, 0 or 1, and the votes (item, judge)."""
 

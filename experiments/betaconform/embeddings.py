@@ -7,8 +7,6 @@ from jaxtyping import Float
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["mean_embeddings", "sentence_embeddings", "tfidf_embeddings"]
-
 Embedding = Float[np.ndarray, "item feature"]
 
 

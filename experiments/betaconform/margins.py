@@ -30,18 +30,6 @@ from judgebayes.majority import Thinning
 from judgebayes.measures.significance import Interval, normal_interval
 from judgebayes.plots.series import intervals
 
-__all__ = [
-    "EM",
-    "OURS",
-    "SPLITS",
-    "Margins",
-    "kept_evidence",
-    "kind_of",
-    "margin_table",
-    "margins_by_item",
-    "stopped_margins",
-]
-
 XIS = (0.03, 0.01)
 EM = "em"
 """The paper's estimator, with gamma_j in eqs 6 and 7."""

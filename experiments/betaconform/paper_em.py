@@ -36,8 +36,6 @@ from judgebayes.majority.counts import Counts, labelled_weight, prepare
 from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.models.beta_binomial import Parameters
 
-__all__ = ["PaperEM"]
-
 State = tuple[Float[Array, ""], Float[Array, " component"], Float[Array, " component"]]
 TOLERANCE = 1e-8
 

@@ -40,14 +40,6 @@ from judgebayes.models.beta_binomial import (
     observe_counts,
 )
 
-__all__ = [
-    "PooledBetaBinomialModel",
-    "PooledData",
-    "PooledPrior",
-    "in_order",
-    "set_parameters",
-]
-
 
 class PooledPrior(NamedTuple):
     """Location and scale of the centres' priors, and how much data sets may differ."""

@@ -29,8 +29,6 @@ from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.majority.thinning import Thinning
 from judgebayes.models.beta_binomial import CountData, Parameters, majority_errors
 
-__all__ = ["REACH", "FittedPool", "PooledBetaBinomial", "limited", "share_of_pool"]
-
 REACH = 0.25
 """Largest change of an estimate by pooling, in standard deviations given the data set's own labels."""
 

@@ -17,15 +17,6 @@ from judgebayes.majority.counts import counts_of
 from judgebayes.majority.curve import largest_odd
 from judgebayes.majority.thinning import FittedThinning, Thinning, beta_quantile
 
-__all__ = [
-    "QuantileRule",
-    "Rule",
-    "VarianceRule",
-    "WidthRule",
-    "minimum_labels",
-    "replay",
-]
-
 Unreachable = Literal["largest", "wait"]
 SLACK = 1e-12
 

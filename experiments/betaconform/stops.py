@@ -17,8 +17,6 @@ from judgebayes.experiments.core import Run
 from judgebayes.majority import SplitCurve, Splits, next_check, stopping_level
 from judgebayes.measures.significance import Interval, normal_interval
 
-__all__ = ["CAP", "SPLIT_RUNS", "printed_rules", "row", "split_curve_stops", "stops"]
-
 CAP = 400
 """The largest number of items labelled in a replay."""
 SPLIT_RUNS = 4

@@ -15,8 +15,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.models.beta_binomial import Parameters
 
-__all__ = ["TransferWeights", "swapped_components", "transfer"]
-
 
 @dataclass(frozen=True)
 class TransferWeights:

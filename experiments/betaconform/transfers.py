@@ -42,8 +42,6 @@ from judgebayes.majority import (
     counts_of,
 )
 
-__all__ = ["ABLATIONS", "FEW_LABELS", "LIMITED", "REACHES", "Target", "limit", "margins", "targets"]
-
 POOLING = MAP(starts=12, max_steps=60)
 """The default starts; the best of them converges long before the largest number of steps."""
 REACHES = (0.05, 0.1, REACH, 0.5, 1.0)

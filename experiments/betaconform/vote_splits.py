@@ -10,8 +10,6 @@ from judgebayes.experiments.betaconform.common import PAPER, DataSet, all_data_s
 from judgebayes.experiments.core import Run
 from judgebayes.majority import Splits
 
-__all__ = ["SplitSet", "split_sets"]
-
 LLMBAR, RB2 = "llmbar_evaluators", "rb2_k8_scores"
 PANEL, PANELS, SEED = 11, 4, 7
 """Votes on an item of LLMBar, panels of any judges, and the seed that chooses judges."""

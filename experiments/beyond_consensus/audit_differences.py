@@ -37,8 +37,6 @@ from judgebayes.generators.systems import difference, success_rate
 from judgebayes.measures.reliability import Reliability
 from judgebayes.plots.calibration import reliability_diagrams
 
-__all__ = ["BINS", "PAIRS", "binned", "main", "shown"]
-
 REPLAYS = 60
 PROGRAMS = 150
 PAIRS = list(combinations(range(GENERATORS), 2))

@@ -42,8 +42,6 @@ from judgebayes.generators.panel import FittedPanel
 from judgebayes.measures.significance import share_interval
 from judgebayes.votes.evidence import certain
 
-__all__ = ["FACTORS", "LABELS", "Answer", "Source", "answer", "main", "nested", "prior"]
-
 LABELS = (0, 5, 20, 40, 80, 160)
 FACTORS = {"panel": 1.0, "prior 1.2 times as wide": 1.2, "prior 1.5 times as wide": 1.5}
 DRAWS = 60

@@ -32,8 +32,6 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import stratify, valid_share
 from judgebayes.votes import Votes
 
-__all__ = ["main", "settings"]
-
 WIDTHS = (0.10, 0.08, 0.07, 0.06, 0.05)
 WIDTHS_BETWEEN = (0.16, 0.14, 0.12, 0.10, 0.08, 0.07)
 PAIRS = [(place, (place + 1) % GENERATORS) for place in range(GENERATORS)]

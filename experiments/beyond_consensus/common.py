@@ -15,26 +15,6 @@ from judgebayes.experiments.core import Run, expected
 from judgebayes.generators import PrecisionCounts
 from judgebayes.votes import Votes, encode
 
-__all__ = [
-    "DATASET",
-    "LEVELS",
-    "MARGIN",
-    "PAPER",
-    "ItemVotes",
-    "Matrix",
-    "calibration_masks",
-    "calibration_sets",
-    "cells",
-    "equal",
-    "errors",
-    "expected_errors",
-    "item_votes",
-    "levels",
-    "matrix",
-    "spread_over_generators",
-    "truth",
-]
-
 PAPER = "beyond-consensus"
 DATASET = "beyond_consensus_feedback"
 LEVELS = {

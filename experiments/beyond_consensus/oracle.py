@@ -25,8 +25,6 @@ from scipy.special import expit, logsumexp, ndtr
 
 from judgebayes.experiments.beyond_consensus.worlds import DIFFICULTY, FLATTER, Judges
 
-__all__ = ["Law", "interval", "law"]
-
 QUALITIES = np.linspace(0.3, 0.995, 140)
 JITTER = 1e-9
 """Added to variances, since copied judges have the same share."""

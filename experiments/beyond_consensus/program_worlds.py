@@ -16,8 +16,6 @@ from scipy.special import expit, logit
 
 from judgebayes.votes import Votes
 
-__all__ = ["GENERATORS", "Items", "as_votes", "resampled", "simulated"]
-
 GENERATORS, JUDGES = 6, 8
 EFFECT = 1.5
 """Standard deviation of a program's effect on the logit of validity."""

@@ -18,8 +18,6 @@ from judgebayes.generators.regression import FLOOR, WEIGHTS, Parameters, Regress
 from judgebayes.inference.newton import Newton, Point, State, Trial
 from judgebayes.inference.optimise import minimise
 
-__all__ = ["certificate", "loss", "prediction_loss", "true_minimum"]
-
 TOLERANCE = 1e-7
 MAX_STEPS = 2000
 

@@ -9,8 +9,6 @@ from jaxtyping import Float, Int
 
 from judgebayes.votes import Votes
 
-__all__ = ["INDEPENDENT", "WORLDS", "World", "draw_world"]
-
 INDEPENDENT = "five independent judges"
 """Judges whose Youden index is .6."""
 GROUP = 5

@@ -14,8 +14,6 @@ from jaxtyping import Float
 
 from judgebayes.measures.significance import share_interval
 
-__all__ = ["Ends", "ratios", "shares"]
-
 RESAMPLES = 2000
 TRIALS = 3
 """The most independent trials that the generators of one replay count as."""

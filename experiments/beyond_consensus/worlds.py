@@ -22,8 +22,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, logit
 
-__all__ = ["GENERATORS", "ITEMS", "JUDGES", "Counts", "Judges", "Setting", "draw", "grid", "judges"]
-
 GENERATORS, JUDGES, ITEMS = 6, 8, 400
 SHIFT, KNOWLEDGE_SHIFT = 0.25, 0.4
 DIFFICULTY = 1.0

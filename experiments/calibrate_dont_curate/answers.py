@@ -30,18 +30,6 @@ from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.measures.significance import Interval, item_means
 
-__all__ = [
-    "CLIP",
-    "Answers",
-    "advantage",
-    "answers",
-    "answers_of",
-    "class_ece",
-    "evidence_on",
-    "seed_of",
-    "split_p_values",
-]
-
 CLIP = 1e-3
 """Lower bound of a scored probability.
 

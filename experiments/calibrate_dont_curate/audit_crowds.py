@@ -28,8 +28,6 @@ from judgebayes.experiments.data import CROWDS, crowd_list
 from judgebayes.plots.series import intervals
 from judgebayes.votes import SparseVotes
 
-__all__ = ["answers", "measured"]
-
 REPLAYS = 12
 FLOOR = 1e-6
 """The least probability that is scored: crowd-kit gives zeros."""

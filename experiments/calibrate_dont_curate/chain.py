@@ -13,8 +13,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.status import worst
 from judgebayes.inference.summary import summary
 
-__all__ = ["Chain", "FittedChain"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Shared code of P2's tables: the paper's name, and the margins of all claims."""
 
-__all__ = ["FLOOR", "MARGIN", "PAPER"]
-
 PAPER = "calibrate-dont-curate"
 
 FLOOR = 1e-6

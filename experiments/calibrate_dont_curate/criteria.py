@@ -11,8 +11,6 @@ from judgebayes.measures.scores import mean_score, nll
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.panel.curate import masked
 
-__all__ = ["Criterion", "InSample"]
-
 
 @runtime_checkable
 class Criterion(Protocol):

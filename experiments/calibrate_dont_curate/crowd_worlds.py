@@ -7,8 +7,6 @@ from jaxtyping import Int
 
 from judgebayes.votes import SparseVotes
 
-__all__ = ["WORLDS", "CrowdWorld"]
-
 
 @dataclass(frozen=True)
 class CrowdWorld:

@@ -16,13 +16,6 @@ from judgebayes.measures.scores import labelled_weight
 from judgebayes.panel.curate import check_size, largest, posterior_accuracy
 from judgebayes.votes.array import MISSING
 
-__all__ = [
-    "OnePerFamily",
-    "OracleTop",
-    "RandomPanel",
-    "families_of",
-]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from judgebayes.experiments.panels import (
     rewardbench_panel,
 )
 
-__all__ = ["DATASETS", "benchmark", "both_orientations", "panels", "short"]
-
 DATASETS = (REWARDBENCH, RB2, LLMBAR)
 
 

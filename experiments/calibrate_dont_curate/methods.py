@@ -15,8 +15,6 @@ from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, 
 from judgebayes.experiments.panels import Panel
 from judgebayes.panel.curate import Curated, top_k
 
-__all__ = ["aggregator", "calibrator"]
-
 
 def aggregator(name: str, panel: Panel) -> Aggregator:
     """Return an aggregator by its name in tables.

@@ -10,8 +10,6 @@ from scipy.special import expit
 
 from judgebayes.votes import Votes
 
-__all__ = ["KINDS", "Kind", "World", "worlds"]
-
 Kind = Literal["independent", "difficulty", "copies", "biased"]
 KINDS: tuple[Kind, ...] = ("independent", "difficulty", "copies", "biased")
 DIFFICULTY = 1.2

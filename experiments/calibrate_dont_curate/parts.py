@@ -9,18 +9,6 @@ from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
 
-__all__ = [
-    "FEW_SPLITS",
-    "HALF",
-    "LARGE",
-    "Parts",
-    "by_subset",
-    "halves",
-    "some_splits",
-    "split_batches",
-    "votes_of_labels",
-]
-
 HALF = 0.5
 
 LARGE, FEW_SPLITS = 200_000, 20

@@ -15,21 +15,6 @@ from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 
-__all__ = [
-    "METRICS",
-    "Cell",
-    "Statement",
-    "claim_row",
-    "degenerate",
-    "graded",
-    "interval_row",
-    "log_scales",
-    "metric_rows",
-    "paper_values",
-    "synthetic_row",
-    "value_row",
-]
-
 METRICS = ("nll", "brier", "ece", "accuracy")
 
 

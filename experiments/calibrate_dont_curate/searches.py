@@ -14,8 +14,6 @@ from judgebayes.experiments.calibrate_dont_curate.criteria import Criterion, InS
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily
 from judgebayes.panel.curate import TopAccuracy, check_size
 
-__all__ = ["BackwardElimination", "Beam", "Exhaustive", "greedy_forward"]
-
 MAX_EXHAUSTIVE = 14
 
 

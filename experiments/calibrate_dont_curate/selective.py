@@ -16,14 +16,6 @@ from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.measures.reliability import SAME, answers
 from judgebayes.measures.scores import average, labelled_weight
 
-__all__ = [
-    "AccuracyCurve",
-    "Kept",
-    "accuracy_at_coverage",
-    "auac",
-    "kept_at_confidence",
-]
-
 
 class AccuracyCurve(NamedTuple):
     """Share of accepted items, the most confident first, and the accuracy on them."""

@@ -13,8 +13,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.panel.curate import largest, posterior_accuracy
 
-__all__ = ["L1Logistic"]
-
 L1_STEPS = 2000
 L1_TOLERANCE = 1e-7
 

@@ -22,8 +22,6 @@ import numpy as np
 from judgebayes.experiments.panels import Panel
 from judgebayes.votes import Votes
 
-__all__ = ["JUDGEBENCH", "Twin", "twin_panel"]
-
 
 class Twin(NamedTuple):
     """Parameters of the simulator."""

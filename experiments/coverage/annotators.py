@@ -17,8 +17,6 @@ from judgebayes.workflow.data import Data, read
 from judgebayes.workflow.precision import precision
 from judgebayes.workflow.precision_fits import has_draws
 
-__all__ = ["annotators"]
-
 RATES = (0.1, 0.2)
 """Shares of wrong labels of each annotator."""
 MERGES = {"not adjudicated": "noisy", "adjudicated": "adjudicated"}

@@ -10,8 +10,6 @@ from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.generators.systems import Method, difference, interval, success_rate
 from judgebayes.measures.significance import clustered_interval, normal_interval
 
-__all__ = ["over_splits", "success"]
-
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
 PROGRAMS, SHOWN = 120, 40
 """Number of programs of a data set, and of labelled programs."""

@@ -13,8 +13,6 @@ from jaxtyping import Float, Int
 from judgebayes.experiments.claims import Evidence, claims, evidence, evidence_of_units
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 
-__all__ = ["graded", "simulated"]
-
 WORLDS = {
     "60 items, 20 splits": (60, 1, 20),
     "200 items, 20 splits": (200, 1, 20),

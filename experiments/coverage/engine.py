@@ -15,8 +15,6 @@ from jaxtyping import Bool, Float
 
 from judgebayes.experiments.core import Run
 
-__all__ = ["LEVELS", "SLACK", "Ends", "Setting", "Trials", "assess", "at_levels", "holm", "trials"]
-
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 SLACK = 1e-9
 """Tolerance for rounding: an interval of zero width at the truth contains it."""

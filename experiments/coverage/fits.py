@@ -9,8 +9,6 @@ from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population, votes_of
 
-__all__ = ["reliability"]
-
 LABELS, VOTED = 50, 200
 WEIGHTS = np.array([1.2, 0.9, 0.6, 0.3, 0.0, -0.4])
 STACKED = 120

@@ -16,17 +16,6 @@ from judgebayes.generators import Impression, PrecisionCounts, count_votes, stra
 from judgebayes.generators.labelling import Strata, Stratified, StratumCounts, count_strata
 from judgebayes.generators.systems import mean_win_rates
 
-__all__ = [
-    "PART",
-    "SHOWN",
-    "impression",
-    "orders",
-    "outputs",
-    "program_draws",
-    "regime",
-    "stratified",
-]
-
 SHOWN = 3
 """Number of fully or partly labelled generators."""
 PART = 60

@@ -30,8 +30,6 @@ from judgebayes.workflow.abstaining import abstention, sent_of
 from judgebayes.workflow.comparing import Compared, compare, grow
 from judgebayes.workflow.losses import losses_of
 
-__all__ = ["held_out"]
-
 LABELS = 60
 PROGRAMS, OF_PROGRAM = 30, 10
 POOL = 4000

@@ -15,8 +15,6 @@ from judgebayes.experiments.data import LLMBAR, MTBENCH, llmbar_orders, mtbench_
 from judgebayes.panel.judges import judge_table
 from judgebayes.votes import Votes
 
-__all__ = ["position_bias", "shares"]
-
 LABELS = 50
 BY_PROGRAM = 15
 """Number of programs of a data set whose items share programs."""

@@ -24,8 +24,6 @@ from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials
 from judgebayes.majority import Counts, Thinning, counts_of
 from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, Distribution, in_population
 
-__all__ = ["hard_items", "majority"]
-
 LABELS = 57
 WIDTH = 0.2
 STOPPED = 4

@@ -32,8 +32,6 @@ from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, NormalAtMode
 
-__all__ = ["MAPS", "assess", "count_coverage", "draw", "markdown", "write"]
-
 LEVEL, TOGETHER = 0.9, 0.99
 LABELS = (50, 200)
 RESAMPLES = 200

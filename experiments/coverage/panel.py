@@ -21,8 +21,6 @@ from judgebayes.experiments.coverage.generators import (
 from judgebayes.generators import FittedShares, shares
 from judgebayes.votes import Votes
 
-__all__ = ["panel"]
-
 OWN = (0, 20, 80)
 """Numbers of labels of a generator whose others are labelled in full."""
 SLOW = 4

@@ -15,8 +15,6 @@ from judgebayes.experiments.data import LLMBAR
 from judgebayes.experiments.panels import REWARDBENCH, llmbar_panel, rewardbench_panel
 from judgebayes.votes import Votes
 
-__all__ = ["Population", "llmbar", "programs", "rewardbench", "simulated", "votes_of"]
-
 ITEMS = 20_000
 
 

@@ -8,8 +8,6 @@ from PIL import Image  # which matplotlib needs
 from judgebayes.experiments.coverage.engine import LEVELS
 from judgebayes.experiments.plots import coverage_panels
 
-__all__ = ["markdown", "write"]
-
 COLOURS = 64
 """The colours of the picture."""
 

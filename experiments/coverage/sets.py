@@ -13,8 +13,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Setting, Trials, trials
 
-__all__ = ["conformal"]
-
 HELD = 19
 """(n + 1) times every level is an integer, so that without ties the sets are exact."""
 LEVEL = 0.9

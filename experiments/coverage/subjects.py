@@ -17,8 +17,6 @@ from judgebayes.experiments.coverage import (
 )
 from judgebayes.experiments.coverage.engine import Setting, Trials
 
-__all__ = ["SUBJECTS", "Subject"]
-
 
 @dataclass(frozen=True)
 class Subject:

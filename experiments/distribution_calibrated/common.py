@@ -29,24 +29,6 @@ from judgebayes.inference import MinimumLoss, MinimumScore
 from judgebayes.measures.scores import nll
 from judgebayes.measures.significance import Interval, item_means, normal_interval
 
-__all__ = [
-    "MARGIN",
-    "PAPER",
-    "Answers",
-    "Comparison",
-    "advantage",
-    "against",
-    "answer_splits",
-    "answers",
-    "cell_rows",
-    "comparison",
-    "graded",
-    "methods",
-    "printed",
-    "seed_of",
-    "splits",
-]
-
 PAPER = "distribution-calibrated"
 CALIBRATION = 0.05
 SCORES = ("mae", "accuracy", "drps", "nll", "ece")

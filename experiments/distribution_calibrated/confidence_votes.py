@@ -12,8 +12,6 @@ from judgebayes.aggregators.vote_rules import TieRule, at_centre, most_supported
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
-__all__ = ["ConfidenceVote", "RoundedMedian", "SoftVote"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from matplotlib.figure import Figure
 
 from judgebayes.plots.series import intervals
 
-__all__ = ["forests"]
-
 
 def forests(table: pd.DataFrame, metric: str) -> dict[str, Figure]:
     """Return the figures of a result's differences: on real data, and predicted by the twins.

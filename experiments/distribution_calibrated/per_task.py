@@ -13,8 +13,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["FittedPerTask", "PerTask"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

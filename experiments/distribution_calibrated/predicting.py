@@ -21,16 +21,6 @@ from judgebayes.experiments.distribution_calibrated.common import (
 from judgebayes.experiments.distribution_calibrated.twins import FITTED_AT, twin_cells, twins
 from judgebayes.measures.significance import Interval
 
-__all__ = [
-    "predicted",
-    "rule_of",
-    "twin_answers",
-    "twin_error",
-    "twin_note",
-    "twin_rows",
-    "twin_weights",
-]
-
 TWIN_RESAMPLES = 400
 NEW_VOTES = np.sqrt(2)
 """The paper's own votes are one more sample, so the error of a printed number counts twice."""

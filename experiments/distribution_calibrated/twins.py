@@ -35,18 +35,6 @@ from judgebayes.experiments.distribution_calibrated.vote_twins import (
     states,
 )
 
-__all__ = [
-    "FITTED_AT",
-    "RULES_PATH",
-    "TWIN_VOTES",
-    "published_cells",
-    "published_labels",
-    "targets",
-    "tie_shares",
-    "twin_cells",
-    "twins",
-]
-
 PAPER = "distribution-calibrated"
 FITTED_AT = (4, 12)
 TWIN_VOTES = 12

@@ -28,18 +28,6 @@ from judgebayes.inference.optimise import minimise
 from judgebayes.inference.point import spread
 from judgebayes.votes.array import Votes, from_counts
 
-__all__ = [
-    "FAMILIES",
-    "Family",
-    "Target",
-    "Twin",
-    "draw_votes",
-    "fit_twins",
-    "majority_outcome",
-    "most_likely",
-    "states",
-]
-
 NODES = 40
 PRECISION = 0.002
 """The scale of the misfit to a published MAE or accuracy, which is rounded to 0.001."""

@@ -8,8 +8,6 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["convert"]
-
 LEVELS = ("noRepair", "fc", "fcnh", "fcnhp")
 WITH_ITEMS = LEVELS[1:]
 """The repair levels whose item votes are in the repository."""

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["download", "has_commit", "read_blobs"]
-
 BATCH = 100
 """Number of files per request; at most this many are lost when a download fails."""
 STALLED = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")

@@ -7,8 +7,6 @@ import pandas as pd
 from judgebayes.io.llmbar import read_llmbar
 from judgebayes.io.records import read_json
 
-__all__ = ["convert"]
-
 
 def convert(folder: Path) -> dict[str, pd.DataFrame]:
     """Return votes by order, labels and instructions of LLMBar's repository.

@@ -2,8 +2,6 @@
 
 import hashlib
 
-__all__ = ["coin", "die", "rank"]
-
 
 def coin(name: str) -> bool:
     """Return a fair coin flip: the last bit of the first byte of the name's SHA-256."""

@@ -9,8 +9,6 @@ import pandas as pd
 from judgebayes.experiments.public.names import coin, die, rank
 from judgebayes.io.records import read_lines
 
-__all__ = ["convert"]
-
 MODELS = {"full": "gpt-5.4", "mini": "gpt-5.4-mini", "nano": "gpt-5.4-nano"}
 CLAUDE = {"full": "claude-sonnet-4.6", "mini": "claude-haiku-4.5"}
 PAIRED = ("base", "criteria")

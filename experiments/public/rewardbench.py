@@ -7,8 +7,6 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.public.names import coin
 
-__all__ = ["convert"]
-
 HOME = Path("data/rewardbench_data/processed")
 CATEGORIES = {
     "chat": (

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SOURCES", "Source"]
-
 
 @dataclass(frozen=True)
 class Source:

@@ -15,8 +15,6 @@ from judgebayes.experiments.public.sources import SOURCES, Source
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cache_folder", "get", "is_whole", "table"]
-
 SUMS = "SHA256SUMS"
 """The checksums of a converted data set, in the format of `sha256sum --check`."""
 ABOUT = "SOURCE.txt"

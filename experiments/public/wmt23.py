@@ -10,8 +10,6 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["convert"]
-
 PAIRS = {
     "ende": (
         ("GPT4-5shot_with_refA", "refA"),

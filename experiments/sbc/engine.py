@@ -32,19 +32,6 @@ from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Chains, Sites
 from judgebayes.models.base import Model
 
-__all__ = [
-    "Band",
-    "Ranks",
-    "Simulations",
-    "Subject",
-    "assess",
-    "chi_square",
-    "ecdf_band",
-    "of_program",
-    "rank",
-    "simulate",
-]
-
 LIKELIHOOD = "log_likelihood"
 LEAST_KEPT = 7
 MOST_KEPT = 127

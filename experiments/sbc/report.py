@@ -9,8 +9,6 @@ from PIL import Image
 from judgebayes.experiments.plots import ranks as rank_figure
 from judgebayes.experiments.sbc.engine import Ranks, assess, bins, ecdf_band
 
-__all__ = ["HEAD", "markdown", "verdict", "write"]
-
 LEVEL = 0.01
 COLOURS = 32
 HEAD = (

@@ -61,8 +61,6 @@ from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
 
-__all__ = ["SUBJECTS"]
-
 SAMPLER = NUTS(draws=500, warmup=500, chains=2)
 SHORT = NUTS(draws=250, warmup=250, chains=2, target_accept=TARGET)
 """For programs whose metric is that of the normal at the mode, with their own short steps."""

@@ -12,8 +12,6 @@ import pandas as pd
 
 from judgebayes.experiments.speed.panels import dense_panel
 
-__all__ = ["command_line"]
-
 COLUMNS = (
     "command",
     "cold, s",

@@ -22,8 +22,6 @@ from judgebayes.experiments.data import crowd_list
 from judgebayes.experiments.speed.large_files import Measured, measured
 from judgebayes.votes import SparseVotes
 
-__all__ = ["CROWDS", "Crowd", "write_crowd"]
-
 MOST_MB = 6000
 RELEVANCE = "s4_Relevance"
 """The real crowd with most workers."""

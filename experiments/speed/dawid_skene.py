@@ -12,8 +12,6 @@ from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes import Votes
 
-__all__ = ["against_peers"]
-
 ITEMS, JUDGES = 100_000, 38
 TOLERANCE = 1e-9
 FLAT = Prior(0.0, 0.0, 0.0)

@@ -16,8 +16,6 @@ from judgebayes.experiments.speed.measure import Side, race
 from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.votes import Votes
 
-__all__ = ["slope", "slopes"]
-
 LABELLED = 0.5
 STEPS = EM(max_steps=20, tolerance=0.0)
 """The number of steps, the same at every size, so that convergence does not affect the time."""

@@ -14,8 +14,6 @@ from judgebayes.item_response import ItemResponse
 from judgebayes.models.irt import Parameters, link
 from judgebayes.votes import Votes
 
-__all__ = ["item_response"]
-
 ITEMS, JUDGES = 3000, 38
 EPOCHS = 2000
 """py-irt's default."""

@@ -16,8 +16,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 
-__all__ = ["Measured", "commands", "measured", "table_of", "write_votes"]
-
 JUDGES, LABELS, SYSTEMS = 10, 200, 5
 COLUMNS = ("command", "s", "processor, s", "peak, MB", "ends with")
 

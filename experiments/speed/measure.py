@@ -13,8 +13,6 @@ from typing import Any
 import jax
 import numpy as np
 
-__all__ = ["COLUMNS", "Row", "Side", "load", "markdown", "peak", "race"]
-
 COLUMNS = (
     "what",
     "peer",

@@ -23,8 +23,6 @@ from judgebayes.inference.problem import Chains, Sites
 from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes import Votes
 
-__all__ = ["against_samplers", "switched_runs"]
-
 ITEMS, JUDGES, CHAINS, DRAWS, WARMUP = 1000, 10, 4, 1000, 1000
 SHORT_WARMUP = 400
 FLAT = Prior(0.0, 0.0, 0.0)

@@ -13,8 +13,6 @@ from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import rewardbench_panel
 from judgebayes.experiments.speed.measure import Row, Side, race
 
-__all__ = ["one_coin_beta"]
-
 
 def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
     """Return the row; the peer is timed on `sample` splits."""

@@ -25,8 +25,6 @@ from judgebayes.measures.scores import drps
 from judgebayes.models import davidson
 from judgebayes.votes import Votes
 
-__all__ = ["distance_to_the_limit", "p1_sweep"]
-
 CELLS, STARTS, CALIBRATION = 24, 5, 50
 PASSES = 100
 LOWER, UPPER = np.array([davidson.BOX[k] for k in ("beta", "eta0", "gamma")]).T

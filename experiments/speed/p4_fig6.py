@@ -18,8 +18,6 @@ from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.generators import as_published, starts, targets
 from judgebayes.generators.regression import FLOOR, WEIGHTS, Targets
 
-__all__ = ["p4_fig6"]
-
 STARTS = 25
 
 

@@ -3,8 +3,6 @@
 import numpy as np
 from jaxtyping import Int
 
-__all__ = ["dense_panel"]
-
 
 def dense_panel(
     items: int, judges: int, *, missing: float = 0.05, seed: int = 0

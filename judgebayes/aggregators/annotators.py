@@ -20,8 +20,6 @@ from scipy.special import expit, logit, logsumexp, softmax
 from judgebayes.arrays import ItemInts
 from judgebayes.votes.array import MISSING
 
-__all__ = ["NODE_WEIGHTS", "Annotations", "ErrorRates", "Merge", "error_rates"]
-
 Merge = Literal["majority", "adjudicated", "noisy"]
 
 PRIOR_RATE, PRIOR_LABELS = 0.1, 10.0

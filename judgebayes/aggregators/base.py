@@ -21,20 +21,6 @@ from judgebayes.inference.summary import MAX_SHOWN, summary
 from judgebayes.votes.array import Votes
 from judgebayes.votes.sparse import AnyVotes
 
-__all__ = [
-    "Aggregator",
-    "FittedAggregator",
-    "FittedRule",
-    "Reliability",
-    "Rule",
-    "Training",
-    "VoteMethod",
-    "certain",
-    "checked",
-    "summarised",
-    "training",
-]
-
 F = TypeVar("F")
 
 

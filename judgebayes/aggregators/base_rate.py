@@ -15,8 +15,6 @@ from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import Votes
 
-__all__ = ["BaseRate", "FittedBaseRate"]
-
 
 @aggregator("best-constant", compared="baseline", place=90)
 @jax.tree_util.register_dataclass

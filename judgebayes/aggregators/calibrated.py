@@ -17,8 +17,6 @@ from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["Calibrated", "FittedCalibrated", "random_places"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Cost", "Costed", "Size", "cost_of"]
-
 COPIES = 6
 """The copies of its data that a fit has, if the method does not declare its cost."""
 PASSES = 100

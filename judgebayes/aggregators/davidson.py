@@ -34,8 +34,6 @@ from judgebayes.models import davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior
 from judgebayes.votes.array import Votes
 
-__all__ = ["Davidson", "FittedDavidson", "fit_with_held_out"]
-
 K = TypeVar("K", bound="FittedByLink")
 
 AT_ONCE = 256
@@ -234,6 +232,7 @@ def fit_with_held_out(method: Davidson, data: Training) -> tuple[FittedDavidson,
 def davidson_evidence(
     votes: Votes, alpha: Scalar, kappa: Scalar, symmetric: bool
 ) -> davidson.Features:
+    """Return the features of each item's counts of votes by which Davidson's model sees them."""
     return davidson.features(votes.pooled_counts(), alpha, kappa, symmetric=symmetric)
 
 

@@ -45,8 +45,6 @@ LEAST_CELLS = 200_000
 GAIN = 16
 """Votes are a list if their matrix has more than this many cells for every vote."""
 
-__all__ = ["EM", "DawidSkene", "FittedDawidSkene"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import Votes
 
-__all__ = ["DecidedBy"]
-
 
 @in_files
 @dataclass(frozen=True)

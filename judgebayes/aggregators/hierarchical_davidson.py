@@ -29,8 +29,6 @@ from judgebayes.models.hierarchical_davidson import (
 )
 from judgebayes.votes.array import Votes
 
-__all__ = ["FittedHierarchicalDavidson", "HierarchicalDavidson"]
-
 DRPS_TEMPERATURE = 0.5
 
 

@@ -18,8 +18,6 @@ from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.scores import average, labelled_weight
 from judgebayes.votes.array import Votes
 
-__all__ = ["FittedMarginThreshold", "MarginThreshold"]
-
 TIED = 1e-12
 """Errors closer than this count as equal, so that rounding does not choose the threshold."""
 

@@ -23,8 +23,6 @@ from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.one_coin import Prior
 from judgebayes.votes.array import Votes
 
-__all__ = ["FittedOneCoin", "OneCoin", "class_log_prior"]
-
 ClassPrior = Literal["uniform", "labels"]
 
 

@@ -31,8 +31,6 @@ from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData, Prior
 from judgebayes.models.stacking import Prior as StackingPrior
 from judgebayes.votes.array import Votes
 
-__all__ = ["FittedPool", "Pool"]
-
 LEAST_LOG_PROB = -700.0
 """Log-probabilities below it are equal in the pool, where they must be finite."""
 

@@ -38,8 +38,6 @@ from judgebayes.models.shared_difficulty import (
 )
 from judgebayes.votes.array import Votes
 
-__all__ = ["EmpiricalBayes", "FittedSharedDifficulty", "SharedDifficulty"]
-
 TYPICAL_STEPS = 40
 """The usual number of steps, for the cost of a fit."""
 POINTS = len(LOG_SCALES) * len(EASES)

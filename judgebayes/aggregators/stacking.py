@@ -35,8 +35,6 @@ from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
 from judgebayes.votes.array import Votes
 
-__all__ = ["FittedStacking", "Stacking"]
-
 STEPS = 5
 """The usual number of Newton steps at one tau."""
 TAUS = (0.03, 2.0)

@@ -16,8 +16,6 @@ from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import UNDECIDED, Votes
 
-__all__ = ["FittedWithUndecided", "WithUndecided"]
-
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """The grid of m: how many items a judge's common rate counts as, beside those of a class."""
 ALIKE = 0.5

@@ -9,8 +9,6 @@ import numpy as np
 from judgebayes.aggregators.base import Training
 from judgebayes.votes.array import MISSING
 
-__all__ = ["unique_items"]
-
 STEPS = 4
 """Sizes between one power of two and the next, so that similar panels share a compilation."""
 

@@ -17,8 +17,6 @@ from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.votes.array import Votes
 
-__all__ = ["MajorityVote", "TieRule", "Verdict"]
-
 TieRule = Literal["middle", "outer", "first", "drawn"]
 """The decision when several classes have the most support.
 

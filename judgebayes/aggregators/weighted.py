@@ -22,14 +22,6 @@ from judgebayes.inference.status import degenerate_status
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import Votes
 
-__all__ = [
-    "AccuracyWeighted",
-    "FittedAccuracyWeighted",
-    "FittedLogOddsWeighted",
-    "LogOddsWeighted",
-    "VoteShare",
-]
-
 
 @in_files
 @aggregator("vote-share", needs_map=True)

@@ -23,8 +23,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.measures.scores import labelled_weight
 
-__all__ = ["CLIP", "CalibrationData", "Calibrator", "FittedCalibrator", "Map", "calibration_data"]
-
 F = TypeVar("F")
 
 CLIP = 1e-300

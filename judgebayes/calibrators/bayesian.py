@@ -37,8 +37,6 @@ from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.inference.summary import summary
 from judgebayes.models.calibration_maps import CalibrationMapModel, Form, MapData, Prior
 
-__all__ = ["BayesianMap", "FittedBayesianMap", "ProbabilityInterval"]
-
 ITEMS_AT_ONCE = 1024
 """Items whose quantiles are computed at a time."""
 

@@ -9,8 +9,6 @@ from judgebayes.calibrators.softmax import FittedSoftmax, fit_softmax, with_cons
 from judgebayes.inference.registry import calibrator
 from judgebayes.models.calibration_maps import Form
 
-__all__ = ["Beta"]
-
 
 @calibrator("beta")
 @jax.tree_util.register_dataclass

@@ -26,14 +26,6 @@ from judgebayes.inference.status import Status, when
 from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import average, labelled_weight
 
-__all__ = [
-    "CoverageLaw",
-    "FittedConformal",
-    "SplitConformal",
-    "coverage",
-    "coverage_law",
-]
-
 ROUNDING = 1e-9
 """Tolerance for rounding: (n + 1) (1 - alpha) counts as whole within it, and a score within it of the
 threshold conforms (1 - 0.7 is not 0.3 to the last bit)."""

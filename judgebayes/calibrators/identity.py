@@ -13,8 +13,6 @@ from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 
-__all__ = ["FittedIdentity", "Identity"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.status import degenerate_status
 from judgebayes.inference.summary import summary
 
-__all__ = ["FittedIsotonic", "Isotonic"]
-
 FLOOR = 1e-6
 """The least calibrated probability: a frequency of 0 that is wrong costs 13.8 nats."""
 DECIMALS = 12

@@ -12,8 +12,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import calibrator
 from judgebayes.models.calibration_maps import Form
 
-__all__ = ["Platt"]
-
 
 @calibrator("platt")
 @jax.tree_util.register_dataclass

@@ -39,8 +39,6 @@ from judgebayes.inference.summary import summary
 from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members
 
-__all__ = ["FittedSoftmax", "Form", "fit_softmax"]
-
 UNSURE = 0.25
 """The least log-odds for the initial slope, where predictions are no better than chance."""
 TINY = 1e-300

@@ -26,7 +26,8 @@ from judgebayes.collect.endpoint import (
 from judgebayes.collect.items import ItemTable, read_items
 from judgebayes.collect.ledger import Ledger, Line
 from judgebayes.collect.prompts import fill_template
-from judgebayes.collect.sampling import Budget, Outcome, Plan, Watch, collect_votes
+from judgebayes.collect.sampling import Outcome, Plan, Watch, collect_votes
+from judgebayes.collect.spending import Budget
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns

@@ -11,8 +11,6 @@ from pathlib import Path
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.growing import GrowingFile, lines_of
 
-__all__ = ["Bookings", "bookings_path"]
-
 
 def bookings_path(path: Path) -> Path:
     """Return the path of the bookings of a file of votes."""

@@ -26,18 +26,6 @@ from judgebayes.errors import JudgeBayesError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = [
-    "AbandonedError",
-    "Booking",
-    "Endpoint",
-    "Judge",
-    "NoAnswerError",
-    "OverBudgetError",
-    "RetryPolicy",
-    "parse_judges",
-    "require_client",
-]
-
 T = TypeVar("T")
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})

@@ -15,8 +15,6 @@ from judgebayes.io.columns import ROLES as VOTE_ROLES
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.votes.classes import written
 
-__all__ = ["Item", "ItemTable", "read_items"]
-
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (
         *("item", "item_id", "id", "example_id", "pair_id", "question_id", "prompt_id"),

@@ -10,8 +10,6 @@ from judgebayes.collect.bookings import Bookings
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.appended import Appended, AppendedWords, excerpt
 
-__all__ = ["Ledger", "Line", "Question"]
-
 WORDS = AppendedWords(
     contents="answers",
     same="All votes in a file must have the same settings.",

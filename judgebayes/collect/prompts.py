@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.verdict import Kind
 
-__all__ = ["TASKS", "Task", "fill_template", "placeholders", "vote_of"]
-
 _PAIR = """\
 You compare two responses to the same request and say which of them serves the person who made it \
 better. Weigh whether each does what was asked, whether what it says is true, and whether it is clear. \

@@ -5,8 +5,6 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-__all__ = ["Redactor"]
-
 PART = 6
 """This many characters of a key in a row are a part of it."""
 MARK = "[key]"

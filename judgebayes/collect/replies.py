@@ -16,17 +16,6 @@ from judgebayes.io.json_objects import unique_fields
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = [
-    "ACCEPT_ENCODING",
-    "MAX_REPLY",
-    "MAX_TEXT",
-    "Answer",
-    "UnreadableError",
-    "answer_of",
-    "body_of",
-    "excerpt",
-]
-
 ACCEPT_ENCODING = "gzip, deflate"
 MAX_REPLY = 8 * 2**20
 """Bytes of a reply, unpacked; a longer one is not read further."""

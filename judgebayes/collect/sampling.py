@@ -33,8 +33,6 @@ from judgebayes.io.verdict import parse_verdict
 if TYPE_CHECKING:
     from judgebayes.workflow.adaptive import StoppingRule
 
-__all__ = ["Budget", "Outcome", "Plan", "Watch", "collect_votes"]
-
 ON_THEIR_WAY = 0.5
 """Seconds to wait, after Ctrl-C, for answers that are on their way."""
 MAX_FAILURES = 5

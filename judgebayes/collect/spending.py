@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from judgebayes.collect.bookings import Bookings
 
-__all__ = ["Attempts", "Budget", "Spending"]
-
 
 @dataclass(frozen=True)
 class Budget:

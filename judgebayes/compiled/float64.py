@@ -8,8 +8,6 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-__all__ = ["in_float64", "inside"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -5,8 +5,6 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-__all__ = ["jit_inline"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

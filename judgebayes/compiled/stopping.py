@@ -7,8 +7,6 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["begin", "keeping", "kept", "wrote"]
-
 NAMED = 3
 """At most this many files are named."""
 

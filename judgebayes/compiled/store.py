@@ -15,13 +15,6 @@ from pathlib import Path
 from judgebayes.compiled.stopping import wrote
 from judgebayes.errors import JudgeBayesError
 
-__all__ = [
-    "HALF",
-    "atomically",
-    "clear_half_written",
-    "locked",
-]
-
 HALF = ".half-written"
 
 

@@ -23,17 +23,6 @@ from judgebayes.measures.decide import absolute_loss
 from judgebayes.panel.curate import Curated
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = [
-    "Plan",
-    "Pytree",
-    "SplitArrays",
-    "SplitBatch",
-    "SplitData",
-    "bucket_size",
-    "is_sequential",
-    "split_data",
-]
-
 MEMORY_SHARE, NUMBER_BYTES = 0.25, 8
 """The share of memory for a batch of splits, and the bytes per number."""
 MAX_BATCH_NUMBERS = 200_000
@@ -247,6 +236,7 @@ def bucket_size(size: int) -> int:
 
 
 def pad_split(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wide"]:
+    """Return the items of splits padded with -1 to the next size of a bucket."""
     splits, items = part.shape
     padded = np.full((splits, bucket_size(items)), -1, np.int32)
     padded[:, :items] = part

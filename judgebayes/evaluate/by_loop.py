@@ -14,8 +14,6 @@ from judgebayes.inference.status import Status
 from judgebayes.measures.decide import bayes_action
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["PlainFit", "evaluate_by_loop", "fit_plain", "predict_checked"]
-
 SUM_TOLERANCE = 1e-6
 
 

@@ -9,8 +9,6 @@ from jaxtyping import Float, Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import Interval, item_means
 
-__all__ = ["Forecast", "forecast_loss"]
-
 RATES = np.linspace(0.25, 1.5, 6)
 """The exponents c of the curve, equally probable before the data."""
 GRID = 200

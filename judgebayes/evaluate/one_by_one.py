@@ -26,8 +26,6 @@ from judgebayes.measures.decide import bayes_action
 from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["answers_of", "evaluate_one_by_one", "fit_to_all", "is_long"]
-
 LONG_FIT = 3e6
 """The operations from which a fit takes much longer than its call."""
 

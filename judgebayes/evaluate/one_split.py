@@ -28,20 +28,6 @@ from judgebayes.measures import scores
 from judgebayes.measures.decide import bayes_action
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = [
-    "METRICS",
-    "AggregatorOutput",
-    "Evaluation",
-    "FitOn",
-    "Metric",
-    "aggregate_split",
-    "evaluate",
-    "fits_from_agreement",
-    "map_split",
-    "measure",
-    "metrics_named",
-]
-
 FitOn = Literal["calibration", "all"]
 """The votes that a fit uses: those of the calibration items, or also of the evaluation items."""
 

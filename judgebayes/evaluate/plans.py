@@ -29,8 +29,6 @@ from judgebayes.evaluate.one_split import (
 from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import Votes
 
-__all__ = ["answers", "evaluate_data", "is_jax", "plan_of", "plan_of_maps"]
-
 
 def is_jax(method: Any) -> bool:
     """Tell whether a method or a fit is a pytree, usable in compiled code."""

@@ -17,8 +17,6 @@ from judgebayes.calibrators.base import Calibrator, FittedCalibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["Scale", "SklearnCalibrator"]
-
 Scale = Literal["probability", "logit"]
 """The scale of predictions: probabilities, or log-odds (logits for more than two classes)."""
 

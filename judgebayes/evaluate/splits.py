@@ -9,8 +9,6 @@ from jaxtyping import Int
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["Splits", "random_splits"]
-
 
 @dataclass(frozen=True)
 class Splits:

@@ -28,14 +28,6 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.progress import Progress, followed, tracked
 from judgebayes.votes.array import Votes
 
-__all__ = [
-    "evaluate_calibrators",
-    "evaluate_methods",
-    "evaluate_splits",
-    "methods_at_once",
-    "sweep",
-]
-
 THREADS = 4
 """The largest number of methods to fit at the same time, because each needs memory."""
 

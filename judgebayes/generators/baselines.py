@@ -12,12 +12,6 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
 
-__all__ = [
-    "logit_shift",
-    "mean_prediction",
-    "rogan_gladen",
-]
-
 
 def _mean(values: Float[Array, "generator judge"]) -> Float[Array, " generator"]:
     """Return the mean over the judges that were run."""

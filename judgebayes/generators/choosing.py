@@ -21,8 +21,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemInts
 
-__all__ = ["Design", "labels_by_cell", "whole_groups"]
-
 
 class Design(NamedTuple):
     """A posterior of the cells' logits, a mixture of normals, and what the labels are for."""

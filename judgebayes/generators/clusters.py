@@ -21,15 +21,6 @@ from scipy.special import expit
 from judgebayes.arrays import ItemFloats, ItemInts, Key
 from judgebayes.measures.significance import clustered_mean
 
-__all__ = [
-    "OFFSETS",
-    "Clusters",
-    "correlation_between",
-    "correlation_within",
-    "normal_draws",
-    "residuals",
-]
-
 OFFSETS = np.linspace(-8.0, 8.0, 801)
 """The logit offsets of a generator at which probabilities of its items are computed."""
 

@@ -9,8 +9,6 @@ from scipy.special import ndtri
 from judgebayes.arrays import ItemInts
 from judgebayes.votes import Votes
 
-__all__ = ["COPIES", "copies_among", "residual_correlations"]
-
 COPIES = 0.75
 """Two judges are called copies above this residual correlation."""
 LEAST_ITEMS = 40

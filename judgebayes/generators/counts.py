@@ -11,8 +11,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
-__all__ = ["PrecisionCounts", "Rates", "count_votes", "expected_counts"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.systems import tuned_power
 from judgebayes.generators.youden import LEAST, panel_youden
 
-__all__ = ["enough_of_both", "has_youden_index", "stable_power"]
-
 ERROR = 0.05
 """The probability outside either end of a 90 % interval."""
 FEW = 5

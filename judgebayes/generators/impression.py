@@ -40,8 +40,6 @@ from judgebayes.generators.posterior import ByQuantile
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 
-__all__ = ["FittedImpression", "Impression", "ImpressionPrior"]
-
 POINTS_D = 7
 POINTS_U = 3
 SPAN = 1.9

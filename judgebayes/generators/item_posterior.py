@@ -14,8 +14,6 @@ from judgebayes.arrays import AnyArray, ItemFloats, ItemInts
 from judgebayes.generators.clusters import OFFSETS, Clusters
 from judgebayes.votes.evidence import Evidence, certain
 
-__all__ = ["Items", "Mixture", "information_share", "quantiles", "tail_probability"]
-
 LOGITS = np.linspace(-12.0, 12.0, 2401)
 COARSE = 20
 """Every 20th offset is one at which the spread of new items is computed."""

@@ -28,9 +28,6 @@ from judgebayes.models import generator_validator
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["ItemLevel", "Rows", "unique_items"]
-
-
 NO_SCORE = (
     "The item-level model is fitted by its likelihood, to labelled and unlabelled items: use "
     "NormalAtMode(), MAP() or NUTS() without a score."

@@ -39,18 +39,6 @@ from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import Votes
 
-__all__ = [
-    "FittedStratified",
-    "Labelling",
-    "Strata",
-    "Stratified",
-    "StratumCounts",
-    "StratumPrior",
-    "count_strata",
-    "stratify",
-    "valid_share",
-]
-
 POINTS = (5, 4)
 SPAN = 2.0
 """Half-width of the grids, in prior standard deviations of log sigma."""

@@ -25,8 +25,6 @@ from scipy.stats import chi2, qmc
 
 from judgebayes.arrays import ItemFloats
 
-__all__ = ["Design", "Drawn", "draw_logits", "standardised"]
-
 SLOPES = (1.5, 6.0)
 """Prior standard deviations of the slope of a standardised score."""
 NO_SCORE = 0.2

@@ -28,8 +28,6 @@ from judgebayes.generators.clusters import (
 )
 from judgebayes.generators.posterior import ByQuantile
 
-__all__ = ["MoreItems", "for_more_items"]
-
 DRAWS = 4000
 """Draws of the quantiles."""
 

@@ -64,8 +64,6 @@ from judgebayes.generators.uncertain import FEW, RIDGE, expected_validity, mean_
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import Evidence, certain
 
-__all__ = ["TARGETS", "FittedShares", "item_scores", "shares"]
-
 TARGETS = ("these", "more")
 """What an interval is about: these items, or more items like these."""
 

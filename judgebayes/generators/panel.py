@@ -46,8 +46,6 @@ from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.models.cell_votes import vote_logits
 
-__all__ = ["FittedPanel", "Panel", "PanelPrior"]
-
 STEPS = 30
 """Steps of the optimisation at each point of the grid."""
 ROUND_STEPS = 10

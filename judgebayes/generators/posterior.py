@@ -28,9 +28,6 @@ from judgebayes.models.generator_validator import (
 )
 from judgebayes.models.robust_validator import RobustModel, RobustPrior
 
-__all__ = ["ByQuantile", "FittedGeneratorValidator", "GeneratorValidator"]
-
-
 NO_SCORE = (
     "The generator-validator model is fitted to counts, which have no items to score: use "
     "MAP() or NUTS() without a score."

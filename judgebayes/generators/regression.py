@@ -23,17 +23,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.inference.status import Status
 
-__all__ = [
-    "FLOOR",
-    "WEIGHTS",
-    "Parameters",
-    "Regression",
-    "Targets",
-    "as_published",
-    "starts",
-    "targets",
-]
-
 WEIGHTS = (2.0, 1.0, 10.0)
 """lambda_g, lambda_v+ and lambda_v- of P4's section 5.1."""
 FLOOR = 1e-9

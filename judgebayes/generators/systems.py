@@ -36,17 +36,6 @@ from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import Interval
 
-__all__ = [
-    "Answer",
-    "Method",
-    "covariance",
-    "difference",
-    "interval",
-    "mean_win_rates",
-    "success_rate",
-    "tuned_power",
-]
-
 Method = Literal["labels", "rogan-gladen", "prediction-powered"]
 
 

@@ -17,8 +17,6 @@ from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import Evidence
 
-__all__ = ["FEW", "RIDGE", "expected_validity", "mean_votes"]
-
 RIDGE = 0.5
 """The inverse of the ridge penalty of scores, whose votes are -1, 0 (missing) and 1."""
 FEW = 10

@@ -15,8 +15,6 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
-__all__ = ["Choice", "choose_threshold", "ensemble_precision", "ensembles"]
-
 Kind = Literal["valid", "veto"]
 KINDS: tuple[Kind, ...] = ("valid", "veto")
 

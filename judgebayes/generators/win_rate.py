@@ -45,8 +45,6 @@ from judgebayes.generators.logit_mixture import Design, Drawn, draw_logits, stan
 from judgebayes.generators.win_scores import Verdicts, consensus, weighted_score
 from judgebayes.measures.significance import clustered_mean
 
-__all__ = ["TIES", "FittedWinRates", "WinScores", "labels_alone", "win_rates", "win_scores"]
-
 TIES = ("half", "excluded", "separate")
 """Ties count as half a win; or are left out; or are a third outcome."""
 NODES = ndtri((np.arange(16) + 0.5) / 16)

@@ -18,8 +18,6 @@ from scipy.special import expit
 from judgebayes.arrays import ItemFloats
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
-__all__ = ["Verdicts", "consensus", "verdicts", "weighted_score"]
-
 FOLDS = 10
 CENTRE = 10.0
 """How many votes the common mean counts as in the mean of a judge who has few votes."""

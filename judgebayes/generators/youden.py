@@ -23,8 +23,6 @@ from scipy.special import ndtr
 from judgebayes.arrays import AnyArray
 from judgebayes.generators.counts import PrecisionCounts
 
-__all__ = ["LEAST", "YoudenIndex", "judge_youden", "panel_youden"]
-
 LEAST = 0.05
 """A panel whose mean Youden index is below this is called uninformative."""
 SHIFT = 0.28

@@ -3,8 +3,6 @@
 import warnings
 from types import ModuleType
 
-__all__ = ["arviz"]
-
 
 def arviz() -> ModuleType:
     """Return ArviZ.

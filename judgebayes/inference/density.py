@@ -8,8 +8,6 @@ from numpyro.infer import util
 
 from judgebayes.inference.numpyro_lock import numpyro_lock
 
-__all__ = ["log_density"]
-
 
 @numpyro_lock
 def log_density(program: Callable[[], object], sites: Mapping[str, Array]) -> Float[Array, ""]:

@@ -16,15 +16,6 @@ from judgebayes.inference.problem import Sites
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import with_label_noise
 
-__all__ = [
-    "drawn_from_prior",
-    "filled",
-    "log_likelihoods",
-    "pointwise",
-    "quantities",
-    "replicated",
-]
-
 D = TypeVar("D")
 FIELDS = {"label": "labels"}
 """Fields of the data that do not have the name of their site."""

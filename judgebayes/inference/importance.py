@@ -13,8 +13,6 @@ from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.status import Status, when
 
-__all__ = ["PriorImportance", "systematic"]
-
 LEAST_ESS = 100.0
 
 

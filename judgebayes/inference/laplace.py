@@ -12,16 +12,6 @@ from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.newton import Newton, Point, Positive, State, Trial
 from judgebayes.inference.predictors import Predictors
 
-__all__ = [
-    "Approximation",
-    "Laplace",
-    "SoftmaxProblem",
-    "approximate",
-    "averaged_log_probs",
-    "leave_one_out_predictors",
-    "log_likelihood",
-]
-
 TOLERANCE = 1e-8
 """Of the largest component of the gradient, which is a sum over items."""
 NODES = {1: 32, 2: 12, 3: 7, 4: 5}

@@ -15,8 +15,6 @@ from judgebayes.inference.status import Status
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.scores import drps, labelled_weight
 
-__all__ = ["MinimumLoss"]
-
 TIED = 1e-12
 IN_BULK = 0.5
 

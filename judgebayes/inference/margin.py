@@ -22,8 +22,6 @@ from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.optimise import Derivatives, Differentiated
 from judgebayes.measures.scores import Score, drps, nll
 
-__all__ = ["binary_score", "symmetric"]
-
 Items = ItemValues
 
 

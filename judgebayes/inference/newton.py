@@ -37,8 +37,6 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import Scalar
 from judgebayes.inference.status import Status
 
-__all__ = ["Arrow", "Newton", "Point", "Positive", "State", "Trial"]
-
 STALL_DAMPING = 1e12
 """A step with this damping changes nothing, so the loop stops."""
 LEVEL = 32

@@ -16,8 +16,6 @@ from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.inference.status import Status, when
 
-__all__ = ["NormalAtMode"]
-
 LEAST_CURVATURE = 1e-10
 FREEDOM = 5.0
 """Degrees of freedom of weighted draws."""

@@ -5,8 +5,6 @@ import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-__all__ = ["HANDLERS", "numpyro_lock"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -22,8 +22,6 @@ from judgebayes.inference.spreads import near_posterior
 from judgebayes.inference.status import Status, when
 from judgebayes.measures.scores import Score
 
-__all__ = ["NUTS", "Sampling", "split_rhat"]
-
 RHAT_LIMIT = 1.01
 STRIDE = 100
 """Most steps of all chains in one call of the compiled program."""

@@ -18,18 +18,6 @@ from optax.projections import projection_box
 from judgebayes.arrays import Scalar
 from judgebayes.inference.newton import Newton, Point, State, Trial
 
-__all__ = [
-    "Absolute",
-    "Derivatives",
-    "Differentiated",
-    "Solution",
-    "differentiated",
-    "minimise",
-    "minimise_each",
-    "projected_gradient",
-    "trial",
-]
-
 TINY = 1e-300
 WRITTEN_OUT = 4
 """Up to this many parameters, steps are written out without LAPACK."""

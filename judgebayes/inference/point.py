@@ -22,8 +22,6 @@ from judgebayes.inference.problem import Problem, Result, Sites
 from judgebayes.inference.score_derivatives import score_derivatives
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 
-__all__ = ["DRPS", "MAP", "MinimumScore", "best_of", "mode_objective"]
-
 SAME_VALUE = 1e-12
 """Minima this close count as the same; the one with the best status is chosen."""
 

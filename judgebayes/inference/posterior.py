@@ -25,18 +25,6 @@ from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.posterior_file import Stored, check_draws, read_stored, write_stored
 from judgebayes.inference.problem import Chains
 
-__all__ = [
-    "LeaveOneOut",
-    "check_format",
-    "diagnose",
-    "draws_of",
-    "leave_one_out",
-    "load",
-    "save",
-    "summary",
-    "to_arviz",
-]
-
 RHAT_LIMIT = 1.01
 ESS_PER_CHAIN = 100
 BFMI_LIMIT = 0.3

@@ -15,8 +15,6 @@ import numpy as np
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["Stored", "check_draws", "read_stored", "write_stored"]
-
 NUMBERS = "fiub"
 """Kinds of arrays: floats, whole numbers, booleans."""
 REST, JSON_FIELDS = "rest", ("axes", "coords", "attributes")

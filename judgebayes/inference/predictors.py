@@ -15,8 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-__all__ = ["Block", "Predictors", "dense_predictors"]
-
 
 class Block(NamedTuple):
     """Predictors with equally many parameters each."""

@@ -20,16 +20,6 @@ from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import with_label_noise
 
-__all__ = [
-    "Chains",
-    "Inference",
-    "Problem",
-    "Result",
-    "Sites",
-    "Source",
-    "UsesPrior",
-]
-
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""
 USE_PRIOR = ("MAP", "NUTS", "NormalAtMode", "PriorImportance")

@@ -11,8 +11,6 @@ from typing import Literal, TypeVar
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["AGGREGATORS", "CALIBRATORS", "FITTED", "Traits", "aggregator", "calibrator", "in_files"]
-
 C = TypeVar("C", bound=type)
 
 AGGREGATORS: dict[str, type] = {}

@@ -23,17 +23,6 @@ from judgebayes.inference.problem import Chains, Problem, Sites, Source
 from judgebayes.votes.array import Votes
 from judgebayes.votes.data import Data
 
-__all__ = [
-    "STATISTIC",
-    "STATISTICS",
-    "Described",
-    "Sampled",
-    "Statistics",
-    "container",
-    "draws_alone",
-    "with_source",
-]
-
 REPLICATIONS = 500
 """The most replicated data sets, from the prior and from the posterior each."""
 LEAST = 100

@@ -19,8 +19,6 @@ from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.inference.optimise import Derivatives
 from judgebayes.measures.scores import Score, drps, nll
 
-__all__ = ["ARRAY_SCORES", "array_derivatives"]
-
 Labels = ItemCodes
 
 

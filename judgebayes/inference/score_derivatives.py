@@ -24,8 +24,6 @@ from judgebayes.inference.score_arrays import ARRAY_SCORES, array_derivatives
 from judgebayes.measures.scores import Score, drps
 from judgebayes.models.label_noise import with_label_noise
 
-__all__ = ["Column", "Design", "score_derivatives"]
-
 Items = ItemValues
 Column = Mapping[int, Items]
 """The coefficient of a parameter in the logit of each class; classes without it are left out."""

@@ -25,8 +25,6 @@ from judgebayes.inference.density import log_density
 from judgebayes.inference.optimise import minimise
 from judgebayes.inference.problem import Problem
 
-__all__ = ["Near", "near_posterior"]
-
 LEAST_CURVATURE = 0.1
 """The least curvature at the mode given the spreads, along any axis."""
 STEP = 0.6

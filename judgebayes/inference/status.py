@@ -8,8 +8,6 @@ from jaxtyping import Array, Bool, Int
 from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.compiled.jit_inline import jit_inline
 
-__all__ = ["Status", "degenerate_status", "when", "worst"]
-
 
 class Status(IntEnum):
     """How a fit ended, from best to worst."""

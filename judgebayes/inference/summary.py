@@ -9,8 +9,6 @@ from wadler_lindig import AbstractDoc, TextDoc, bracketed, comma, named_objs, pf
 
 from judgebayes.inference.status import Status
 
-__all__ = ["MAX_SHOWN", "status_text", "summary"]
-
 WIDTH, UNBROKEN = 99, 10**6
 """Columns of a line, and of a text before it is wrapped."""
 MAX_SHOWN = 6

@@ -12,8 +12,6 @@ from judgebayes.io.imported import Imported, Row
 from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, read_json
 
-__all__ = ["read_alpaca_eval"]
-
 
 def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of AlpacaEval's annotators: A is output 1, B output 2.

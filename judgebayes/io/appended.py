@@ -11,8 +11,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.growing import GrowingFile
 from judgebayes.io.records import read_json, read_lines
 
-__all__ = ["Appended", "AppendedWords", "excerpt", "settings_path"]
-
 
 @dataclass(frozen=True)
 class AppendedWords:

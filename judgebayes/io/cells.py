@@ -11,8 +11,6 @@ import pandas as pd
 from judgebayes.io.options import split_names
 from judgebayes.votes.classes import canonical, listing
 
-__all__ = ["casefolded", "missing_values", "plain_cells", "with_points", "without"]
-
 COMMA = re.compile(r"[+-]?\d*,\d+")
 NUMBER = re.compile(r"[+-]?\d+(?:,\d+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")

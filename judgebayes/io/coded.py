@@ -12,8 +12,6 @@ from pandas.api.types import is_object_dtype
 
 from judgebayes.votes.classes import canonical
 
-__all__ = ["Coded", "coded_column", "coded_values", "constant", "stacked"]
-
 INT64_LIMIT = 2**63
 """Whole numbers from here on do not fit into 64 bits."""
 SAFE = frozenset({str, type(None)})

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import did_you_mean
 
-__all__ = ["ROLES", "criterion_column", "guess_columns", "plain_label"]
-
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (
         "item",

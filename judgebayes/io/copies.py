@@ -6,8 +6,6 @@ from judgebayes.io.columns import criterion_column
 from judgebayes.io.options import join_names, split_names
 from judgebayes.votes.classes import written
 
-__all__ = ["COPY", "join_judge", "judge_of_criteria", "without_copies"]
-
 COPY = "identical to an earlier record"
 """Why a copy is left out."""
 

@@ -13,8 +13,6 @@ from judgebayes.io.records import read_json, read_lines
 if TYPE_CHECKING:
     from judgebayes.io.imported import Imported
 
-__all__ = ["FORMATS", "Format", "format_of", "import_votes"]
-
 FILE = ("ignore", "encoding", "skip_rows")
 """Options for the layout of a table in its file."""
 TABLE = ("item", "judge", "sample", "order", "label")

@@ -16,8 +16,6 @@ from judgebayes.io.imported import MAX_CLASSES, Imported, Row, reasons
 from judgebayes.io.options import split_names
 from judgebayes.votes.classes import listing
 
-__all__ = ["Records", "columns_of", "gather", "stacked_records"]
-
 
 @dataclass(frozen=True)
 class Records:

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["GrowingFile", "lines_of"]
-
 SYNC_SECONDS = 1.0
 TAIL = 65_536
 

@@ -12,8 +12,6 @@ from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, usual_classes
 from judgebayes.votes.coding import partly_asked
 
-__all__ = ["MAX_CLASSES", "Imported", "Row", "reasons"]
-
 MAX_NAMED_JUDGES = 5
 """At most this many judges that lack votes are named."""
 MAX_NAME_LENGTH = 60

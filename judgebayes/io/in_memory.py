@@ -9,8 +9,6 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["InMemory", "file_or_table"]
-
 
 @dataclass(frozen=True)
 class InMemory:

@@ -19,8 +19,6 @@ from judgebayes.io.naming import short_names
 from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, parse_json, read_json
 
-__all__ = ["read_inspect"]
-
 MEMBER_BYTES = 512 * 2**20
 PIECE_BYTES = 2**20
 ARCHIVE_BYTES = 8 * 2**30

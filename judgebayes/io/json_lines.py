@@ -10,8 +10,6 @@ import pandas as pd
 
 from judgebayes.io.records import read_batches
 
-__all__ = ["Columns", "columns_of_lines", "json_text"]
-
 ABSENT = object()
 """The value of a field that a record does not have."""
 INT64 = range(-(2**63), 2**63)

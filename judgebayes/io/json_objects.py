@@ -3,8 +3,6 @@
 from collections import Counter
 from typing import Any
 
-__all__ = ["SameNameError", "unique_fields"]
-
 
 class SameNameError(ValueError):
     """An object has two fields of the same name, which is the error's argument."""

@@ -12,8 +12,6 @@ from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import option
 from judgebayes.votes.classes import Classes, canonical, infer_classes, listing, usual_classes
 
-__all__ = ["NotJudgesError", "check_judge_columns"]
-
 _NAME_CLASSES_HINT = " Then name the classes from lowest to highest: --classes 'LOW,...,HIGH'."
 
 

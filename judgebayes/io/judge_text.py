@@ -13,8 +13,6 @@ from judgebayes.io.tidy import TABLES, cell, columns_by_role
 from judgebayes.io.verdict import LEVELS, parse_verdict
 from judgebayes.votes.classes import written
 
-__all__ = ["read_judge_text"]
-
 TEXTS = (
     *("text", "response", "output", "completion", "generation"),
     *("raw", "raw_output", "raw_response", "judgment", "judgement", "answer", "content", "message"),

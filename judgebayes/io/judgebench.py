@@ -11,8 +11,6 @@ from judgebayes.io.imported import Imported, Row
 from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, read_lines
 
-__all__ = ["read_judgebench"]
-
 VOTES = {"A>B": "A", "B>A": "B", "A=B": "tie", "B=A": "tie"}
 SWAPPED = {"A": "B", "B": "A", "tie": "tie"}
 

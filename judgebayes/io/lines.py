@@ -7,8 +7,6 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["refuse_merged_rows"]
-
 FEW_VALUES = 20
 """Columns with at most this many values (votes or judges, for example) show whether a text is a row."""
 

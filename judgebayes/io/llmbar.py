@@ -10,8 +10,6 @@ from judgebayes.io.imported import Imported, Row
 from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, read_json
 
-__all__ = ["read_llmbar"]
-
 SIDES = {"1": "A", "2": "B"}
 ORDERS = {"swap = False": "AB", "swap = True": "BA"}
 ONCE = "second order of a rating: the same two scores again"

@@ -17,8 +17,6 @@ from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, read_lines
 from judgebayes.votes.classes import canonical
 
-__all__ = ["read_lm_eval"]
-
 INVALID = "[invalid]"
 """What the harness's filters write where they find no answer, which its metrics count as wrong."""
 FIELDS = frozenset(

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Found", "find_json"]
-
 MAX_LENGTH = 1_000_000
 """Only the beginning of a longer text is searched."""
 WORK = 4_000_000

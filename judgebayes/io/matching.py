@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["AMBIGUOUS", "CONTRADICTORY", "Lines", "Match", "Matches", "Named", "lines_of", "match"]
-
 AMBIGUOUS, CONTRADICTORY = "ambiguous", "contradictory"
 """Why an item has no vote although a verdict may name it: by the names of the steps."""
 SIMILARITY = 85.0

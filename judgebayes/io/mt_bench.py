@@ -13,8 +13,6 @@ from judgebayes.io.imported import Imported, Row
 from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, read_lines
 
-__all__ = ["read_mt_bench"]
-
 PEOPLE = re.compile(r"(?:author|expert|human|annotator)s?[_ ]?\d*", re.IGNORECASE)
 COUNTED = "human vote: counted in the label"
 UNJUDGED = "human vote on a pair that no model judged"

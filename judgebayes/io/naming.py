@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-__all__ = ["short_names"]
-
 
 def short_names(parts: Sequence[tuple[str, ...]], keep: int) -> list[str]:
     """Return a name for each tuple of parts: part `keep`, and the parts that vary, in order.

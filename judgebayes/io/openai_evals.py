@@ -13,8 +13,6 @@ from judgebayes.io.options import Options
 from judgebayes.io.records import find_files, read_lines
 from judgebayes.votes.classes import canonical
 
-__all__ = ["read_openai_evals"]
-
 INVALID = "__invalid__"
 """The choice that evals records, and scores as wrong, where it could not read the grader's answer."""
 VERDICTS = ("choice", "correct", "score", "accuracy")

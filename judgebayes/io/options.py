@@ -13,8 +13,6 @@ from judgebayes.errors import JudgeBayesError
 if TYPE_CHECKING:
     from judgebayes.io.tables import Layout
 
-__all__ = ["Options", "join_names", "option", "split_names"]
-
 Verdicts = Literal["pair", "score", "valid"]
 VotesFrom = Literal["score", "answer"]
 

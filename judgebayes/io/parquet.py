@@ -4,8 +4,6 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["check_parquet"]
-
 CELL_BYTES = 8
 SMALL_BYTES = 256 * 2**20
 MAX_RATIO = 200

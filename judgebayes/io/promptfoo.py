@@ -14,8 +14,6 @@ from judgebayes.io.options import Options
 from judgebayes.io.records import find_files, read_json, read_lines
 from judgebayes.votes.classes import written
 
-__all__ = ["read_promptfoo"]
-
 PROVIDER_ERROR = 2
 """`failureReason` of a test without an output."""
 NO_VERDICT = (

@@ -6,8 +6,6 @@ from contextvars import ContextVar
 
 import pandas as pd
 
-__all__ = ["files_read_once", "remembered"]
-
 _TABLES: ContextVar[dict[Hashable, pd.DataFrame] | None] = ContextVar("tables", default=None)
 
 

@@ -14,18 +14,6 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.json_objects import SameNameError, unique_fields
 
-__all__ = [
-    "check_unpacked_size",
-    "encoding_of",
-    "field_of",
-    "find_files",
-    "open_unpacked",
-    "parse_json",
-    "read_batches",
-    "read_json",
-    "read_lines",
-]
-
 BOMS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",

@@ -16,8 +16,6 @@ from judgebayes.io.loose_json import Found, find_json
 from judgebayes.io.matching import Lines, Named, lines_of, match
 from judgebayes.io.verdict import strip_reasoning
 
-__all__ = ["LINE_KEYS", "LOST", "SAYS", "TEXT_KEYS", "Repaired", "Shown", "repair_verdicts"]
-
 LABELS = {
     "valid": 1,
     "invalid": 0,

@@ -19,8 +19,6 @@ from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import TABLES, cell
 from judgebayes.votes.classes import written
 
-__all__ = ["read_reviews"]
-
 GROUP = "group"
 """The usual column that says which items an answer is on."""
 VOTES = {1: "valid", 0: "invalid"}

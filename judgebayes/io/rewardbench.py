@@ -12,8 +12,6 @@ from judgebayes.io.imported import Imported, Row
 from judgebayes.io.options import Options
 from judgebayes.io.records import find_files, read_json, read_lines
 
-__all__ = ["position_of_chosen", "read_rewardbench"]
-
 OTHER = {"A": "B", "B": "A"}
 
 

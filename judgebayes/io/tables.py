@@ -28,8 +28,6 @@ from judgebayes.io.records import check_unpacked_size, encoding_of, open_unpacke
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
 
-__all__ = ["Layout", "check_ignored", "check_writable", "notes_of", "read_table", "write_table"]
-
 SEPARATORS = (",", ";", "\t")
 MAX_COLUMNS = 10_000
 """Columns of a table: most steps take time for each column, however short it is."""

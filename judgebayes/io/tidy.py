@@ -22,8 +22,6 @@ from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.votes.slots import ORDERS
 
-__all__ = ["TABLES", "cell", "columns_by_role", "read_tidy", "why_none"]
-
 TABLES = (
     *("*.csv", "*.tsv", "*.jsonl", "*.ndjson", "*.parquet"),
     *("*.csv.gz", "*.tsv.gz", "*.jsonl.gz"),

@@ -27,8 +27,6 @@ from typing import Any, Literal
 
 from judgebayes.io.loose_json import Found, find_json
 
-__all__ = ["LEVELS", "Kind", "Verdict", "parse_verdict", "strip_reasoning"]
-
 Kind = Literal["pair", "score", "valid"]
 
 LEVELS = ("json", "brackets", "bold", "phrase", "bare")

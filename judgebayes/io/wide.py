@@ -14,8 +14,6 @@ from judgebayes.io.tidy import cell, why_none
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
 
-__all__ = ["read_wide"]
-
 
 def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
     """Return the votes of a wide table.

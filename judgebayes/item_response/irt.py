@@ -26,8 +26,6 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Prior
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from judgebayes.inference.newton import Arrow, Newton, Point, State, Trial
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.irt import Parameters, Prior, link
 
-__all__ = ["Table", "empirical_bayes_mode", "joint_mode"]
-
 MAX_STEPS = 500
 TOLERANCE = 1e-6
 PRIOR_ROUNDS = 200

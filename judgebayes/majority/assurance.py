@@ -21,8 +21,6 @@ from judgebayes.majority.plurality import Decision
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target
 from judgebayes.majority.splits import Splits
 
-__all__ = ["LabelForecast", "label_forecast"]
-
 SIMULATIONS = 48
 SEARCH = 12
 """Simulations over all n, before those near the target."""

@@ -14,8 +14,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.distinct import distinct_rows
 from judgebayes.votes.array import Votes
 
-__all__ = ["Counts", "correct_counts", "counts_of", "labelled_weight", "prepare"]
-
 MIN_CELLS = 16
 
 

@@ -8,8 +8,6 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["ErrorCurve", "check_sizes", "largest_odd", "odd_sizes"]
-
 
 @dataclass(frozen=True)
 class ErrorCurve:

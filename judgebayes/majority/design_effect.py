@@ -9,8 +9,6 @@ from judgebayes.majority.counts import Counts
 from judgebayes.majority.thinning import item_thinning
 from judgebayes.measures.significance import clustered_mean
 
-__all__ = ["design_effect"]
-
 
 def design_effect(
     counts: Counts, groups: ItemInts, sizes: tuple[int, ...], *, level: float = 0.9

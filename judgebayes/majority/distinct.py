@@ -5,8 +5,6 @@ import math
 import numpy as np
 from jaxtyping import Int
 
-__all__ = ["distinct_rows"]
-
 
 def distinct_rows(
     rows: Int[np.ndarray, "row column"],

@@ -25,8 +25,6 @@ from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
 from judgebayes.sentence import percent
 
-__all__ = ["BetaBinomial", "Binomial", "Distribution", "FittedDistribution", "in_population"]
-
 MAX_REPORTED_WIDTH = 0.5
 """A share of hard items with a wider interval than this is reported as undetermined."""
 

@@ -7,8 +7,6 @@ from judgebayes.arrays import ItemFloats
 from judgebayes.majority.curve import ErrorCurve
 from judgebayes.majority.thinning import beta_quantile, of_population
 
-__all__ = ["mean_loss"]
-
 
 def mean_loss(
     sizes: tuple[int, ...],

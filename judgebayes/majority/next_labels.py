@@ -24,8 +24,6 @@ from judgebayes.majority.plurality import Decision
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, Target, losses
 from judgebayes.majority.splits import Splits
 
-__all__ = ["next_labels"]
-
 FLOOR = 0.75
 """The least number of labels of a stratum, relative to that of random choice; not yet compared."""
 STRATA = 4

@@ -20,8 +20,6 @@ from scipy.stats import binom, hypergeom
 from judgebayes.arrays import ItemInts
 from judgebayes.majority.distinct import distinct_rows
 
-__all__ = ["Decision", "decision_probs", "wrong_majority"]
-
 Decision = Literal["random", "abstain", "median"]
 """What is decided: the class with the most votes, where a tie is broken at random or is no decision; or
 the median of ordered classes (of an even number of votes, either of the two middle ones at random)."""

@@ -25,8 +25,6 @@ from judgebayes.majority.splits import Splits, item_data, labelled_data, padded
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.split_curve import Prior, SplitCurveModel, SplitData, split_data
 
-__all__ = ["FittedSplitCurve", "Measure", "SplitCurve", "Target", "losses"]
-
 Measure = Literal["paper", "wrong", "absolute"]
 """What is averaged over items: P(S < k/2), the paper's error of a majority; P(decision is wrong); or the
 expected distance of the decision from the label, in classes."""

@@ -15,8 +15,6 @@ import numpy as np
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["is_check", "labelling_order", "next_check", "stopping_level"]
-
 FIRST_CHECK = 5
 GROWTH = 1.1
 STRICTER = 0.6

@@ -13,8 +13,6 @@ from judgebayes.majority.distinct import distinct_rows
 from judgebayes.models.split_curve import SplitData, split_data
 from judgebayes.votes.array import Votes
 
-__all__ = ["Splits", "item_data", "labelled_data", "padded", "splits_of"]
-
 MIN_ROWS = 16
 COMMON = 256
 

@@ -24,8 +24,6 @@ from judgebayes.inference.summary import summary
 from judgebayes.majority.counts import Counts, labelled_weight, prepare
 from judgebayes.majority.curve import ErrorCurve, check_sizes
 
-__all__ = ["FittedThinning", "Thinning", "beta_quantile", "item_thinning", "of_population", "thin"]
-
 
 def thin(counts: Counts, size: int) -> Float[AnyArray, "*item"]:
     """Return h_k of every item, NaN if it has fewer than k votes or no label."""

@@ -5,8 +5,6 @@ from jaxtyping import Int
 
 from judgebayes.arrays import AnyArray, AnyProbs
 
-__all__ = ["krippendorff_alpha"]
-
 
 def krippendorff_alpha(counts: Int[AnyArray, "item class"] | AnyProbs) -> float:
     r"""Return Krippendorff's alpha of nominal labels, from the number of labels by item and class.

@@ -8,8 +8,6 @@ from judgebayes.arrays import AnyArray, AnyProbs, ItemCodes, ItemValues
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 
-__all__ = ["absolute_loss", "bayes_action", "decide", "middle_most", "risk", "zero_one_loss"]
-
 TIE_TOLERANCE = 1e-9
 """Risks closer than this are tied, so that rounding does not decide."""
 

@@ -13,8 +13,6 @@ from jaxtyping import Float, Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.significance import Interval, item_means
 
-__all__ = ["Spread", "bounded_interval", "held_out_spread"]
-
 CONSTANT = 1e-9
 """Outcomes do not vary if an effective event is this part of an item's outcome, or less."""
 

@@ -13,8 +13,6 @@ from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.measures.scores import TINY, labelled_weight
 from judgebayes.measures.significance import Interval, share_interval
 
-__all__ = ["ConfidenceBin", "Reliability", "answers", "confidence_bins", "reliability"]
-
 SAME = 1e-12
 """Confidences within this distance count as equal."""
 

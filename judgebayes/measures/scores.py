@@ -15,18 +15,6 @@ from judgebayes.arrays import AnyProbs, ItemValues, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 
-__all__ = [
-    "Score",
-    "accuracy",
-    "brier",
-    "drps",
-    "ece",
-    "ece_debiased",
-    "mae",
-    "mean_score",
-    "nll",
-]
-
 TINY = 1e-30
 """Avoids a division by zero in an empty bin."""
 

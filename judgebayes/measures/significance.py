@@ -13,17 +13,6 @@ from jaxtyping import Bool, Float, Int, Shaped
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 
-__all__ = [
-    "Interval",
-    "clustered_interval",
-    "clustered_mean",
-    "independent_trials",
-    "item_means",
-    "normal_interval",
-    "share_interval",
-    "two_way_interval",
-]
-
 
 class Interval(NamedTuple):
     """An estimate with the ends of its interval."""
@@ -214,6 +203,7 @@ def two_way_interval(
 def grouped(
     values: ItemFloats, groups: ItemInts | None
 ) -> tuple[Float[np.ndarray, " some"], Int[np.ndarray, " some"]]:
+    """Return the finite values, and the number of the group (by default the item) of each."""
     values = np.asarray(values, float)
     use = np.isfinite(values)
     if not use.any():

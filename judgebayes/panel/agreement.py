@@ -13,8 +13,6 @@ from judgebayes.panel.checks import about
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 
-__all__ = ["agreement_table", "check_agreement", "check_constant"]
-
 LEAST = 10
 """With fewer votes, or items in common, equal votes are taken for chance."""
 SURPRISING = 0.01

@@ -17,8 +17,6 @@ from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
 from judgebayes.votes.evidence import Evidence
 
-__all__ = ["rates_by"]
-
 CHAINS, STEPS, KEPT = 300, 20, 5
 """Chains, their steps, and how many of the last are kept; a step mixes nearly at once."""
 SMALL = 1e-12

@@ -14,22 +14,6 @@ from judgebayes.panel.tally import Tally, part_of
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 
-__all__ = [
-    "Thresholds",
-    "about",
-    "check_below_chance",
-    "check_few_labels",
-    "check_label_balance",
-    "check_leaks",
-    "check_missingness",
-    "check_one_coin",
-    "check_parseability",
-    "check_position",
-    "check_redundancy",
-    "check_saturation",
-    "check_undecided",
-]
-
 MOST_NAMED = 5
 NORMAL_90 = 1.6448536269514722
 

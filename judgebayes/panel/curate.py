@@ -22,18 +22,6 @@ from judgebayes.inference.registry import in_files
 from judgebayes.inference.summary import summary
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = [
-    "Curated",
-    "Curator",
-    "FittedCurated",
-    "TopAccuracy",
-    "check_size",
-    "largest",
-    "masked",
-    "posterior_accuracy",
-    "top_k",
-]
-
 
 def masked(votes: Votes, panel: Bool[AnyArray, " judge"]) -> Votes:
     """Return the votes with those of judges outside the panel set to missing; shapes do not change."""

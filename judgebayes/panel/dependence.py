@@ -7,8 +7,6 @@ from judgebayes.arrays import Labels
 from judgebayes.panel.tally import Tally, tally_of
 from judgebayes.votes.array import Votes
 
-__all__ = ["effective_judges", "error_correlation", "residual_correlation"]
-
 
 def residual_correlation(
     votes: Votes, labels: Labels, *, common: int = 20

@@ -27,8 +27,6 @@ from judgebayes.panel.tally import tally_of
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
 
-__all__ = ["diagnose"]
-
 
 def diagnose(
     votes: Votes,

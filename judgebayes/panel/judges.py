@@ -13,8 +13,6 @@ from judgebayes.panel.tally import part_of, tally_of
 from judgebayes.votes.array import MISSING, UNDECIDED, Votes
 from judgebayes.votes.coding import Coding
 
-__all__ = ["judge_table", "position_bias", "readable_share"]
-
 
 def judge_table(
     votes: Votes,

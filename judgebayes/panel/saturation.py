@@ -9,8 +9,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.panel.tally import Tally, tally_of
 from judgebayes.votes.array import Votes
 
-__all__ = ["curve_of", "panel_curve"]
-
 STEPS = 60
 MAX_STEP = 1.0
 WEAK_PRIOR = 1e-4

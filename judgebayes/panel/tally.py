@@ -11,8 +11,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import UNDECIDED, Votes
 from judgebayes.votes.coding import Coding
 
-__all__ = ["Tally", "part_of", "tally_of"]
-
 
 class Tally(NamedTuple):
     """Votes beside labels, as NumPy arrays, for the labelled items only."""

@@ -13,8 +13,6 @@ from judgebayes.plots.style import (
     without_frame,
 )
 
-__all__ = ["reliability_diagrams"]
-
 
 def reliability_diagrams(
     panels: Mapping[str, Mapping[str, Reliability]],

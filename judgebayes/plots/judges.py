@@ -13,8 +13,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.plots.series import intervals
 from judgebayes.plots.style import PALETTE, Figure
 
-__all__ = ["judge_map"]
-
 OFFSETS = ((-9, 6), (9, -3), (9, 6), (-9, -12), (9, -12), (0, 9), (0, -15))
 """Possible offsets of a name from its point, in points: left, right, above, below."""
 

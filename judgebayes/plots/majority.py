@@ -11,8 +11,6 @@ from judgebayes.plots.style import (
     without_frame,
 )
 
-__all__ = ["error_curves"]
-
 MAX_TICKS = 15
 
 

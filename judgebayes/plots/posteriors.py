@@ -9,8 +9,6 @@ from jaxtyping import Float
 
 from judgebayes.plots.style import PALETTE, Figure, grid_of_panels, legend_below, without_frame
 
-__all__ = ["chain_ranks", "forest"]
-
 
 def forest(table: pd.DataFrame, *, title: str) -> Figure:
     """Plot posterior intervals: a panel per `variable` with its own axis, a row per `label`.

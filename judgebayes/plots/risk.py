@@ -5,8 +5,6 @@ import pandas as pd
 
 from judgebayes.plots.style import PALETTE, Figure, grid_of_panels, without_frame
 
-__all__ = ["risk_by_share"]
-
 
 def risk_by_share(curve: pd.DataFrame, *, cost: float | None = None, title: str) -> Figure:
     """Plot the mean loss of the most certain decisions (`risk`) against their share (`decided`).

@@ -15,8 +15,6 @@ from judgebayes.plots.style import (
     without_frame,
 )
 
-__all__ = ["curves", "intervals"]
-
 
 def curves(
     table: pd.DataFrame,

@@ -7,19 +7,6 @@ import matplotlib.figure
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 
-__all__ = [
-    "FIXED",
-    "MARKERS",
-    "PALETTE",
-    "Figure",
-    "colour",
-    "dashes",
-    "grid_of_panels",
-    "legend_below",
-    "line_style",
-    "without_frame",
-]
-
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 MARKERS = "osD^vPX*"
 DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]

@@ -12,8 +12,6 @@ from judgebayes.finding import Finding
 from judgebayes.inference.sampled import STATISTIC, STATISTICS
 from judgebayes.sentence import percent
 
-__all__ = ["Check", "check", "in_words"]
-
 MISFIT_LEVEL = 0.01
 """A statistic in the outer 1 % of its replications is reported as a misfit."""
 

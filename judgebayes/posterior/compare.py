@@ -13,8 +13,6 @@ from judgebayes.finding import Finding
 from judgebayes.inference.posterior import K_LIMIT, LeaveOneOut, leave_one_out
 from judgebayes.posterior.story import TARGETS
 
-__all__ = ["Compared", "compare", "one_left_out", "targets"]
-
 SMALL = 4.0
 """Differences below this are small, and their standard error is unreliable (Sivula, Magnusson,
 Matamoros & Vehtari 2020)."""

@@ -12,8 +12,6 @@ from judgebayes.posterior.statistics import of_correct
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
-__all__ = ["beta_binomial"]
-
 
 def beta_binomial(data: Data, prior: Prior, *, components: int) -> ModelSpec:
     """Return one Beta-Binomial of all items, or a mixture of hard and easy ones."""

@@ -16,8 +16,6 @@ from judgebayes.posterior.statistics import agreement, unanimous
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
-__all__ = ["items"]
-
 
 def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
     """Return the item-level model.

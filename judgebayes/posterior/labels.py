@@ -15,8 +15,6 @@ from judgebayes.posterior.statistics import of_labels
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
-__all__ = ["davidson", "stacking", "uncentred_stacking"]
-
 
 def davidson(data: Data, prior: davidson_model.Prior) -> ModelSpec:
     """Return Davidson's model of the labels (`judgebayes.models.davidson`)."""

@@ -20,8 +20,6 @@ from judgebayes.posterior import counts, generators, labels, responses, votes
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.data import Data
 
-__all__ = ["MODELS", "PRIORS", "build", "variant_of"]
-
 MODELS: dict[str, dict[str, Callable[[Data, Any], ModelSpec]]] = {
     "davidson": {"pooled": labels.davidson},
     "dawid-skene": {"confusion": votes.dawid_skene},

@@ -14,8 +14,6 @@ from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.array import MISSING
 from judgebayes.votes.data import Data
 
-__all__ = ["item_response"]
-
 
 def item_response(data: Data, prior: Prior) -> ModelSpec:
     """Return the two-parameter logistic model of right votes (`judgebayes.models.irt`).

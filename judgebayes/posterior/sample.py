@@ -10,8 +10,6 @@ from judgebayes.inference.nuts import NUTS, Sampling
 from judgebayes.inference.sampled import container, draws_alone
 from judgebayes.posterior.story import ModelSpec
 
-__all__ = ["sample"]
-
 
 @in_float64
 def sample(

@@ -5,8 +5,6 @@ from jaxtyping import Int
 
 from judgebayes.arrays import ItemInts
 
-__all__ = ["agreement", "of_correct", "of_labels", "of_right", "of_votes", "unanimous"]
-
 
 def of_labels(
     labels: ItemInts,

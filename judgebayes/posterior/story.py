@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from judgebayes.inference.sampled import Described
 
-__all__ = ["TARGETS", "ModelSpec"]
-
 TARGETS = {
     "label": "the label of an item, given its votes",
     "votes": "the votes on an item, given its label where it has one",

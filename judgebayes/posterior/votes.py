@@ -21,8 +21,6 @@ from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.array import Votes
 from judgebayes.votes.data import Data
 
-__all__ = ["dawid_skene", "one_coin"]
-
 ADVICE = (
     "judges' errors are correlated, or items differ in difficulty: --model stacking predicts labels "
     "without assuming independent errors, --model irt and beta-binomial let items differ."

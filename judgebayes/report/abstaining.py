@@ -7,8 +7,6 @@ from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Drawing
 from judgebayes.sentence import percent
 
-__all__ = ["risk_drawing"]
-
 DESCRIBED_SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares whose risk is in the text description of the curve."""
 

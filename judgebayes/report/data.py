@@ -8,8 +8,6 @@ from jaxtyping import Int
 from judgebayes.report.page import Facts, Paragraph, Section, Table
 from judgebayes.report.shares import percent_of
 
-__all__ = ["data_section"]
-
 
 def data_section(
     words: Sequence[str],

@@ -12,8 +12,6 @@ from judgebayes.report.shares import percent_of
 from judgebayes.report.text import presentable
 from judgebayes.workflow.answers import set_name
 
-__all__ = ["decisions_section"]
-
 FIRST_ITEMS = 10
 
 UNCERTAIN = 0.01

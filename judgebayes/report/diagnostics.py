@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from judgebayes.finding import Finding
 from judgebayes.report.page import Findings, Paragraph, Section
 
-__all__ = ["diagnostics_section"]
-
 
 def diagnostics_section(findings: Sequence[Finding]) -> Section:
     """Return the section of the diagnostics, the most serious first."""

@@ -12,8 +12,6 @@ from judgebayes.report.text import clean, escaped
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["inline_svg", "names_as_they_are"]
-
 SALT = "judgebayes"
 """Salt of Matplotlib's names of clips and markers, so that equal figures have equal bytes."""
 THEME = {

@@ -12,8 +12,6 @@ from judgebayes.plots.calibration import reliability_diagrams
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Drawing, Paragraph, Row, Section, Table
 
-__all__ = ["HeldOut", "probabilities_section", "with_interval"]
-
 BINS = 10
 MAX_DIAGRAMS = 5
 

@@ -11,8 +11,6 @@ from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import presentable
 from judgebayes.sentence import percent
 
-__all__ = ["judges_section"]
-
 MAX_SHORT_TABLE = 16
 """The number of judges in a short table: the most and the least accurate."""
 

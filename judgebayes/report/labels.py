@@ -14,8 +14,6 @@ from judgebayes.report.held_out import with_interval
 from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table
 from judgebayes.sentence import percent
 
-__all__ = ["Curve", "labels_section"]
-
 COVERAGE_ITEMS = 10_000
 """The number of new items for the coverage, large enough to make their sampling error negligible."""
 

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from judgebayes.report.page import Block, Code, Facts, Paragraph, Section, Table
 
-__all__ = ["method_section", "rerun_section"]
-
 
 def method_section(
     chosen: Sequence[str],

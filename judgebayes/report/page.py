@@ -12,23 +12,6 @@ from judgebayes.finding import Finding, Severity
 from judgebayes.report.style import css
 from judgebayes.report.text import escaped
 
-__all__ = [
-    "Block",
-    "Code",
-    "Drawing",
-    "Facts",
-    "Findings",
-    "Folded",
-    "Link",
-    "Links",
-    "Page",
-    "Paragraph",
-    "Row",
-    "Section",
-    "Table",
-    "render",
-]
-
 SEVERITIES: dict[Severity, str] = {"bad": "Problem", "note": "Note", "good": "Good"}
 LONG_CELL = 60
 """A text column with a cell longer than this stays wide, even on a narrow page."""

@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 
-__all__ = ["SHARES", "percent_of", "percent_with_interval"]
-
 SHARES = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
 """The columns of `judgebayes.panel.judges.judge_table` with intervals, and their titles."""
 

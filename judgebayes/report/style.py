@@ -1,7 +1,5 @@
 """The style of a page: colours for light, dark and print, one column, scrolling wide tables."""
 
-__all__ = ["DARK", "LIGHT", "css"]
-
 LIGHT = {
     "page": "#ffffff",
     "card": "#f4f6f8",

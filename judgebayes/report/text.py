@@ -5,8 +5,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-__all__ = ["clean", "escaped", "presentable", "shortened"]
-
 MAX_TEXT = 4000
 MAX_NAME = 72
 # Control characters that a page must not contain, and marks that change the direction of text.

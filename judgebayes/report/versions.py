@@ -6,8 +6,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from judgebayes import __version__
 
-__all__ = ["show_versions", "versions"]
-
 PACKAGES = ("jax", "jaxlib", "numpyro", "numpy", "scipy", "pandas", "scikit-learn")
 OTHERS = ("arviz", "optax", "matplotlib", "pyarrow", "rapidfuzz", "typer", "sentence-transformers")
 """Further packages for `show_versions`, which do not affect results."""

@@ -7,8 +7,6 @@ from judgebayes.report.page import Block, Paragraph, Table
 from judgebayes.sentence import percent
 from judgebayes.workflow.win_rates import LEVEL, WinRate
 
-__all__ = ["wins_blocks"]
-
 
 def wins_blocks(wins: WinRate) -> list[Block]:
     """Return who wins in sentences, with the tables of pairs and systems if there are several."""

@@ -21,8 +21,6 @@ from judgebayes.evaluate.plans import is_jax
 from judgebayes.inference.registry import Traits
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["check_aggregator", "check_calibrator"]
-
 ITEMS, SAMPLES, SILENT = 40, 2, 3
 """The numbers of items and of votes per judge, and the item without votes."""
 ACCURACY = (0.9, 0.75, 0.65, 0.55)

@@ -13,8 +13,6 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["MISSING", "UNDECIDED", "Votes", "from_counts"]
-
 MISSING = -1
 """The index of a vote that was not given or could not be read; it is not a class.
 

@@ -12,20 +12,6 @@ from functools import cached_property
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import MISSING, UNDECIDED
 
-__all__ = [
-    "Classes",
-    "Usual",
-    "canonical",
-    "distinct",
-    "infer_classes",
-    "listing",
-    "may_compare",
-    "other_words",
-    "plain_text",
-    "usual_classes",
-    "written",
-]
-
 COMMON = 0.02
 """A value with less than this share of the votes counts as an error, not a class."""
 MOST_CLASSES = 1000

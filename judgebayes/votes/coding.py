@@ -16,8 +16,6 @@ from judgebayes.votes.columns import require_columns
 from judgebayes.votes.keys import positions
 from judgebayes.votes.scale import class_indices
 
-__all__ = ["Coding", "partly_asked"]
-
 MOST_NAMED = 8
 """The most judges that a sentence names one by one."""
 

@@ -6,8 +6,6 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import listing
 
-__all__ = ["MAX_NAME", "require_columns", "require_one_line", "require_plain"]
-
 MAX_NAME = 10_000
 """Characters of a vote, a label or a name; in the public data sets, the longest has 107."""
 

@@ -10,8 +10,6 @@ from jaxtyping import Int
 from judgebayes.arrays import ItemInts
 from judgebayes.votes.array import MISSING, Votes
 
-__all__ = ["Data"]
-
 
 @dataclass(frozen=True)
 class Data:

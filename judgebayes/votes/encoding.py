@@ -20,8 +20,6 @@ from judgebayes.votes.scale import class_indices, refuse_mixed, scale_of
 from judgebayes.votes.slots import VotesAs, orders_of, scattered, scores_of, slots_of
 from judgebayes.votes.sparse import SparseVotes
 
-__all__ = ["encode", "encode_counts", "encode_sparse", "encode_wide"]
-
 LARGEST = 2**31
 """The most cells item x judge x sample of a table: bytes, as a vote takes one."""
 

@@ -7,8 +7,6 @@ from jaxtyping import Bool, Float
 
 from judgebayes.arrays import ItemInts
 
-__all__ = ["Evidence", "certain"]
-
 MOST_VALUES, DECIMALS = 40, 1
 """Evidence of more different values is rounded: equal values are computed once."""
 

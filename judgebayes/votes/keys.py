@@ -7,8 +7,6 @@ from jaxtyping import Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import plain_text, written
 
-__all__ = ["keys", "name_of", "numbered", "positions", "spellings"]
-
 EXACT = 2**53
 """Above this, several whole numbers are the same float."""
 

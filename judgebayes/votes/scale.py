@@ -10,8 +10,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import MISSING, UNDECIDED
 from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
 
-__all__ = ["SUSPICIOUS_VOTES", "class_indices", "refuse_mixed", "scale_of"]
-
 SUSPICIOUS_VOTES = 20
 """A judge with this many votes, none of them the lowest of three classes, may be binary."""
 

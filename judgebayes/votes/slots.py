@@ -11,8 +11,6 @@ from jaxtyping import Array, Float, Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import canonical
 
-__all__ = ["ORDERS", "VotesAs", "orders_of", "scattered", "scores_of", "slots_of"]
-
 VotesAs = Literal["shown", "original"]
 
 FEW_VALUES = 20

@@ -10,8 +10,6 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import AnyArray
 from judgebayes.votes.array import Votes
 
-__all__ = ["AnyVotes", "SparseVotes", "from_dense"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["End", "accelerated", "chosen", "line"]
-
 Point = Any
 """A pytree whose arrays have the starts as their first axis."""
 ROUNDING = 1e-13

@@ -10,14 +10,6 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.votes.array import Votes
 
-__all__ = [
-    "DIGIT_LIMIT",
-    "Agreement",
-    "agreement",
-    "agreement_of_array",
-    "packed_agreement",
-]
-
 DIGIT_LIMIT = 2**12
 """Two whole numbers below this limit fit exactly into one float32, as two digits."""
 

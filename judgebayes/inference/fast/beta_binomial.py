@@ -10,8 +10,6 @@ from judgebayes.arrays import ItemCodes
 from judgebayes.models.beta_binomial import CountData, Parameters
 from judgebayes.models.distributions import CorrectVotes
 
-__all__ = ["log_likelihood"]
-
 
 def log_likelihood(
     theta: Parameters, member: ItemCodes, data: CountData, most: int

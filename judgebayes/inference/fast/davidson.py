@@ -5,8 +5,6 @@ import jax.numpy as jnp
 from judgebayes.arrays import ItemValues
 from judgebayes.models.davidson import Features, level_of_class, positions
 
-__all__ = ["columns"]
-
 
 def columns(
     evidence: Features, *, n_classes: int, symmetric: bool = True

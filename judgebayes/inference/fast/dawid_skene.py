@@ -23,29 +23,6 @@ from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 
-__all__ = [
-    "LEAST",
-    "SAME_MODE",
-    "Counts",
-    "Mode",
-    "clamp",
-    "counts",
-    "from_columns",
-    "in_columns",
-    "labelled_responsibilities",
-    "log_joint",
-    "log_likelihood",
-    "log_prior",
-    "majority_start",
-    "most_below_chance",
-    "problem",
-    "responsibilities",
-    "start",
-    "switched",
-    "tally",
-    "updated",
-]
-
 Scalar = float | Float[Array, ""]
 
 START_ACCURACY = 0.75

@@ -18,8 +18,6 @@ from judgebayes.inference.fast.two_starts import (
 )
 from judgebayes.models.dawid_skene import Prior
 
-__all__ = ["maximise"]
-
 Scalar = float | Float[Array, ""]
 
 

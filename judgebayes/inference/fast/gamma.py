@@ -9,8 +9,6 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-__all__ = ["log_gamma_and_digamma"]
-
 SHIFT = 8
 """Stirling's series is used from here, and Gamma(x + 1) = x Gamma(x) below."""
 SERIES = (

@@ -17,8 +17,6 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, link
 from judgebayes.models.label_noise import noise_matrix
 
-__all__ = ["Evidence", "class_probabilities", "evidence", "log_likelihood", "problem"]
-
 
 class Evidence(NamedTuple):
     """The votes on labelled items, and the log-likelihood of the label given the true class."""

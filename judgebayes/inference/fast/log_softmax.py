@@ -9,8 +9,6 @@ from jaxtyping import Array, Float
 from judgebayes.arrays import LogProbs
 from judgebayes.compiled.jit_inline import jit_inline
 
-__all__ = ["log_mean_exp", "log_softmax", "log_softmax_by_class"]
-
 
 def log_softmax(logits: Float[Array, "*shape class"]) -> Float[Array, "*shape class"]:
     """Return the logarithm of the softmax over the last axis: `jax.nn.log_softmax`, faster for two."""

@@ -33,14 +33,6 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import ItemValues
 
-__all__ = [
-    "log_likelihood_by_class",
-    "log_odds",
-    "log_votes",
-    "posterior",
-    "table",
-]
-
 Scalar = float | Float[Array, ""]
 
 NODES = 128

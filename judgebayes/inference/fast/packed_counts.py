@@ -16,8 +16,6 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import ItemCodes
 
-__all__ = ["MANY_ITEMS", "PackedCounts", "pack"]
-
 MANY_ITEMS = 10_000
 """The number of items from which packing is faster: tables by word are then comparatively small."""
 LARGEST = 1024

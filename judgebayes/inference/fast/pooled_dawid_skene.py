@@ -27,21 +27,6 @@ from judgebayes.inference.fast.accelerated_em import line
 from judgebayes.inference.fast.gamma import log_gamma_and_digamma
 from judgebayes.models.pooled_dawid_skene import PooledPrior, mean_rows, off_diagonal
 
-__all__ = [
-    "FARTHEST",
-    "LEVELS",
-    "Crowd",
-    "Judges",
-    "begin",
-    "bound",
-    "crowd_sites",
-    "extrapolated",
-    "given_votes",
-    "improved",
-    "moved",
-    "pseudo_votes",
-]
-
 LEVELS = 15
 """Points of the grid of skills, from -FARTHEST to FARTHEST standard deviations."""
 FARTHEST = 3.0

@@ -19,8 +19,6 @@ from judgebayes.inference.fast.two_starts import (
 )
 from judgebayes.models.pooled_dawid_skene import PooledPrior
 
-__all__ = ["maximise_pooled"]
-
 Scalar = float | Float[Array, ""]
 
 Point = tuple[Crowd, Float[Array, "start judge class vote"]]

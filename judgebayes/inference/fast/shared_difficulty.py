@@ -38,8 +38,6 @@ from judgebayes.models.shared_difficulty import (
     log_vote_table,
 )
 
-__all__ = ["Judges", "Points", "judges_mode", "log_class_given", "scale_points", "vote_counts"]
-
 Scalar = float | Float[Array, ""]
 
 FIRST_EASE = 0.7

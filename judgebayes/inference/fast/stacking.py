@@ -8,8 +8,6 @@ from judgebayes.inference.predictors import Block, Predictors
 from judgebayes.models.davidson import level_of_class, positions
 from judgebayes.models.stacking import Form, Prior
 
-__all__ = ["predictors", "prior_precision"]
-
 Scalar = float | Float[Array, ""]
 
 

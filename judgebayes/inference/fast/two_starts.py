@@ -20,8 +20,6 @@ from judgebayes.inference.fast.dawid_skene import (
 )
 from judgebayes.inference.status import Status
 
-__all__ = ["Departures", "Limits", "TwoStarts", "departures", "ended", "higher"]
-
 Scalar = float | Float[Array, ""]
 
 
