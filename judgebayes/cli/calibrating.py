@@ -87,7 +87,7 @@ def apply_fit(request: ApplyRequest) -> CommandResult:
     """Apply a saved fit to new votes, print what has drifted, and write and return the answers."""
     console = Console()
     check_writable(request.out)
-    result = applying.apply_request(request)
+    result = applying.apply(request)
     say(console, result.said)
     say(console, result.warnings, WARNING)
     say(console, [result.decided])

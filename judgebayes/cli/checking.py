@@ -8,8 +8,8 @@ from rich.table import Table
 from judgebayes.cli.console import Console
 from judgebayes.cli.machine import BAD_INPUT
 from judgebayes.cli.saying import MARKS, say, say_plainly, show
-from judgebayes.io.tables import check_writable, write_table
-from judgebayes.workflow.checking import check_request
+from judgebayes.io import check_writable, write_table
+from judgebayes.workflow.checking import check
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import CheckRequest
 
@@ -19,7 +19,7 @@ __all__ = ["check_files"]
 def check_files(request: CheckRequest) -> CommandResult:
     """Print what is wrong with the files, what is guessed and fine, a command, and the questions."""
     check_writable(request.out)
-    result = check_request(request)
+    result = check(request)
     console = Console()
     if request.out is not None:
         write_table(result.ids, request.out)

@@ -10,7 +10,7 @@ from judgebayes.cli.saying import MARKS, numbers, say, say_next, show
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
-from judgebayes.workflow.diagnosing import diagnose_request
+from judgebayes.workflow.diagnosing import diagnose
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import DiagnoseRequest
 
@@ -29,7 +29,7 @@ def diagnose_votes(request: DiagnoseRequest) -> CommandResult:
     console = Console()
     check_writable(request.out)
     check_writable(request.plot, table=False)
-    diagnosis = diagnose_request(request)
+    diagnosis = diagnose(request)
     say(console, diagnosis.said)
     print_judges(console, diagnosis.judges, request.judges)
     table = diagnosis.judges

@@ -16,8 +16,8 @@ from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
 from judgebayes.sentence import percent
-from judgebayes.workflow.ensembling import MajorityError, ensemble_request
-from judgebayes.workflow.label_session import session_request
+from judgebayes.workflow.ensembling import MajorityError, ensemble
+from judgebayes.workflow.label_session import label_session
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import EnsembleRequest
 
@@ -44,14 +44,14 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
     """
     console = Console()
     if request.session is not None or request.new_label is not None:
-        step = session_request(request)
+        step = label_session(request)
         say(console, step.sentences)
         return step.for_machines()
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
     with shown() as progress:
-        result = ensemble_request(request, progress)
+        result = ensemble(request, progress=progress)
     say(console, result.said)
     _print(console, result)
     say(console, result.labels_to_go)

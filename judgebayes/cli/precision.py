@@ -17,7 +17,7 @@ from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import PrecisionRequest
-from judgebayes.workflow.precision import LEVEL, SETTLED, precision_request
+from judgebayes.workflow.precision import LEVEL, SETTLED, precision
 from judgebayes.workflow.precision_tables import check_words
 
 __all__ = ["estimate_precision"]
@@ -37,7 +37,7 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
-    result = precision_request(request)
+    result = precision(request)
     say(console, result.said)
     title, percents = (
         "Generators" if result.noun == "generator" else "Win rates",

@@ -35,7 +35,7 @@ from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.sources import Source
 
-__all__ = ["Applied", "apply", "apply_request", "save"]
+__all__ = ["Applied", "apply", "save"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,6 +130,7 @@ def save(calibration: Calibration, path: Path | str) -> None:
 
 
 @with_options
+@in_float64
 def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones.
 
@@ -140,12 +141,6 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     JudgeBayesError
         If the file is not a fit, or for bad input.
     """
-    return apply_request(request)
-
-
-@in_float64
-def apply_request(request: ApplyRequest) -> Applied:
-    """Do what `apply` does, with the options in a record."""
     load_plugins(None if request.plugin is None else Path(request.plugin))
     check_losses(request.loss, request.losses, request.abstain_cost)
     saved = load_fit(request.fit)

@@ -23,7 +23,7 @@ from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
 from judgebayes.workflow.scales import classes_of
 
-__all__ = ["Check", "check", "check_request"]
+__all__ = ["Check", "check"]
 
 KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}
 
@@ -107,6 +107,7 @@ class Check(Result):
 
 
 @with_options
+@files_read_once()
 def check(request: CheckRequest) -> Check:
     """Check files of votes and labels: all problems and guesses, and one command that runs.
 
@@ -118,16 +119,6 @@ def check(request: CheckRequest) -> Check:
     JudgeBayesError
         If a file does not exist.
     """
-    return check_request(request)
-
-
-def check_request(request: CheckRequest) -> Check:
-    """Do what `check` does, with the options in a record."""
-    with files_read_once():
-        return _checked(request)
-
-
-def _checked(request: CheckRequest) -> Check:
     votes = file_or_table(request.votes, "votes")
     labels = None if request.labels is None else file_or_table(request.labels, "labels")
     items = None if request.items is None else file_or_table(request.items, "items")

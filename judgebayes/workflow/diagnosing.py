@@ -24,7 +24,7 @@ from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
 
-__all__ = ["Diagnosis", "diagnose", "diagnose_request"]
+__all__ = ["Diagnosis", "diagnose"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,6 +86,7 @@ class Diagnosis(Result):
 
 
 @with_options
+@in_float64
 def diagnose(
     request: Annotated[DiagnoseRequest, Fixed({"judges": 20, "out": None, "plot": None})],
 ) -> Diagnosis:
@@ -100,12 +101,6 @@ def diagnose(
     JudgeBayesError
         For bad input. Constant labels are a finding, not an error.
     """
-    return diagnose_request(request)
-
-
-@in_float64
-def diagnose_request(request: DiagnoseRequest) -> Diagnosis:
-    """Do what `diagnose` does, with the options in a record."""
     data = data_of(request, named=() if request.by is None else (request.by,))
     read, labels = data.read, data.labels
     judges = judge_table(read.votes, labels, read.coding, groups=read.groups)

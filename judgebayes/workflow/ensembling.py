@@ -40,7 +40,7 @@ from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
 from judgebayes.workflow.scales import classes_of
 
-__all__ = ["MajorityError", "ensemble", "ensemble_request", "estimates_of", "sizes_of"]
+__all__ = ["MajorityError", "ensemble", "estimates_of", "sizes_of"]
 
 FAR = 3
 
@@ -125,6 +125,7 @@ class MajorityError(Result):
 
 
 @with_options
+@in_float64
 def ensemble(
     request: Annotated[
         EnsembleRequest,
@@ -142,12 +143,6 @@ def ensemble(
     JudgeBayesError
         If there are no labels, the numbers of votes or the level are invalid, or for bad input.
     """
-    return ensemble_request(request, progress)
-
-
-@in_float64
-def ensemble_request(request: EnsembleRequest, progress: Progress | None = None) -> MajorityError:
-    """Do what `ensemble` does, with the options in a record."""
     if not 0 < request.level < 1:
         raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
     if request.target_width is not None and not 0 < request.target_width < 1:

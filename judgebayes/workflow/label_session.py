@@ -31,7 +31,7 @@ from judgebayes.workflow.results import Result, ends
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Labels, Opened
 
-__all__ = ["SessionStep", "label_session", "session_request"]
+__all__ = ["SessionStep", "label_session"]
 
 TARGET_WIDTH = 0.1
 WORDS = AppendedWords(
@@ -87,6 +87,7 @@ class SessionStep(Result):
 
 
 @with_options
+@in_float64
 def label_session(
     request: Annotated[
         EnsembleRequest,
@@ -107,12 +108,6 @@ def label_session(
         If there is no session, its votes are others, the label is of an unknown item or class, or for
         bad input.
     """
-    return session_request(request)
-
-
-@in_float64
-def session_request(request: EnsembleRequest) -> SessionStep:
-    """Do what `label_session` does, with the options in a record."""
     _check(request)
     opened = open_files(request.votes, None, request.columns, request.reading)
     if opened.labels is not None:

@@ -62,7 +62,6 @@ __all__ = [
     "Precision",
     "generators_of",
     "precision",
-    "precision_request",
 ]
 
 GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
@@ -171,6 +170,7 @@ class Precision(Result):
 
 
 @with_options
+@in_float64
 def precision(
     request: Annotated[PrecisionRequest, Fixed({"out": None, "next_out": None, "plot": None})],
 ) -> Precision:
@@ -184,12 +184,6 @@ def precision(
     JudgeBayesError
         For bad input, or if the generator of an item is unknown.
     """
-    return precision_request(request)
-
-
-@in_float64
-def precision_request(request: PrecisionRequest) -> Precision:
-    """Do what `precision` does, with the options in a record."""
     check_choice("target", request.target, TARGETS)
     if request.between is not None and request.next_labels is None:
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")

@@ -31,10 +31,12 @@ def with_options(function: Callable[..., R]) -> Callable[..., R]:
     """Return a function that takes the fields of the records of `function` as keywords.
 
     A record is a dataclass. Its options are the fields annotated with an `Option`, with a help text, or
-    with another record. `positional` options and `labels` may be passed by position.
+    with another record. `positional` options and `labels` may be passed by position. A record in place
+    of all its fields is taken as it is.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     kinds = {name: record_of(each.annotation) for name, each in parameters.items()}
+    records = tuple(kind[0] for kind in kinds.values() if kind is not None)
     flat: list[inspect.Parameter] = []
     for name, kind in kinds.items():
         if kind is None:
@@ -47,6 +49,8 @@ def with_options(function: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(function)
     def run(*given: Any, **named: Any) -> R:
+        if given and isinstance(given[0], records):
+            return function(*given, **named)
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
         values = bound.arguments
