@@ -237,9 +237,9 @@ def repair(request: requests.RepairRequest) -> CommandResult:
 
     A verdict that could as well be on another item is a missing vote.
     """
-    from judgebayes.cli.repairing import repair_answers
+    from judgebayes.cli.importing import import_file
 
-    return repair_answers(request)
+    return import_file(request)
 
 
 def _data_names(incomplete: str) -> list[str]:

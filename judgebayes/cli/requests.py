@@ -17,6 +17,7 @@ from judgebayes.workflow.options import (
     Columns,
     DropUnknownLabels,
     Encoding,
+    Fixed,
     GeneratorColumn,
     Ignore,
     ItemColumn,
@@ -325,9 +326,10 @@ class ImportRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepairRequest:
-    """The options of `judgebayes repair`."""
+class RepairRequest(ImportRequest):
+    """The options of `judgebayes repair`: those of `import reviews`."""
 
+    form: str = "reviews"
     path: Annotated[
         Path,
         Argument(
@@ -335,18 +337,9 @@ class RepairRequest:
             "folder of such files."
         ),
     ]
-    items: Annotated[
-        Path,
-        Option(help="The items that the judges were shown: columns item, group, line and text."),
+    columns: Annotated[
+        ImportedColumns,
+        Fixed(dict.fromkeys(("vote", "order", "missing", "ignore", "skip_rows"))),
     ]
-    out: Annotated[
-        Path, Option("--out", "-o", help="Where to write the votes: .parquet, .csv, .jsonl.")
-    ]
-    labels_out: Annotated[Path | None, "Where to write the labels, if the items have them."] = None
-    item: ItemColumn = None
-    judge: JudgeColumn = None
-    sample: SampleColumn = None
-    label: Annotated[str | None, "Column of the label, among the items."] = None
-    text: Annotated[str | None, "Column of the judge's raw answer."] = None
-    group: Annotated[str | None, "Column that says which items were shown together."] = None
-    encoding: Encoding = None
+    verdicts: None = None
+    votes_from: None = None
