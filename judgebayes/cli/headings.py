@@ -4,8 +4,6 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from judgebayes.cli.outputs import check_slashes
-
 __all__ = ["HEADINGS", "CommandWithHeadings"]
 
 HEADINGS = {
@@ -77,11 +75,6 @@ _IN_COLLECT = {"judge": "Requests", "task": "Requests"}  # they name no columns 
 
 class CommandWithHeadings(TyperCommand):
     """A command whose help lists options by `HEADINGS`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of the command line; a path loses its last slash there."""
-        check_slashes(args, self.params)
-        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options under their headings."""

@@ -1,17 +1,13 @@
 """Refuse outputs that would replace an input of the same command, or each other."""
 
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["check_outputs", "check_slashes"]
+__all__ = ["check_outputs"]
 
-SLASHES = "/\\" if os.name == "nt" else "/"
-WITH_SLASH = re.compile(rf"\.\w+[{re.escape(SLASHES)}]+$")
 OUTPUTS = ("out", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
 """The names of options that name a file to write; all other files are read."""
 
@@ -43,39 +39,6 @@ def check_outputs(values: Mapping[str, object]) -> None:
                     f"Name another file with {option}."
                 )
             taken[identity] = f"the file of {option}"
-
-
-def check_slashes(words: Sequence[str], parameters: Sequence[Any]) -> None:
-    """Check that no file to write ends with a slash, as a folder does.
-
-    Parameters
-    ----------
-    words
-        The command line.
-    parameters
-        The options of the command, as Typer has them.
-
-    Raises
-    ------
-    JudgeBayesError
-        If one does.
-    """
-    written = [
-        option
-        for parameter in parameters
-        if parameter.name in OUTPUTS and "folder" not in (parameter.help or "").casefold()
-        for option in parameter.opts
-    ]
-    for place, word in enumerate(words):
-        option, _, value = (
-            word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
-        )
-        if option in written and WITH_SLASH.search(value or "".join(words[place + 1 : place + 2])):
-            value = value or words[place + 1]
-            raise JudgeBayesError(
-                f"{option} {value!r} ends with a slash, as a folder does; name a file: "
-                f"{value.rstrip(SLASHES)!r}."
-            )
 
 
 def _files(value: object) -> Iterator[Path]:

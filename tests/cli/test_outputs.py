@@ -49,19 +49,3 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
         check_outputs({"save": same, "json": tmp_path / "." / "x.json"})
     check_outputs({"save": same, "json": Path("-"), "out": None, "votes": tmp_path / "v.csv"})
     check_outputs({"json": Path("/dev/null"), "out": Path("/dev/null")})  # nothing is replaced
-
-
-@pytest.mark.parametrize("words", [["-o", "x.csv/"], ["--out=x.csv//"], ["-ox.csv/"]])
-def test_a_file_to_write_does_not_end_with_a_slash(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("votes.csv").write_text("item,judge,vote\na,j,1\nb,j,0\n")
-    done = CliRunner().invoke(cli.app, ["import", "tidy", "votes.csv", *words])
-    assert isinstance(done.exception, JudgeBayesError)
-    assert "ends with a slash, as a folder does; name a file: 'x.csv'" in str(done.exception)
-    assert not Path("x.csv").exists()
-
-
-def test_a_folder_may_end_with_a_slash() -> None:
-    assert CliRunner().invoke(cli.app, ["reproduce", "--list", "--out", "a.csv/"]).exit_code == 0
