@@ -45,7 +45,7 @@ def majority(setting: Setting) -> Iterator[Trials]:
 def _curves(
     setting: Setting, name: str, data_sets: list[DataSet], these: bool, place: int
 ) -> Iterator[Trials]:
-    """Yield trials of both columns, for more items like these or these items (`--these-items`)."""
+    """Yield trials of both columns, for more items like these or these items (`--target these`)."""
     rng = setting.rng(9, place, int(these))
     own = [data_sets[replay % len(data_sets)] for replay in range(setting.replays)]
     parts = [

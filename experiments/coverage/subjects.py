@@ -46,7 +46,7 @@ SUBJECTS: Mapping[str, Subject] = {
         sets.conformal,
     ),
     "majority": Subject(
-        "`ensemble`: both columns, with and without `--these-items`; stops by `WidthRule`",
+        "`ensemble`: both columns, with and without `--target these`; stops by `WidthRule`",
         majority.majority,
     ),
     "hard-items": Subject("`ensemble`: how many items are hard", majority.hard_items),

@@ -45,7 +45,7 @@ HEADINGS = {
     "Method": (
         *("method", "calibrator", "inference", "plugin", "label_noise", "splits"),
         *("smoke", "seed", "k", "target_width", "level", "judges", "site"),
-        *("target", "these_items", "ties", "decision", "forecast"),
+        *("target", "ties", "decision", "forecast"),
     ),
     "Model": ("model", "variant", "prior", "draws", "warmup", "chains", "target_accept"),
     "Decisions": ("loss", "losses", "abstain_cost", "conformal", "conformal_by", "no_empty_sets"),

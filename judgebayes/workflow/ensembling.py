@@ -104,8 +104,7 @@ class MajorityError(Result):
     @property
     def about(self) -> str:
         """What the intervals are about: these items, or more items like these."""
-        these = self.request.these_items or self.request.target == "these"
-        return "these items" if these else "more items like these"
+        return "these items" if self.request.target == "these" else "more items like these"
 
     @property
     def errors(self) -> pd.DataFrame:
@@ -242,7 +241,7 @@ def estimates_of(
     data: Data, panel: EnsemblePanel, counts: Counts, request: EnsembleRequest
 ) -> tuple[Estimates, list[str]]:
     """Return what estimates need, and how groups change the intervals, in sentences."""
-    these = request.these_items or request.target == "these"
+    these = request.target == "these"
     groups, effect, words = data.read.groups, 1.0, []
     if groups is not None:
         effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)

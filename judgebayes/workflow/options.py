@@ -488,7 +488,6 @@ class EnsembleRequest(LabelledVotes):
     ] = None
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     target: Target = "more"
-    these_items: Annotated[bool, "The same as --target these."] = False
     columns: WithoutTask
     classes: ClassNames = None
     reading: ReadingOptions

@@ -60,7 +60,19 @@ def test_the_table_the_labels_to_go_and_the_plot(
     out, plot = tmp_path / "t.csv", tmp_path / "p.png"
     chosen = tmp_path / "next.csv"
     said = run(
-        *(votes, "--labels", labels, "--k", "1:9", "--out", out, "--plot", plot, "--these-items"),
+        *(
+            votes,
+            "--labels",
+            labels,
+            "--k",
+            "1:9",
+            "--out",
+            out,
+            "--plot",
+            plot,
+            "--target",
+            "these",
+        ),
         *("--next", 25, "--next-out", chosen),
     ).output
     assert "Label next: 25 item(s)" in said

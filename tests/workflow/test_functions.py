@@ -46,7 +46,7 @@ CASES = {
         "answers",
     ),
     "ensemble": Case(
-        "ensemble", "generators.csv", "valid.csv", {"k": "1:9", "these_items": True}, "errors"
+        "ensemble", "generators.csv", "valid.csv", {"k": "1:9", "target": "these"}, "errors"
     ),
     "diagnose": Case("diagnose", "votes.csv", "labels.csv", {"seed": 3}, "judges"),
     "groups": Case(
