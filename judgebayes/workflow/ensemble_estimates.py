@@ -1,9 +1,9 @@
 """The error of a decision by every method that can estimate it, with intervals."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 from scipy.stats import mannwhitneyu
 
@@ -18,12 +18,9 @@ from judgebayes.majority import (
     losses,
     mean_loss,
 )
-from judgebayes.progress import Progress
 from judgebayes.sentence import percent
-from judgebayes.workflow.data import Data
 from judgebayes.workflow.ensemble_panel import EnsemblePanel
 from judgebayes.workflow.options import EnsembleRequest
-from judgebayes.workflow.panels_compared import PANEL_COLUMNS, compared_panels
 
 __all__ = ["Estimates", "chosen_words", "first_words", "split_words"]
 
@@ -46,10 +43,33 @@ class Estimates:
     groups: Int[np.ndarray, " item"] | None
     effect: float
     """The design effect of the groups."""
-    weight: Float[np.ndarray, " item"]
-    """The items' weights, 1 / effect."""
-    these: bool
-    """Whether the intervals are about these items."""
+
+    @property
+    def weight(self) -> Float[np.ndarray, " item"]:
+        """The items' weights: as many independent items as say as much as these."""
+        return np.full(len(self.counts.correct), 1 / self.effect)
+
+    @property
+    def these(self) -> bool:
+        """Whether the intervals are about these items."""
+        return self.request.target == "these"
+
+    @property
+    def measure(self) -> Measure:
+        """The error of a decision by an odd number of votes."""
+        return "paper" if self.panel.papers_error else "wrong"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is asked of a split curve, whatever the measure and the level."""
+        return {
+            "target": self.request.target,
+            "decision": self.panel.decision,
+            "breaker": self.panel.breaker,
+            "groups": self.groups,
+            "design_effect": self.effect,
+            "seed": self.request.seed,
+        }
 
     def population(self, sizes: tuple[int, ...]) -> Float[np.ndarray, " size"] | None:
         """Return the number of independent items that those with k votes are, by k.
@@ -66,6 +86,7 @@ class Estimates:
         """Return P(S < k/2) at odd numbers of votes (P3 Definition 3.2)."""
         level = self.request.level
         alone = self.from_labels(sizes, level)
+        curve = fitted.curve(self.panel.splits, sizes, measure="paper", level=level, **self.asked)
         modelled = mixture.curve(
             sizes,
             level=level,
@@ -75,7 +96,7 @@ class Estimates:
             seed=self.request.seed,
         )
         return {
-            CURVE: self.no_narrower(self._curve(fitted, sizes, "paper"), alone),
+            CURVE: self.no_narrower(curve, alone),
             FREE: alone,
             MIXTURE: self.no_narrower(modelled, alone),
         }
@@ -103,52 +124,15 @@ class Estimates:
         """Return the mean distance of the decision from the label, in classes."""
         return self._both(fitted, sizes, "absolute")
 
-    def panels(
-        self, fitted: FittedSplitCurve, data: Data, progress: Progress | None
-    ) -> pd.DataFrame:
-        """Return the error of all votes that each item has: of this panel, and of its rivals."""
-        panel = self.panel
-        if panel.chosen is not None:
-            return compared_panels(
-                data.read.votes,
-                Splits(
-                    np.asarray(data.read.votes.pooled_counts()),
-                    data.labels,
-                    panel.splits.label_classes,
-                ),
-                [str(name) for name in data.read.coding.judges],
-                panel.chosen,
-                decision=panel.decision,
-                breaker=panel.breaker,
-                by_class=panel.by_class,
-                noise=data.label_noise,
-                these=self.these,
-                groups=self.groups,
-                effect=self.effect,
-                level=self.request.level,
-                seed=self.request.seed,
-                progress=progress,
-            )
-        of_all = fitted.curve(
-            panel.splits,
-            None,
-            target="these" if self.these else "more",
-            measure="wrong",
-            decision=panel.decision,
-            breaker=panel.breaker,
-            groups=self.groups,
-            design_effect=self.effect,
-            level=self.request.level,
-            seed=self.request.seed,
-        )
-        error, low, high = (float(x[0]) for x in (of_all.error, of_all.low, of_all.high))
-        if 0 < int(panel.splits.labelled.sum()) < LEAST_LABELS:
-            most = int(panel.splits.total[panel.splits.labelled].max())
+    def all_votes(self, fitted: FittedSplitCurve) -> tuple[float, float, float]:
+        """Return the error of all votes that each item has, and its interval."""
+        splits = self.panel.splits
+        error, low, high = fitted.all_votes(splits, level=self.request.level, **self.asked)
+        if 0 < int(splits.labelled.sum()) < LEAST_LABELS:
+            most = int(splits.total[splits.labelled].max())
             alone = self._both(fitted, (most,), "wrong")[FREE]
             low, high = float(np.fmin(low, alone.low[0])), float(np.fmax(high, alone.high[0]))
-        return pd.DataFrame(
-            [("all votes of each item", error, low, high)], columns=list(PANEL_COLUMNS)
-        )
+        return error, low, high
 
     def _both(
         self, fitted: FittedSplitCurve, sizes: tuple[int, ...], measure: Measure
@@ -180,23 +164,8 @@ class Estimates:
             free.high * largest,
             free.extrapolated,
         )
-        return {CURVE: self.no_narrower(self._curve(fitted, sizes, measure), scaled), FREE: scaled}
-
-    def _curve(
-        self, fitted: FittedSplitCurve, sizes: tuple[int, ...], measure: Measure
-    ) -> ErrorCurve:
-        return fitted.curve(
-            self.panel.splits,
-            sizes,
-            target="these" if self.these else "more",
-            measure=measure,
-            decision=self.panel.decision,
-            breaker=self.panel.breaker,
-            groups=self.groups,
-            design_effect=self.effect,
-            level=self.request.level,
-            seed=self.request.seed,
-        )
+        curve = fitted.curve(splits, sizes, measure=measure, level=self.request.level, **self.asked)
+        return {CURVE: self.no_narrower(curve, scaled), FREE: scaled}
 
 
 def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:

@@ -35,6 +35,7 @@ from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
+from judgebayes.workflow.panels_compared import compared_panels
 from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
@@ -188,7 +189,7 @@ def ensemble(
             np.asarray(odd), independent, none, none, np.asarray(odd) > counts.most
         ),
         abstained=panel.abstained(sizes),
-        panels=estimates.panels(fitted, data, progress),
+        panels=compared_panels(estimates, fitted, data, progress),
         said=[
             *words,
             *(fit.words() if counts.most > 1 else []),
@@ -219,7 +220,7 @@ def _next_items(
         most,
         tuple(size for size in sizes if size % 2) if papers else sizes,
         target="these" if estimates.these else "more",
-        measure="paper" if papers else "wrong",
+        measure=estimates.measure,
         decision=estimates.panel.decision,
         seed=estimates.request.seed,
     )
@@ -241,14 +242,11 @@ def estimates_of(
     data: Data, panel: EnsemblePanel, counts: Counts, request: EnsembleRequest
 ) -> tuple[Estimates, list[str]]:
     """Return what estimates need, and how groups change the intervals, in sentences."""
-    these = request.target == "these"
     groups, effect, words = data.read.groups, 1.0, []
     if groups is not None:
         effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
         words.append(_grouped(data, counts, effect))
-    # As many independent items as say as much: the likelihood is raised to the power 1 / deff.
-    weight = np.full(len(counts.correct), 1 / effect)
-    return Estimates(request, panel, counts, groups, effect, weight, these), words
+    return Estimates(request, panel, counts, groups, effect), words
 
 
 def _grouped(data: Data, counts: Counts, effect: float) -> str:

@@ -5,8 +5,6 @@ import numpy as np
 from judgebayes.majority import (
     ErrorCurve,
     FittedSplitCurve,
-    Measure,
-    Target,
     label_forecast,
     odd_sizes,
 )
@@ -28,11 +26,9 @@ def labels_to_go(
     They are computed at the largest odd number of votes that half of the labelled items have. The
     default target is half the present width.
     """
-    panel, request = estimates.panel, estimates.request
-    splits = panel.splits
+    splits, request = estimates.panel.splits, estimates.request
     now = interval_now(estimates, fitted, request.level)
     size = int(now.size[0])
-    measure, target = _question(estimates)
     width = float(now.high[0] - now.low[0])
     votes = "1 vote" if size == 1 else f"{size} votes"
     said = f"With {votes}, the {percent(request.level)} interval is {points(width)} wide"
@@ -46,15 +42,10 @@ def labels_to_go(
         splits,
         size,
         goal,
-        target=target,
-        measure=measure,
-        decision=panel.decision,
-        breaker=panel.breaker,
-        groups=estimates.groups,
-        design_effect=estimates.effect,
+        measure=estimates.measure,
         level=request.level,
         simulations=SIMULATIONS,
-        seed=request.seed,
+        **estimates.asked,
     )
     typical, assured = forecast.needed(), forecast.needed(ASSURANCE)
     labels, items = int(splits.labelled.sum()), forecast.items
@@ -75,30 +66,13 @@ def interval_now(estimates: Estimates, fitted: FittedSplitCurve, level: float) -
 
     These are the labelled items; without labels, all.
     """
-    panel, splits = estimates.panel, estimates.panel.splits
+    splits = estimates.panel.splits
     total = splits.total[splits.labelled] if splits.labelled.any() else splits.total
     size = odd_sizes(max(int(np.median(total)), 1))[-1]
-    measure, target = _question(estimates)
-    curve = fitted.curve(
-        splits,
-        (size,),
-        target=target,
-        measure=measure,
-        decision=panel.decision,
-        breaker=panel.breaker,
-        groups=estimates.groups,
-        design_effect=estimates.effect,
-        level=level,
-        seed=estimates.request.seed,
-    )
+    curve = fitted.curve(splits, (size,), measure=estimates.measure, level=level, **estimates.asked)
     if not splits.labelled.any():
         return curve
     return estimates.no_narrower(curve, estimates.from_labels((size,), level))
-
-
-def _question(estimates: Estimates) -> tuple[Measure, Target]:
-    measure: Measure = "paper" if estimates.panel.papers_error else "wrong"
-    return measure, "these" if estimates.these else "more"
 
 
 def points(width: float) -> str:

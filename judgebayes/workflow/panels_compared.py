@@ -2,12 +2,11 @@
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from judgebayes.aggregators import Stacking
 from judgebayes.majority import (
-    Decision,
-    ErrorCurve,
+    FittedSplitCurve,
     SplitCurve,
     Splits,
     losses,
@@ -18,110 +17,79 @@ from judgebayes.measures.decide import zero_one_loss
 from judgebayes.progress import Progress
 from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import compare
+from judgebayes.workflow.data import Data
+from judgebayes.workflow.ensemble_estimates import Estimates
 
-__all__ = ["PANEL_COLUMNS", "compared_panels"]
+__all__ = ["compared_panels"]
 
-PANEL_COLUMNS = ("panel", "error", "low", "high")
 LEAST_LABELS = 20
 """The least number of labels to compare stacking, which is fitted on four fifths of them."""
 SPLITS = 20
 
 
 def compared_panels(
-    votes: Votes,
-    splits: Splits,
-    names: list[str],
-    chosen: list[int],
-    *,
-    decision: Decision,
-    breaker: Int[np.ndarray, " item"] | None,
-    by_class: bool,
-    noise: float,
-    these: bool,
-    groups: Int[np.ndarray, " item"] | None,
-    effect: float,
-    level: float,
-    seed: int,
-    progress: Progress | None,
+    estimates: Estimates, fitted: FittedSplitCurve, data: Data, progress: Progress | None
 ) -> pd.DataFrame:
     """Return a row per panel: the error of all its votes on each item, and its interval.
 
-    The best single judge of an item is chosen by the labels of the other items, and stacking is fitted
-    on four fifths of the labels and evaluated on the rest, so that no row is evaluated on the labels
-    that it was chosen on.
+    If judges are named, their panel is compared with all judges, the best single one and stacking. The
+    best single judge of an item is chosen by the labels of the other items, and stacking is fitted on
+    four fifths of the labels and evaluated on the rest, so that no row is evaluated on the labels that
+    it was chosen on.
 
     Parameters
     ----------
-    votes
+    estimates, fitted
+        The panel, and its split curve.
+    data
         The votes of all judges.
-    splits
-        How all these votes split.
-    names
-        The names of the judges.
-    chosen
-        The positions of the judges of the named panel.
-    decision, breaker
-        How votes become a decision, as in `decision_probs`.
-    by_class, noise, these, groups, effect, level, seed
-        As in `SplitCurve` and `FittedSplitCurve.curve`; `these` for the target "these", and
-        `effect` the design effect of the groups.
     progress
         Called with the progress of stacking.
     """
-    rows, weight = [], np.full(len(splits.labels), 1 / effect)
-    named = splits_of(votes, splits.labels, splits.label_classes, np.array(chosen))
-    for name, panel in (
+    chosen = estimates.panel.chosen
+    if chosen is None:
+        return _table([("all votes of each item", *estimates.all_votes(fitted))])
+    panel, level, these = estimates.panel, estimates.request.level, estimates.these
+    votes, label_classes = data.read.votes, panel.splits.label_classes
+    names = [str(name) for name in data.read.coding.judges]
+    splits = Splits(np.asarray(votes.pooled_counts()), data.labels, label_classes)
+    rows, weight = [], estimates.weight
+    named = splits_of(votes, splits.labels, label_classes, np.array(chosen))
+    for name, votes_of in (
         (", ".join(names[j] for j in chosen), named),
         (f"all {len(names)} judges", splits),
     ):
-        of_all = (
-            SplitCurve(by_class=by_class, noise=noise)
-            .fit(panel, weight=weight)
-            .curve(
-                panel,
-                None,
-                target="these" if these else "more",
-                measure="wrong",
-                decision=decision,
-                breaker=breaker,
-                groups=groups,
-                design_effect=effect,
-                level=level,
-                seed=seed,
-            )
+        curve = SplitCurve(by_class=panel.by_class, noise=data.label_noise)
+        error, low, high = curve.fit(votes_of, weight=weight).all_votes(
+            votes_of, level=level, **estimates.asked
         )
         rows.append((name, *(float(x[0]) for x in (of_all.error, of_all.low, of_all.high))))
     labelled = np.flatnonzero(splits.labels >= 0)
-    population = len(splits.labels) / effect if these else None
+    population = len(splits.labels) / estimates.effect if these else None
     wrong, best = best_single(votes, splits)
     single = mean_loss((1,), wrong[None], weight=weight, level=level, population=population)
-    rows.append((f"best single judge ({names[best]})", *_first(single)))
+    ends = (float(each[0]) for each in (single.error, single.low, single.high))
+    rows.append((f"best single judge ({names[best]})", *ends))
     if len(labelled) >= LEAST_LABELS and len(np.unique(splits.labels[labelled])) > 1:
         result = compare(
-            {"stacking": Stacking(symmetric=not by_class)},
+            {"stacking": Stacking(symmetric=not panel.by_class)},
             votes,
             splits.labels,
-            groups,
+            estimates.groups,
             np.asarray(zero_one_loss(votes.n_classes)),
             splits=SPLITS,
-            seed=seed,
+            seed=estimates.request.seed,
             unseen=1 - len(labelled) / len(splits.labels) if these else 1.0,
             progress=progress,
         )
         right = result.right("stacking", level=level)
-        rows.append(
-            (
-                f"stacking, fitted on {result.held_in} labels",
-                1 - right.mean,
-                1 - right.high,
-                1 - right.low,
-            )
-        )
-    return pd.DataFrame(rows, columns=list(PANEL_COLUMNS))
+        name = f"stacking, fitted on {result.held_in} labels"
+        rows.append((name, 1 - right.mean, 1 - right.high, 1 - right.low))
+    return _table(rows)
 
 
-def _first(curve: ErrorCurve) -> tuple[float, float, float]:
-    return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
+def _table(rows: list[tuple[str, float, float, float]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["panel", "error", "low", "high"])
 
 
 def best_single(votes: Votes, splits: Splits) -> tuple[Float[np.ndarray, " item"], int]:
