@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import resources
@@ -126,7 +127,6 @@ COMPARISONS = {
     ">": lambda a, b: a > b,
     "<": lambda a, b: a < b,
 }
-EXAMPLE = "--require 'held_out.accuracy.low>0.7'"
 
 
 @dataclass(frozen=True)
@@ -180,44 +180,17 @@ def read_requirement(text: str) -> Requirement:
     JudgeBayesError
         If it is not a path, a comparison and a number.
     """
-    start = f"--require {text!r}"
-    parts = re.split(r"([<>=!]+)", text)
-    if len(parts) > 3:
-        raise JudgeBayesError(f"{start} has several comparisons; repeat --require for each.")
-    if len(parts) < 3:
+    parts = re.fullmatch(rf"([^<>=!]+)({'|'.join(COMPARISONS)})([^<>=!]+)", text)
+    bound = math.nan
+    if parts is not None:
+        with suppress(ValueError):
+            bound = float(parts[3])
+    if parts is None or not parts[1].strip() or not math.isfinite(bound):
         raise JudgeBayesError(
-            f"{start} has no comparison; write a path, one of {', '.join(COMPARISONS)}, and a number: "
-            f"{EXAMPLE}."
+            f"--require {text!r} is not a path, one of {', '.join(COMPARISONS)}, and a number; write "
+            "for example --require 'held_out.accuracy.low>0.7', and repeat the option for more."
         )
-    path, comparison, number = (part.strip() for part in parts)
-    if comparison not in COMPARISONS:
-        raise JudgeBayesError(
-            f"{start} has {comparison!r}, which is no comparison; use one of {', '.join(COMPARISONS)}."
-        )
-    if not path:
-        raise JudgeBayesError(
-            f"{start} has no path before {comparison!r}; write for example {EXAMPLE}."
-        )
-    if not number:
-        raise JudgeBayesError(
-            f"{start} has no number after {comparison!r}; write for example {EXAMPLE}."
-        )
-    bound = _as_number(number)
-    if bound is None:
-        other = " (the path comes first)" if _as_number(path) is not None else ""
-        hint = " with a decimal point" if _as_number(number.replace(",", ".")) is not None else ""
-        raise JudgeBayesError(
-            f"{start}: {number!r} is not a number{other}; write one{hint}: {EXAMPLE}."
-        )
-    return Requirement(path, comparison, bound)
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    return Requirement(parts[1].strip(), parts[2], bound)
 
 
 def _is_number(value: object) -> bool:

@@ -64,24 +64,15 @@ def test_a_requirement_reads_any_number(text: str, value: float | None, holds: b
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    "text",
     [
-        ("", "has no comparison"),
-        ("win_rate.low", "has no comparison"),
-        ("win_rate.low=0.5", "'=', which is no comparison"),
-        ("win_rate.low=>0.5", "'=>', which is no comparison"),
-        ("win_rate.low>", "has no number after '>'"),
-        (">0.5", "has no path before '>'"),
-        ("win_rate.low>half", "'half' is not a number; write one"),
-        ("win_rate.low>0,5", "'0,5' is not a number; write one with a decimal point"),
-        ("0.5<win_rate.low", "'win_rate.low' is not a number (the path comes first)"),
-        ("win_rate.low>nan", "'nan' is not a number"),
-        ("win_rate.low>inf", "'inf' is not a number"),
-        ("0<win_rate.low<1", "several comparisons; repeat --require"),
-        ("win_rate.low>0.5 and win_rate.high<1", "several comparisons; repeat --require"),
+        *("", "win_rate.low", "win_rate.low=0.5", "win_rate.low=>0.5", "win_rate.low>", ">0.5"),
+        *("win_rate.low>half", "win_rate.low>0,5", "0.5<win_rate.low", "win_rate.low>nan"),
+        *("win_rate.low>inf", "0<win_rate.low<1", "win_rate.low>0.5 and win_rate.high<1"),
     ],
 )
-def test_a_broken_requirement_is_one_sentence(text: str, sentence: str) -> None:
+def test_a_broken_requirement_is_one_sentence(text: str) -> None:
+    sentence = f"--require {text!r} is not a path, one of >=, <=, ==, !=, >, <, and a number"
     with pytest.raises(JudgeBayesError, match=re.escape(sentence)) as caught:
         read_requirement(text)
     assert str(caught.value).endswith(".")
