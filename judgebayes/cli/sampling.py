@@ -35,14 +35,13 @@ from judgebayes.posterior.story import TARGETS, ModelSpec
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 from judgebayes.sentence import sentences
-from judgebayes.votes.data import Data
+from judgebayes.workflow.data import encoded
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of
-from judgebayes.workflow.reading import labelled_words, labels_of, merged, open_source, read_votes
+from judgebayes.workflow.reading import labelled_words, open_files
 from judgebayes.workflow.results import rows_of
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Source
 
 __all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 
@@ -328,24 +327,20 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         For bad input, or if the model needs labels or generators and there are none.
     """
     named = tuple(split_names(request.generator or ""))
-    source = Source(
+    opened = open_files(
         request.votes,
+        request.labels,
         request.columns,
         request.reading,
-        ignored=named,
+        named,
         annotators=request.annotators,
     )
-    opened = open_source(source, request.labels)
-    coded = classes_of(opened, request.classes, request.pairwise)
-    opened = merged(opened, coded)
-    read = read_votes(opened, coded)
-    labels = labels_of(
-        opened,
-        read,
-        drop_unknown=request.drop_unknown_labels,
-        allow_degenerate=request.allow_degenerate or request.model in VOTE_MODELS,
-    )
-    if opened.labels is None and request.model not in UNLABELLED:
+    classes = classes_of(opened, request.classes, request.pairwise)
+    given = encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
+    read, labels = given.read, given.labels
+    if not request.allow_degenerate and request.model not in VOTE_MODELS:
+        read.coding.refuse_constant(labels, read.label or "label")
+    if not given.labelled and request.model not in UNLABELLED:
         raise JudgeBayesError(
             f"--model {request.model} needs labels, and there are none; add them with --labels FILE or "
             "--label COLUMN."

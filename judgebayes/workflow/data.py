@@ -15,7 +15,9 @@ from judgebayes.votes.classes import listing
 from judgebayes.workflow.options import (
     CalibrateRequest,
     DiagnoseRequest,
+    EnsembleRequest,
     LabelledVotes,
+    PrecisionRequest,
     ReadRequest,
     WinRateRequest,
 )
@@ -32,7 +34,15 @@ from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened, Source
 
-__all__ = ["Data", "data_in_request", "data_of", "encoded", "read", "undecided_as_class"]
+__all__ = [
+    "Data",
+    "data_in_request",
+    "data_of",
+    "encoded",
+    "read",
+    "read_files",
+    "undecided_as_class",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +121,7 @@ def read(request: ReadRequest) -> Data:
     JudgeBayesError
         For bad input.
     """
-    return _read_files(request, keep=True)
+    return read_files(request, request.pairwise, keep=True, detect=True)
 
 
 def data_of(
@@ -128,15 +138,25 @@ def data_of(
     JudgeBayesError
         For bad input.
     """
-    return data_in_request(request) or _read_files(request, keep=bool(named), named=named)
+    return data_in_request(request) or read_files(
+        request, request.pairwise, named=named, keep=bool(named), detect=True
+    )
 
 
-def _read_files(
-    request: CalibrateRequest | DiagnoseRequest | ReadRequest | WinRateRequest,
+def read_files(
+    request: CalibrateRequest
+    | DiagnoseRequest
+    | EnsembleRequest
+    | PrecisionRequest
+    | ReadRequest
+    | WinRateRequest,
+    pairwise: bool | None,
     *,
-    keep: bool = False,
     named: tuple[str, ...] = (),
+    keep: bool = False,
+    detect: bool = False,
 ) -> Data:
+    """Read the files or tables of a request; `pairwise` and `detect` are as in `classes_of`."""
     opened = open_files(
         request.votes,
         request.labels,
@@ -145,8 +165,8 @@ def _read_files(
         named,
         annotators=request.annotators,
     )
-    classes = classes_of(opened, request.classes, request.pairwise, detect=True)
-    dropped = request.drop_unknown_labels
+    classes = classes_of(opened, request.classes, pairwise, detect=detect)
+    dropped = isinstance(request, PrecisionRequest) or request.drop_unknown_labels
     return encoded(opened, classes, drop_unknown=dropped, keep=keep)
 
 
@@ -175,7 +195,7 @@ def encoded(
     """
     opened = merged(opened, classes)
     votes = read_votes(opened, classes)
-    labels = labels_of(opened, votes, drop_unknown=drop_unknown, allow_degenerate=True)
+    labels = labels_of(opened, votes, drop_unknown=drop_unknown)
     tables = opened if keep else None
     doubt = opened.doubt
     return Data(

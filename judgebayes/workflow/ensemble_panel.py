@@ -15,12 +15,8 @@ from judgebayes.votes.classes import listing
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.options import EnsembleRequest
 
-__all__ = ["UNLABELLED", "EnsemblePanel", "panel_of"]
+__all__ = ["EnsemblePanel", "panel_of"]
 
-UNLABELLED = (
-    "The error of a majority vote is estimated from labels, and there are none; add them with "
-    "--labels FILE or --label COLUMN."
-)
 LEAST_LABELS = 10
 """The least number of labels without a tie for ties to be no class of the labels."""
 
@@ -70,7 +66,10 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
         If there are no labels, a judge does not exist, or options contradict each other.
     """
     if not data.labelled:
-        raise JudgeBayesError(UNLABELLED)
+        raise JudgeBayesError(
+            "The error of a majority vote is estimated from labels, and there are none; add them with "
+            "--labels FILE or --label COLUMN."
+        )
     read, words = data.read, []
     coding = read.coding
     names = [str(name) for name in coding.judges]

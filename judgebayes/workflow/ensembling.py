@@ -28,18 +28,16 @@ from judgebayes.majority import (
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
-from judgebayes.workflow.data import Data, data_in_request, encoded, undecided_as_class
+from judgebayes.workflow.data import Data, data_in_request, read_files, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, first_words, split_words
-from judgebayes.workflow.ensemble_panel import UNLABELLED, EnsemblePanel, panel_of
+from judgebayes.workflow.ensemble_panel import EnsemblePanel, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
 from judgebayes.workflow.panels_compared import compared_panels
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
-from judgebayes.workflow.scales import classes_of
 
 __all__ = ["MajorityError", "ensemble", "estimates_of", "sizes_of"]
 
@@ -153,7 +151,7 @@ def ensemble(
         raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
     check_choice("target", request.target, TARGETS)
     check_choice("decision", request.decision, DECISIONS)
-    data = undecided_as_class(data_in_request(request) or _read_files(request))
+    data = undecided_as_class(data_in_request(request) or read_files(request, None))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
     words += [*panel.words, *_noise_words(data.label_noise)]
@@ -287,20 +285,6 @@ def sizes_of(text: str | None, most: int, even: bool = False) -> tuple[int, ...]
             "3,5,11." + ("" if even else " For even numbers, --ties states how ties are decided.")
         )
     return sizes
-
-
-def _read_files(request: EnsembleRequest) -> Data:
-    opened = open_files(
-        request.votes,
-        request.labels,
-        request.columns,
-        request.reading,
-        annotators=request.annotators,
-    )
-    if opened.labels is None:
-        raise JudgeBayesError(UNLABELLED)
-    classes = classes_of(opened, request.classes, None)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
 
 
 def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:

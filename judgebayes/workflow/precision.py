@@ -24,12 +24,12 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.copies import copies_among
 from judgebayes.io.options import split_names
-from judgebayes.votes import Classes, Votes
+from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical
 from judgebayes.votes.evidence import Evidence
 from judgebayes.votes.keys import positions
 from judgebayes.workflow.columns import by_item
-from judgebayes.workflow.data import Data, data_in_request, encoded
+from judgebayes.workflow.data import Data, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
@@ -42,10 +42,9 @@ from judgebayes.workflow.precision_tables import (
     judge_table,
 )
 from judgebayes.workflow.precision_words import precision_warnings
-from judgebayes.workflow.reading import Reading, open_files
+from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
-from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened
 from judgebayes.workflow.systems import (
     Matches,
@@ -251,11 +250,15 @@ def _systems(matches: Matches, fit: Fit, seed: int) -> pd.DataFrame | None:
 
 
 def _inputs(request: PrecisionRequest) -> _Inputs:
-    data = data_in_request(request)
-    if data is None:
-        data = _read_files(request)
-    else:
-        _refuse_others(data.read.coding.classes, paired=request.systems is not None)
+    paired = request.systems is not None
+    named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
+    data = data_in_request(request) or read_files(request, paired, named=named, keep=True)
+    n_classes = len(data.read.coding.classes)
+    if n_classes != 2 and not paired:
+        raise JudgeBayesError(
+            f"The votes have {n_classes} classes; precision needs two. Name them with --classes "
+            "invalid,valid. If each item compares two systems, name their columns with --systems A,B."
+        )
     read, opened = data.read, data.opened
     if opened is None:
         raise JudgeBayesError(
@@ -299,32 +302,6 @@ def _evidence(
     low, high = data.log_likelihood[..., 0], data.log_likelihood[..., -1]
     low, high = np.where(labels >= 0, low, 0.0), np.where(labels >= 0, high, 0.0)
     return Evidence(np.where(flipped == 1, low - high, high - low), NODE_WEIGHTS)
-
-
-def _read_files(request: PrecisionRequest) -> Data:
-    named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    opened = open_files(
-        request.votes,
-        request.labels,
-        request.columns,
-        request.reading,
-        named,
-        request.annotators,
-    )
-    paired = request.systems is not None
-    classes = classes_of(opened, request.classes, pairwise=paired)
-    _refuse_others(classes, paired=paired)
-    return encoded(opened, classes, drop_unknown=True, keep=True)
-
-
-def _refuse_others(classes: Classes, *, paired: bool) -> None:
-    """Refuse votes that are not of two classes, unless systems are compared."""
-    if len(classes.values) != 2 and not paired:
-        raise JudgeBayesError(
-            f"The votes have {len(classes.values)} classes; precision needs two. Name them with "
-            "--classes invalid,valid. If each item compares two systems, name their columns with "
-            "--systems A,B."
-        )
 
 
 def _unmatched_labels(opened: Opened, read: Reading) -> int:

@@ -475,10 +475,8 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     return replace(opened, labels=gold, notes=(*opened.notes, *words), doubt=doubt)
 
 
-def labels_of(
-    opened: Opened, read: Reading, *, drop_unknown: bool, allow_degenerate: bool
-) -> Int[np.ndarray, " item"]:
-    """Return the label of each item, `MISSING` where there is none.
+def labels_of(opened: Opened, read: Reading, *, drop_unknown: bool) -> Int[np.ndarray, " item"]:
+    """Return the label of each item, `MISSING` where there is none; all may be the same.
 
     Raises
     ------
@@ -494,7 +492,7 @@ def labels_of(
         item=gold.item,
         label=gold.label,
         unknown_items="drop" if drop_unknown else "error",
-        allow_degenerate=allow_degenerate,
+        allow_degenerate=True,
     )
 
 
