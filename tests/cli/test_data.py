@@ -9,7 +9,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import data, panels
 from judgebayes.experiments.beyond_consensus import common
 from judgebayes.experiments.public import SOURCES
-from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
 from judgebayes.workflow import methods, names
 
 
@@ -81,8 +80,3 @@ def test_the_names_are_those_of_the_methods() -> None:
     assert set(methods.INFERENCES) == set(names.INFERENCES)
     assert methods.known_methods() == names.METHODS
     assert methods.known_calibrators() == names.CALIBRATORS
-    for kind, registry in (("aggregator", AGGREGATORS), ("calibrator", CALIBRATORS)):
-        read = names.declared(f"{kind}s", kind)
-        assert {name: Traits(name, **own) for name, own in read.items()} == {
-            name: made.traits for name, made in registry.items()
-        }
