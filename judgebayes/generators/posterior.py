@@ -142,6 +142,14 @@ class FittedGeneratorValidator(Sampled, ByQuantile):
         """Return a quantile of each generator's precision."""
         return jnp.quantile(self.precision, level, axis=0)
 
+    def draws(
+        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "draw generator"]:
+        """Return the sampler's draws, or some of them at equal distances; `key` is not needed."""
+        del key
+        have = len(self.precision)
+        return self.precision[jnp.linspace(0, have - 1, min(n_draws, have)).astype(int)]
+
 
 def binomial_data(counts: PrecisionCounts) -> Counted:
     """Return the counts in the form of the model's data."""

@@ -68,8 +68,8 @@ def compared_panels(
     population = len(splits.labels) / estimates.effect if these else None
     wrong, best = best_single(votes, splits)
     single = mean_loss((1,), wrong[None], weight=weight, level=level, population=population)
-    ends = (float(each[0]) for each in (single.error, single.low, single.high))
-    rows.append((f"best single judge ({names[best]})", *ends))
+    error, low, high = (float(each[0]) for each in (single.error, single.low, single.high))
+    rows.append((f"best single judge ({names[best]})", error, low, high))
     if len(labelled) >= LEAST_LABELS and len(np.unique(splits.labels[labelled])) > 1:
         result = compare(
             {"stacking": Stacking(symmetric=not panel.by_class)},

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy.special import ndtri
 
 from judgebayes.arrays import AnyArray
 from judgebayes.generators.clusters import normal_draws
-from judgebayes.generators.posterior import FittedGeneratorValidator
 
-__all__ = ["Drawn", "Fit", "Normal", "Points", "Posterior", "has_draws"]
+__all__ = ["Fit", "Normal", "Points", "Posterior", "has_draws"]
 
 Shares = Float[AnyArray, " generator"]
 
@@ -93,33 +91,3 @@ class Normal:
             self.covariance[np.ix_(known, known)], n_draws, key
         )
         return draws
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Posterior draws of a NumPyro program."""
-
-    sampled: FittedGeneratorValidator
-
-    @property
-    def status(self) -> Int[Array, "*batch"]:
-        """How the sampling ended."""
-        return self.sampled.status
-
-    def estimate(self) -> Float[Array, " generator"]:
-        """Return the posterior medians."""
-        return self.sampled.estimate()
-
-    def interval(
-        self, level: float = 0.9
-    ) -> tuple[Float[Array, " generator"], Float[Array, " generator"]]:
-        """Return the ends of the central intervals."""
-        return self.sampled.interval(level)
-
-    def draws(
-        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "draw generator"]:
-        """Return the sampler's draws, or some of them at equal distances; `key` is not needed."""
-        del key
-        have = len(self.sampled.precision)
-        return self.sampled.precision[jnp.linspace(0, have - 1, min(n_draws, have)).astype(int)]

@@ -42,7 +42,7 @@ from judgebayes.votes.classes import listing
 from judgebayes.votes.evidence import Evidence
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
-from judgebayes.workflow.precision_fits import Drawn, Fit, Normal, Points, has_draws
+from judgebayes.workflow.precision_fits import Fit, Normal, Points, has_draws
 
 __all__ = ["METHODS", "NOT_IDENTIFIED", "Answer", "Given", "Method", "answer", "in_part"]
 
@@ -258,7 +258,7 @@ def _of_patterns(names: list[str]) -> str:
 def _sampled(fit: FittedGeneratorValidator, inference: str) -> Answer:
     """Return the draws, or the mode alone as a point estimate."""
     if inference != "map":
-        return Answer(Drawn(fit), [])
+        return Answer(fit, [])
     said = ["--inference map gives the mode of the posterior, which has no interval."]
     mode = Points(np.asarray(fit.estimate()), jnp.asarray(fit.status))
     return Answer(mode, said, CORRECTED)

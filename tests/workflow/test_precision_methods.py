@@ -27,7 +27,7 @@ from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.status import Status
 from judgebayes.workflow import precision_methods
 from judgebayes.workflow.names import PRECISION_METHODS
-from judgebayes.workflow.precision_fits import Drawn, Points
+from judgebayes.workflow.precision_fits import Points
 from judgebayes.workflow.precision_methods import METHODS
 from judgebayes.workflow.precision_tables import check_words
 from judgebayes.workflow.precision_words import precision_warnings
@@ -174,7 +174,7 @@ def test_draws_of_a_sampler_are_thinned_and_a_mode_is_a_point(
             above = (draws[:, 0] > draws[:, 1]).mean()
             assert result.shares["P(better than next)"][0] == pytest.approx(above)
     assert asked == [("flat", "NUTS", (3,)), ("hierarchical", "NUTS", (3,)), ("flat", "MAP", (3,))]
-    fewer = Drawn(FittedGeneratorValidator({}, jnp.asarray(draws), jnp.asarray(0), None)).draws(50)
+    fewer = FittedGeneratorValidator({}, jnp.asarray(draws), jnp.asarray(0), None).draws(50)
     np.testing.assert_allclose(np.asarray(fewer)[[0, -1]], draws[[0, -1]], rtol=1e-6)
     assert fewer.shape == (50, 3)
 
