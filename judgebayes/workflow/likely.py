@@ -15,7 +15,7 @@ from judgebayes.votes.classes import canonical, infer_classes, usual_classes, wr
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.item_ids import match_items
 
-__all__ = ["by_name", "likely_item", "likely_judge", "likely_sample", "likely_vote", "suggestion"]
+__all__ = ["by_name", "likely_item", "likely_judge", "likely_sample", "likely_vote"]
 
 ITEM = re.compile(
     r".*(?:\b|_)(?:id|uid|guid|key|ref|case|battle|example|question|prompt|item|pair|sample|task|frage)s?"
@@ -137,27 +137,6 @@ def likely_sample(
                 ((like, not COST.fullmatch(_plain(name)), -cells.nunique(), -place), name)
             )
     return max(ranked)[1] if ranked else None
-
-
-def suggestion(table: pd.DataFrame, given: dict[str, str | None]) -> str:
-    """Return what the item and the vote may be by their values, for an error; "" if unknown."""
-    used = [name for name in given.values() if name not in (None, "none")]
-    options = []
-    item = given.get("item") or by_name(list(table.columns), "item", used)
-    if item is None:
-        vote = given.get("vote") or by_name(list(table.columns), "vote", used)
-        item = likely_item(table, [*used, vote])
-        options += [] if item is None else [f"--item {item!r}"]
-    if given.get("vote") is None and by_name(list(table.columns), "vote", used) is None:
-        others = [
-            by_name(list(table.columns), role, used)
-            for role in ("judge", "sample", "order", "label")
-        ]
-        vote = likely_vote(table, [*used, item, *others])
-        options += [] if vote is None else [f"--vote {vote!r}"]
-    if not options:
-        return " judgebayes check looks at the whole file."
-    return f" By their values: {' '.join(options)}. judgebayes check proposes a whole command."
 
 
 def _candidates(table: pd.DataFrame, used: Iterable[str | None]) -> list[str]:

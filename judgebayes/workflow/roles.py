@@ -14,7 +14,6 @@ from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.item_ids import match_items, refuse_collisions, renamed
-from judgebayes.workflow.likely import suggestion
 from judgebayes.workflow.sources import Labels, Source
 
 __all__ = ["long_columns", "open_labels", "wide_columns"]
@@ -56,7 +55,9 @@ def long_columns(
     except JudgeBayesError as error:
         if not str(error).startswith("Which column"):
             raise
-        raise JudgeBayesError(f"{error}{suggestion(table, given)}") from None
+        raise JudgeBayesError(
+            f"{error} judgebayes check looks at the whole file and proposes a command."
+        ) from None
 
 
 def _has_vote(table: pd.DataFrame) -> bool:

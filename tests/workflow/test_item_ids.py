@@ -117,5 +117,5 @@ def test_a_named_item_column_is_found_in_labels_of_another_case(tmp_path: Path) 
 def test_an_unknown_column_has_a_suggestion() -> None:
     with pytest.raises(JudgeBayesError, match="Did you mean 'judge'"):
         jb.read(VOTES, judge="jugde")
-    with pytest.raises(JudgeBayesError, match="--vote 'Outcome'"):
+    with pytest.raises(JudgeBayesError, match="judgebayes check looks at the whole file"):
         jb.read(VOTES.rename(columns={"vote": "Outcome"}))
