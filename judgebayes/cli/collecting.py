@@ -43,8 +43,6 @@ __all__ = ["collect"]
 
 VOTES = 12
 """Default number of votes of a judge on an item, as in P1."""
-GIVE_UP = 0.002
-"""Default increase of the mean loss that stopping early may cause."""
 LABELS = "labels.csv"
 FIT = "fit.json"
 NOT_BODY = ("messages", "model", "stream", "n")
@@ -62,9 +60,7 @@ def collect(request: CollectRequest) -> CommandResult:
     """
     settled = request.settled
     if settled is None and request.settling != UntilSettled():
-        raise JudgeBayesError(
-            "--fit, --price, --give-up, --min and --answers need --until-settled."
-        )
+        raise JudgeBayesError("--fit, --give-up and --answers need --until-settled.")
     require_client()
     if request.out.suffix.lower() != ".jsonl":
         raise JudgeBayesError(
@@ -179,7 +175,7 @@ def _plan(
         if limit is not None and limit < 1:
             raise JudgeBayesError(f"--budget-{name} is {limit}; it must be 1 or more.")
     body = {"temperature": request.temperature, "max_tokens": request.max_tokens}
-    fewest = 0 if request.settled is None else request.settled.fewest or orders
+    fewest = 0 if request.settled is None else orders
     return Plan(
         table.items,
         judges,
@@ -241,8 +237,6 @@ def _rule(
             "--until-settled needs --fit FIT, a Davidson fit to items that have all their votes. "
             "Save one with: judgebayes calibrate --method davidson --save."
         )
-    if settled.price is not None and settled.give_up is not None:
-        raise JudgeBayesError("--price and --give-up set the same thing; use one of them.")
     if len(judges) > 1:
         raise JudgeBayesError(
             "--until-settled takes one judge: the judge whose votes were fitted. Collect the "
@@ -250,7 +244,7 @@ def _rule(
         )
     from judgebayes.aggregators import FittedDavidson
     from judgebayes.aggregators.decided_by import DecidedBy
-    from judgebayes.workflow.adaptive import price_within, share_prior, stopping_rule
+    from judgebayes.workflow.adaptive import price_within, share_prior
     from judgebayes.workflow.fit_file import load_fit
 
     saved = load_fit(settled.fit)
@@ -269,15 +263,7 @@ def _rule(
         )
     orders = len(table.task.orders)
     prior = share_prior(saved.profile, symmetric=fitted.symmetric)
-    options: dict[str, Any] = {
-        "batch": orders,
-        "fewest": orders if settled.fewest is None else settled.fewest,
-    }
-    if settled.price is not None:
-        rule = stopping_rule(fitted, prior, most, settled.price, **options)
-    else:
-        give_up = GIVE_UP if settled.give_up is None else settled.give_up
-        rule = price_within(fitted, prior, most, give_up, **options)
+    rule = price_within(fitted, prior, most, settled.give_up, batch=orders, fewest=orders)
     return most, rule, _vote_names(saved.classes, table.task.votes, settled.fit)
 
 

@@ -58,9 +58,7 @@ HEADINGS = {
         "new_label",
         "until_settled",
         "fit",
-        "price",
         "give_up",
-        "fewest",
     ),
     "Output": (
         *("out", "save", "answers", "labels_out", "table", "plot", "plots_as", "overwrite"),

@@ -86,16 +86,9 @@ class UntilSettled:
     """The options of `judgebayes collect` for stopping early."""
 
     fit: Annotated[Path | None, "A Davidson fit that `judgebayes calibrate --save` wrote."] = None
-    price: Annotated[
-        float | None,
-        "Price of a vote, in class steps of loss; by default derived from --give-up.",
-    ] = None
     give_up: Annotated[
-        float | None, "Accepted increase of the mean loss from stopping early; 0.002 by default."
-    ] = None
-    fewest: Annotated[
-        int | None, Option("--min", min=1, help="Minimum number of votes for each item.")
-    ] = None
+        float, "Accepted increase of the mean loss from stopping early, in class steps."
+    ] = 0.002
     answers: Annotated[
         Path | None,
         ("Where to write the calibrated results: probabilities and decision for each item."),
