@@ -3,13 +3,12 @@
 import inspect
 import operator
 from collections.abc import Callable, Iterable
-from functools import wraps
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from judgebayes.workflow.options import Option
-from judgebayes.workflow.records import Leaf, leaves, make_record, record_of
+from judgebayes.workflow.records import Leaf, leaves, taking_fields
 
 __all__ = ["completing", "options_of", "taking_records"]
 
@@ -22,24 +21,7 @@ def taking_records(command: Callable[..., R]) -> Callable[..., R]:
     A field is annotated with an `Option`, with its help text alone (a bool is then a flag), or like a
     parameter of a Typer command.
     """
-    parameters = inspect.signature(command, eval_str=True).parameters
-    kinds = {name: record_of(each.annotation) for name, each in parameters.items()}
-    flat: list[inspect.Parameter] = []
-    for name, kind in kinds.items():
-        own = [parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-        flat += own if kind is None else [_parameter(leaf) for leaf in leaves(*kind)]
-
-    @wraps(command)
-    def run(**values: object) -> R:
-        return command(
-            **{
-                name: values[name] if kind is None else make_record(*kind, values)
-                for name, kind in kinds.items()
-            }
-        )
-
-    vars(run)["__signature__"] = inspect.Signature(flat)
-    return run
+    return taking_fields(command, _parameter)
 
 
 def options_of(record: type) -> list[inspect.Parameter]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.options import Fixed
 
-__all__ = ["changed", "leaves", "make_record", "record_of", "with_options"]
+__all__ = ["changed", "leaves", "make_record", "record_of", "taking_fields", "with_options"]
 
 R = TypeVar("R")
 SEEDS = 2**63
@@ -31,21 +31,30 @@ def with_options(function: Callable[..., R]) -> Callable[..., R]:
     """Return a function that takes the fields of the records of `function` as keywords.
 
     A record is a dataclass. Its options are the fields annotated with an `Option`, with a help text, or
-    with another record. `positional` options and `labels` may be passed by position. A record in place
-    of all its fields is taken as it is.
+    with another record. `positional` options and `labels` may be passed by position.
     """
+    run = taking_fields(function, _parameter)
+    kinds = _records(function)
+    run.__doc__ = f"{inspect.getdoc(function)}\n\n{_parameters_section(kinds)}"
+    return run
+
+
+def taking_fields(
+    function: Callable[..., R], parameter: Callable[["Leaf"], inspect.Parameter]
+) -> Callable[..., R]:
+    """Return the function with each record among its parameters replaced by those of its options.
+
+    A record in place of all its options is taken as it is.
+    """
+    kinds, flat = _records(function), list[inspect.Parameter]()
     parameters = inspect.signature(function, eval_str=True).parameters
-    kinds = {name: record_of(each.annotation) for name, each in parameters.items()}
-    records = tuple(kind[0] for kind in kinds.values() if kind is not None)
-    flat: list[inspect.Parameter] = []
     for name, kind in kinds.items():
-        if kind is None:
-            flat.append(parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        else:
-            flat += [_parameter(leaf) for leaf in leaves(*kind)]
+        own = [parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        flat += own if kind is None else [parameter(leaf) for leaf in leaves(*kind)]
     signature = inspect.Signature(
         flat, return_annotation=inspect.signature(function).return_annotation
     )
+    records = tuple(kind[0] for kind in kinds.values() if kind is not None)
 
     @wraps(function)
     def run(*given: Any, **named: Any) -> R:
@@ -62,8 +71,14 @@ def with_options(function: Callable[..., R]) -> Callable[..., R]:
         )
 
     vars(run)["__signature__"] = signature
-    run.__doc__ = f"{inspect.getdoc(function)}\n\n{_parameters_section(kinds)}"
     return run
+
+
+def _records(
+    function: Callable[..., Any],
+) -> dict[str, tuple[type, Mapping[str, object]] | None]:
+    parameters = inspect.signature(function, eval_str=True).parameters
+    return {name: record_of(each.annotation) for name, each in parameters.items()}
 
 
 def _parameter(leaf: Leaf) -> inspect.Parameter:
