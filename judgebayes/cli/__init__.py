@@ -14,8 +14,7 @@ import textwrap
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -317,31 +316,12 @@ def _list_whole_summaries(*apps: typer.Typer) -> None:
 _list_whole_summaries(app, data_app)
 
 
-def _print_help(words: list[str]) -> bool:
-    """Print help if it was requested, without Typer, which takes 0.2 s to import pydantic."""
-    if "--help" not in words or "--" in words or "_JUDGEBAYES_COMPLETE" in os.environ:
-        return False
-    shown: Any = typer.main.get_command(app)
-    context = shown.context_class(shown, info_name="judgebayes")
-    for word in words[: words.index("--help")]:
-        if word not in getattr(shown, "commands", {}):
-            break
-        shown = shown.commands[word]
-        context = shown.context_class(shown, info_name=word, parent=context)
-    else:
-        typer.echo(shown.get_help(context))
-        return True
-    return False
-
-
 def main() -> None:
     """Run the command line; an expected error is printed as one sentence, without a traceback."""
     _set_environment()
     # At the default threshold, garbage collection takes a tenth of the time of tracing programs.
     gc.set_threshold(100_000, 20, 100)
-    if _print_help(sys.argv[1:]):
-        return
-    signal.signal(signal.SIGTERM, _end)
+    stopper.start()
     code: object = 0
     try:
         app()
