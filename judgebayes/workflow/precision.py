@@ -70,40 +70,12 @@ EVERY = "all items"
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Votes, labels and generators of the items."""
+    """What was read, and what the methods learn from."""
 
     data: Data
-    votes: Votes
-    labels: Int[np.ndarray, " item"]
-    generator: Int[np.ndarray, " item"]
-    names: list[str]
     matches: Matches | None
     notes: list[str]
-    evidence: Evidence | None = None
-    """What the annotators' labels say, if labels may be wrong."""
-
-    def counts(self) -> PrecisionCounts:
-        """Return the votes by generator, judge and label, expected if labels may be wrong."""
-        if self.evidence is None:
-            return count_votes(self.votes, self.labels, self.generator, len(self.names))
-        valid = expected_validity(self.votes, self.labels, self.evidence, self.generator)
-        return expected_counts(self.votes, valid, self.generator, len(self.names))
-
-    def given(self, target: str) -> Given:
-        """Return what the methods learn from."""
-        strata = stratify(valid_share(self.votes))
-        return Given(
-            self.votes,
-            self.labels,
-            self.generator,
-            self.names,
-            [str(judge) for judge in self.data.read.coding.judges],
-            self.counts(),
-            Labelling(strata, self.generator, self.labels, len(self.names)),
-            target,
-            self.data.read.groups,
-            self.evidence,
-        )
+    given: Given
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,7 +161,7 @@ def precision(
     if request.next_out is not None and request.next_labels is None:
         raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
     inputs = _inputs(request)
-    given = inputs.given(request.target)
+    given = inputs.given
     fit, sentences, legend, target = answer(request.method, request.inference, given)
     noun = "generator" if inputs.matches is None else "pair"
     held_out = held_out_table(given, fit)
@@ -205,7 +177,7 @@ def precision(
         systems=None if inputs.matches is None else _systems(inputs.matches, fit, request.seed),
         judges=judge_table(given.judges, given.counts),
         held_out=None if held_out is None else held_out.rename(columns={"generator": noun}),
-        next_items=None if n_next is None else _next_items(inputs, given, noun, n_next, request),
+        next_items=None if n_next is None else _next_items(inputs, noun, n_next, request),
         said=[*inputs.notes, *_grouped(inputs, fit), *sentences],
         legend=legend,
         target=target,
@@ -287,9 +259,25 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         notes.append(
             f"{ties} vote(s) for a tie count as missing: win rates are shares of decided votes."
         )
-    return _Inputs(
-        data, votes, labels, generator, names, matches, notes, _evidence(data, labels, matches)
+    evidence, n = _evidence(data, labels, matches), len(names)
+    if evidence is None:
+        counts = count_votes(votes, labels, generator, n)
+    else:  # expected ones, because labels may be wrong
+        valid = expected_validity(votes, labels, evidence, generator)
+        counts = expected_counts(votes, valid, generator, n)
+    given = Given(
+        votes,
+        labels,
+        generator,
+        names,
+        [str(judge) for judge in read.coding.judges],
+        counts,
+        Labelling(stratify(valid_share(votes)), generator, labels, n),
+        request.target,
+        read.groups,
+        evidence,
     )
+    return _Inputs(data, matches, notes, given)
 
 
 def _evidence(
@@ -313,10 +301,9 @@ def _unmatched_labels(opened: Opened, read: Reading) -> int:
     return int((positions(read.coding.items, of, gold.item) < 0).sum())
 
 
-def _next_items(
-    inputs: _Inputs, given: Given, noun: str, most: int, request: PrecisionRequest
-) -> pd.DataFrame:
+def _next_items(inputs: _Inputs, noun: str, most: int, request: PrecisionRequest) -> pd.DataFrame:
     """Return a row per item to label next, with its probability of being valid."""
+    given = inputs.given
     labelling = given.labelling
     items = labelling.propose(
         most,
@@ -326,12 +313,12 @@ def _next_items(
         seed=request.seed,
     )
     expected = np.asarray(labelling.fit().validity())
-    generator = inputs.generator[items]
+    generator = given.generator[items]
     return pd.DataFrame(
         {
             "item": pd.Index(inputs.data.read.coding.items)[items],
-            noun: [inputs.names[g] for g in generator],
-            "valid votes": valid_share(inputs.votes)[items],
+            noun: [given.names[g] for g in generator],
+            "valid votes": valid_share(given.votes)[items],
             "P(valid)": expected[generator, labelling.strata.of_item[items]],
         }
     )
