@@ -102,39 +102,21 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
         ranked = pd.concat([best, worst])
         if labelled:
             shown = f"{len(best)} most and {len(worst)} least accurate"
-    cells = {
-        "votes": [str(n) for n in ranked["votes"]],
-        **(
-            {"missing": [f"{share:.0%}" for share in ranked["missing"]]}
-            if "missing" in judges
-            else {}
-        ),
-        **(
-            {"undecided": [f"{share:.0%}" for share in ranked["undecided"]]}
-            if "undecided" in judges
-            else {}
-        ),
-        **(
-            {"not asked": [f"{share:.0%}" for share in ranked["not_asked"]]}
-            if "not_asked" in judges and (judges["not_asked"] > 0).any()
-            else {}
-        ),
-        **{
-            head: [percent_with_interval(row, name) for _, row in ranked.iterrows()]
-            for name, head in SHARES.items()
-            if name in judges and np.isfinite(judges[name]).any()
-        },
-        **(
-            {
-                name: [f"{share:.0%}" for share in ranked[name]]
-                for name in judges.columns
-                if name == "agreement" or (name in shares and len(shares) <= MOST_CLASSES)
-            }
-            if not labelled
-            else {}
-        ),
-        **({"weight": [f"{weight:+.2f}" for weight in ranked["weight"]]} if weighted else {}),
+    parts = {"missing": "missing", "undecided": "undecided"}
+    if "not_asked" in judges and (judges["not_asked"] > 0).any():
+        parts["not asked"] = "not_asked"
+    cells = {"votes": [str(n) for n in ranked["votes"]]}
+    cells |= {head: _percents(ranked[name]) for head, name in parts.items() if name in judges}
+    cells |= {
+        head: [percent_with_interval(row, name) for _, row in ranked.iterrows()]
+        for name, head in SHARES.items()
+        if name in judges and np.isfinite(judges[name]).any()
     }
+    if not labelled:
+        few = shares if len(shares) <= MOST_CLASSES else []
+        cells |= {n: _percents(ranked[n]) for n in judges.columns if n == "agreement" or n in few}
+    if weighted:
+        cells["weight"] = [f"{weight:+.2f}" for weight in ranked["weight"]]
     widths = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
     left_out = []
     needed = _least_room([str(name) for name in ranked["judge"]])
@@ -165,6 +147,10 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             ["Weight: what a vote adds to the log-odds of its class, given the judge's accuracy."],
         )
     console.print()
+
+
+def _percents(shares: pd.Series) -> list[str]:
+    return [f"{share:.0%}" for share in shares]
 
 
 def _least_room(names: list[str]) -> int:
