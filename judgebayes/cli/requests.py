@@ -13,20 +13,16 @@ from judgebayes.workflow.names import CALIBRATORS, METHODS
 from judgebayes.workflow.options import (
     AllowDegenerate,
     CalibrateRequest,
-    ClassNames,
     Columns,
-    DropUnknownLabels,
     Encoding,
     Fixed,
     GeneratorColumn,
     Ignore,
     ItemColumn,
     JudgeColumn,
-    LabelledVotes,
     Missing,
     OrderColumn,
-    Pairwise,
-    ReadingOptions,
+    ReadRequest,
     SampleColumn,
     SkipRows,
     Ungrouped,
@@ -225,7 +221,7 @@ class ReportRequest(CalibrateRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PosteriorRequest(LabelledVotes):
+class PosteriorRequest(ReadRequest):
     """The options of `judgebayes posterior`."""
 
     model: Annotated[
@@ -262,11 +258,7 @@ class PosteriorRequest(LabelledVotes):
     overwrite: Annotated[bool, "Replace existing files."] = False
     columns: Ungrouped = field(default_factory=Columns)
     generator: GeneratorColumn = None
-    classes: ClassNames = None
-    pairwise: Pairwise = None
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
     seed: Annotated[int, "Seed of the draws."] = 0
-    drop_unknown_labels: DropUnknownLabels = False
     allow_degenerate: AllowDegenerate = False
 
 

@@ -12,15 +12,7 @@ from jaxtyping import Float, Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import UNDECIDED, Classes
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.options import (
-    CalibrateRequest,
-    DiagnoseRequest,
-    EnsembleRequest,
-    LabelledVotes,
-    PrecisionRequest,
-    ReadRequest,
-    WinRateRequest,
-)
+from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import (
     Reading,
     labelled_words,
@@ -121,11 +113,11 @@ def read(request: ReadRequest) -> Data:
     JudgeBayesError
         For bad input.
     """
-    return read_files(request, request.pairwise, keep=True, detect=True)
+    return read_files(request, keep=True, detect=True)
 
 
 def data_of(
-    request: CalibrateRequest | DiagnoseRequest | WinRateRequest,
+    request: ReadRequest,
     *,
     named: tuple[str, ...] = (),
 ) -> Data:
@@ -139,24 +131,18 @@ def data_of(
         For bad input.
     """
     return data_in_request(request) or read_files(
-        request, request.pairwise, named=named, keep=bool(named), detect=True
+        request, named=named, keep=bool(named), detect=True
     )
 
 
 def read_files(
-    request: CalibrateRequest
-    | DiagnoseRequest
-    | EnsembleRequest
-    | PrecisionRequest
-    | ReadRequest
-    | WinRateRequest,
-    pairwise: bool | None,
+    request: ReadRequest,
     *,
     named: tuple[str, ...] = (),
     keep: bool = False,
     detect: bool = False,
 ) -> Data:
-    """Read the files or tables of a request; `pairwise` and `detect` are as in `classes_of`."""
+    """Read the files or tables of a request; `detect` is as in `classes_of`."""
     opened = open_files(
         request.votes,
         request.labels,
@@ -165,9 +151,8 @@ def read_files(
         named,
         annotators=request.annotators,
     )
-    classes = classes_of(opened, request.classes, pairwise, detect=detect)
-    dropped = isinstance(request, PrecisionRequest) or request.drop_unknown_labels
-    return encoded(opened, classes, drop_unknown=dropped, keep=keep)
+    classes = classes_of(opened, request.classes, request.pairwise, detect=detect)
+    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, keep=keep)
 
 
 def encoded(
@@ -233,7 +218,7 @@ def undecided_as_class(data: Data) -> Data:
     )
 
 
-def data_in_request(request: LabelledVotes) -> Data | None:
+def data_in_request(request: ReadRequest) -> Data | None:
     """Return the `Data` that a request has in place of votes, None if it names files or tables.
 
     Raises
@@ -252,7 +237,7 @@ def data_in_request(request: LabelledVotes) -> Data | None:
     return request.votes
 
 
-def _reading_options(request: LabelledVotes) -> Iterator[str]:
+def _reading_options(request: ReadRequest) -> Iterator[str]:
     """Yield the options of `read` that a request sets to other values than their defaults."""
     ours = {leaf.name for leaf in leaves(ReadRequest, {})}
     yield from (name for name in changed(request) if name in ours)

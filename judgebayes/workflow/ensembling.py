@@ -151,7 +151,7 @@ def ensemble(
         raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
     check_choice("target", request.target, TARGETS)
     check_choice("decision", request.decision, DECISIONS)
-    data = undecided_as_class(data_in_request(request) or read_files(request, None))
+    data = undecided_as_class(data_in_request(request) or read_files(request))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
     words += [*panel.words, *_noise_words(data.label_noise)]

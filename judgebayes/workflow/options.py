@@ -32,7 +32,6 @@ __all__ = [
     "DiagnoseRequest",
     "EnsembleRequest",
     "Fixed",
-    "LabelledVotes",
     "Option",
     "PrecisionRequest",
     "ReadRequest",
@@ -264,8 +263,8 @@ class Annotators:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledVotes:
-    """The files that most commands read."""
+class ReadRequest:
+    """The options of `judgebayes.read`, which most commands have."""
 
     votes: VotesFile
     labels: Annotated[
@@ -277,12 +276,6 @@ class LabelledVotes:
         ),
     ] = None
     annotators: Annotators = field(default_factory=Annotators)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadRequest(LabelledVotes):
-    """The options of `judgebayes.read`."""
-
     columns: Columns = field(default_factory=Columns)
     classes: ClassNames = None
     pairwise: Pairwise = None
@@ -291,9 +284,10 @@ class ReadRequest(LabelledVotes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckRequest(LabelledVotes):
+class CheckRequest(ReadRequest):
     """The options of `judgebayes check`."""
 
+    pairwise: None = None
     items: Annotated[
         Tabular,
         Option(
@@ -301,17 +295,13 @@ class CheckRequest(LabelledVotes):
             type=Path | None,
         ),
     ] = None
-    columns: Columns = field(default_factory=Columns)
-    classes: ClassNames = None
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
-    drop_unknown_labels: DropUnknownLabels = False
     out: Annotated[
         Path | None, "Where to write which item each label is of: .csv, .tsv, .jsonl, .parquet."
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateRequest(LabelledVotes):
+class CalibrateRequest(ReadRequest):
     """The options of `judgebayes calibrate`."""
 
     method: Annotated[
@@ -351,10 +341,6 @@ class CalibrateRequest(LabelledVotes):
     no_empty_sets: Annotated[
         bool, "Fill an empty conformal set with the most probable class; its price is printed."
     ] = False
-    columns: Columns = field(default_factory=Columns)
-    classes: ClassNames = None
-    pairwise: Pairwise = None
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
     label_noise: Annotated[float, "The share of wrong labels, if it is known."] = 0.0
     loss: Loss = None
     losses: OwnLosses = None
@@ -381,23 +367,17 @@ class CalibrateRequest(LabelledVotes):
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
     save: Annotated[Path | None, "Where to save the fit (JSON), for `judgebayes apply`."] = None
-    drop_unknown_labels: DropUnknownLabels = False
     allow_degenerate: AllowDegenerate = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class WinRateRequest(LabelledVotes):
+class WinRateRequest(ReadRequest):
     """The options of `judgebayes.win_rate`."""
 
-    columns: Columns = field(default_factory=Columns)
-    classes: ClassNames = None
-    pairwise: Pairwise = None
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
     target: Target = "more"
     ties: WinTies = "half"
     systems: WinSystems = None
     seed: Annotated[int, "Seed of the draws that rank systems."] = 0
-    drop_unknown_labels: DropUnknownLabels = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,12 +398,10 @@ class ApplyRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnoseRequest(LabelledVotes):
+class DiagnoseRequest(ReadRequest):
     """The options of `judgebayes diagnose`."""
 
     columns: Annotated[Columns, Fixed({"task": None})]
-    classes: ClassNames = None
-    pairwise: Pairwise = None
     reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
     by: Annotated[
         str | None,
@@ -434,13 +412,13 @@ class DiagnoseRequest(LabelledVotes):
     seed: Annotated[int, "Seed of the random panels (saturation)."] = 0
     out: Out = None
     plot: Plot = None
-    drop_unknown_labels: DropUnknownLabels = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnsembleRequest(LabelledVotes):
+class EnsembleRequest(ReadRequest):
     """The options of `judgebayes ensemble`."""
 
+    pairwise: None = None
     k: Annotated[
         str | None,
         "Numbers of votes: a range such as 1:21, or a list such as 3,5,11; by default all odd ones up "
@@ -489,18 +467,18 @@ class EnsembleRequest(LabelledVotes):
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     target: Target = "more"
     columns: WithoutTask
-    classes: ClassNames = None
     reading: ReadingOptions
     seed: Annotated[int, "Seed of the posterior draws."] = 0
     out: Out = None
     plot: Plot = None
-    drop_unknown_labels: DropUnknownLabels = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrecisionRequest(LabelledVotes):
+class PrecisionRequest(ReadRequest):
     """The options of `judgebayes precision`."""
 
+    pairwise: bool | None = None
+    drop_unknown_labels: bool = True
     columns: WithoutTask
     generator: GeneratorColumn = None
     systems: Annotated[

@@ -1,6 +1,6 @@
 """The share of each generator's items that is valid, and win rates of pairs of systems."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import jax
@@ -224,7 +224,9 @@ def _systems(matches: Matches, fit: Fit, seed: int) -> pd.DataFrame | None:
 def _inputs(request: PrecisionRequest) -> _Inputs:
     paired = request.systems is not None
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    data = data_in_request(request) or read_files(request, paired, named=named, keep=True)
+    data = data_in_request(request) or read_files(
+        replace(request, pairwise=paired), named=named, keep=True
+    )
     n_classes = len(data.read.coding.classes)
     if n_classes != 2 and not paired:
         raise JudgeBayesError(
