@@ -324,7 +324,7 @@ def main() -> None:
     stopper.start()
     code: object = 0
     try:
-        app()
+        app(prog_name="judgebayes")
     except KeyboardInterrupt:
         code = INTERRUPTED
     except SystemExit as end:
