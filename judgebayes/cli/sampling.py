@@ -35,13 +35,12 @@ from judgebayes.posterior.story import TARGETS, ModelSpec
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 from judgebayes.sentence import sentences
-from judgebayes.workflow.data import encoded
+from judgebayes.workflow.data import read_files
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of
-from judgebayes.workflow.reading import labelled_words, open_files
+from judgebayes.workflow.reading import labelled_words
 from judgebayes.workflow.results import rows_of
-from judgebayes.workflow.scales import classes_of
 
 __all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 
@@ -327,16 +326,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         For bad input, or if the model needs labels or generators and there are none.
     """
     named = tuple(split_names(request.generator or ""))
-    opened = open_files(
-        request.votes,
-        request.labels,
-        request.columns,
-        request.reading,
-        named,
-        annotators=request.annotators,
-    )
-    classes = classes_of(opened, request.classes, request.pairwise)
-    given = encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
+    given = read_files(request, named=named, keep=True)
     read, labels = given.read, given.labels
     if not request.allow_degenerate and request.model not in VOTE_MODELS:
         read.coding.refuse_constant(labels, read.label or "label")
@@ -348,7 +338,8 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     generators: list[str] = []
     of_item = None
     if request.model == "generator-validator":
-        generators, of_item = generators_of(opened.tables, read, request.generator)
+        assert given.opened is not None
+        generators, of_item = generators_of(given.opened.tables, read, request.generator)
     classes = read.coding.classes
     data = Data(
         read.votes,
