@@ -48,13 +48,13 @@ app.add_typer(data_app)
 def command(
     name: str | None = None, *, group: typer.Typer = app, help: str | None = None
 ) -> Callable[[Callable[..., CommandResult]], Callable[..., None]]:
-    """Return a decorator that adds a command to a group, with the options for machines."""
+    """Return a decorator that adds a command, with the options of its records and those for machines."""
 
     def decorate(function: Callable[..., CommandResult]) -> Callable[..., None]:
         own = name or function.__name__
         called = own if group is app else f"{group.info.name} {own}"
         return group.command(own, help=help, cls=CommandWithHeadings)(
-            for_machines(called)(function)
+            for_machines(called)(taking_records(function))
         )
 
     return decorate
@@ -106,7 +106,6 @@ def _import_help() -> str:
 
 
 @command()
-@taking_records
 def reproduce(context: Context, request: requests.ReproduceRequest) -> CommandResult:
     """Reproduce the papers' tables and figures, next to the published numbers and an audit.
 
@@ -121,7 +120,6 @@ def reproduce(context: Context, request: requests.ReproduceRequest) -> CommandRe
 
 
 @command()
-@taking_records
 def collect(request: requests.CollectRequest) -> CommandResult:
     """Ask judges for votes, several times per item; an interrupted run resumes without paying twice."""
     from judgebayes.cli.collecting import collect as collect_from
@@ -130,7 +128,6 @@ def collect(request: requests.CollectRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def check(request: options.CheckRequest) -> CommandResult:
     """Check your files: all problems at once, one command that runs, and what it can answer."""
     from judgebayes.cli.checking import check_files
@@ -139,7 +136,6 @@ def check(request: options.CheckRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def calibrate(context: Context, request: options.CalibrateRequest) -> CommandResult:
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
@@ -149,7 +145,6 @@ def calibrate(context: Context, request: options.CalibrateRequest) -> CommandRes
 
 
 @command()
-@taking_records
 def report(context: Context, request: requests.ReportRequest) -> CommandResult:
     """Write an HTML report: problems, accuracy of the judges, held-out scores and calibrated answers."""
     from judgebayes.cli.reporting import write_report
@@ -158,7 +153,6 @@ def report(context: Context, request: requests.ReportRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def apply(request: options.ApplyRequest) -> CommandResult:
     """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones."""
     from judgebayes.cli.calibrating import apply_fit
@@ -167,7 +161,6 @@ def apply(request: options.ApplyRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def diagnose(request: options.DiagnoseRequest) -> CommandResult:
     """Find problems of judges and labels: leaks, copies, bias, constant labels, saturation."""
     from judgebayes.cli.diagnosing import diagnose_votes
@@ -176,7 +169,6 @@ def diagnose(request: options.DiagnoseRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def ensemble(request: options.EnsembleRequest) -> CommandResult:
     """Estimate the error of a majority of k votes on your items, and how many labels this needs."""
     from judgebayes.cli.ensembling import ensemble_error
@@ -185,7 +177,6 @@ def ensemble(request: options.EnsembleRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def precision(request: options.PrecisionRequest) -> CommandResult:
     """Estimate the share of each generator's items that is valid, corrected for the judges' bias."""
     from judgebayes.cli.precision import estimate_precision
@@ -194,7 +185,6 @@ def precision(request: options.PrecisionRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def posterior(context: Context, request: requests.PosteriorRequest) -> CommandResult:
     """Sample a model's posterior, check its fit to the data, and save it for ArviZ."""
     from judgebayes.cli.sampling import sample_posterior
@@ -222,7 +212,6 @@ def posterior_compare(
 
 
 @command("import", help=_import_help())
-@taking_records
 def import_(request: requests.ImportRequest) -> CommandResult:
     from judgebayes.cli.importing import import_file
 
@@ -230,7 +219,6 @@ def import_(request: requests.ImportRequest) -> CommandResult:
 
 
 @command()
-@taking_records
 def repair(request: requests.RepairRequest) -> CommandResult:
     """Read answers that review several items, match malformed verdicts to items, and count each repair.
 
@@ -330,10 +318,12 @@ def main() -> None:
     except SystemExit as end:
         code = end.code
     except JudgeBayesError as error:
+        from rich.markup import escape
+
         from judgebayes.cli.console import Console
 
         console = Console(stderr=True)
-        message = f"[bold red]Error:[/] {_escaped(str(error))}"
+        message = f"[bold red]Error:[/] {escape(str(error))}"
         console.print(message, soft_wrap=not console.is_terminal)
         code = code_of(error)
     raise SystemExit(code)
@@ -374,14 +364,20 @@ def _name_cache() -> None:
     """
     from platformdirs import user_cache_dir
 
-    folder = Path(user_cache_dir("judgebayes"))
-    with contextlib.suppress(OSError):  # a home that cannot be written to
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+    shared = os.environ.get("JUDGEBAYES_PROGRAMS")
+    if shared:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(shared) / "compiled"))
+        return
+    try:
+        folder = own_folder(Path(user_cache_dir("judgebayes")))
+        programs = own_folder(folder / "programs")
+    except OSError:  # a home that cannot be written to
+        return
+    except JudgeBayesError as error:
+        sys.stderr.write(
+            f"Compiled programs are not kept between runs: {error} Remove the folder, or name one that "
+            "you trust with JUDGEBAYES_PROGRAMS.\n"
+        )
+        return
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+    os.environ["JUDGEBAYES_PROGRAMS"] = str(programs)
