@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Hashable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from judgebayes.io.in_memory import InMemory
 from judgebayes.workflow.item_ids import Matching
 from judgebayes.workflow.options import Annotators, Columns, ReadingOptions
 from judgebayes.workflow.reading import open_files
+from judgebayes.workflow.records import changed
 from judgebayes.workflow.sources import Opened
 
 __all__ = ["CheckFinding", "Draft", "Tables", "opened_by", "try_open", "word"]
@@ -64,15 +65,8 @@ class Draft:
     def options(self) -> dict[str, Any]:
         """Return the options that are not their defaults, by name."""
         options: dict[str, Any] = {}
-        for record, plain in (
-            (self.columns, Columns()),
-            (self.reading, ReadingOptions()),
-            (self.annotators, Annotators()),
-        ):
-            for each in fields(record):
-                value = getattr(record, each.name)
-                if value != getattr(plain, each.name):
-                    options[each.name] = value
+        for record in (self.columns, self.reading, self.annotators):
+            options |= {name: getattr(record, name) for name in changed(record)}
         if self.classes is not None:
             options["classes"] = self.classes
         if self.drop_unknown:

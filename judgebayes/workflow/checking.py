@@ -52,11 +52,6 @@ class Check(Result):
         return tuple(each for each in self.findings if each.severity == "bad")
 
     @property
-    def guesses(self) -> tuple[CheckFinding, ...]:
-        """What is read in one way and could be meant in another."""
-        return tuple(each for each in self.findings if each.severity == "note")
-
-    @property
     def sentences(self) -> list[str]:
         """The findings, what is read, the command, and which questions it can answer."""
         lines = [f"{KINDS[each.severity].capitalize()}: {each.text}" for each in self.findings]

@@ -104,7 +104,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         ("columns", "--wide"),
         ("columns", "--ignore 'Comment,Graded on'"),
     ]
-    assert any("'Human label' is read as the labels" in each.sentence for each in checked.guesses)
+    assert any("'Human label' is read as the labels" in each.sentence for each in checked.findings)
 
 
 def test_ids_are_previewed_and_written(tmp_path: Path) -> None:
