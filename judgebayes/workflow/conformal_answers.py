@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 
 from judgebayes.aggregators import Aggregator
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.splits import random_splits
+from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.sentence import percent
 from judgebayes.votes import MISSING, Coding
@@ -54,15 +54,7 @@ def conformal_sets(
     labelled = np.flatnonzero(labels >= 0)
     every = strata_of(given, by)
     strata, few = strata_by(by, every, np.asarray(read.votes.pooled_counts()), labelled, level)
-    parts = random_splits(
-        read.votes.n_items,
-        splits=1,
-        calibration=FITTED_SHARE,
-        strata=strata.of_item if read.groups is None else None,
-        groups=read.groups,
-        among=labelled,
-        seed=request.seed,
-    )
+    parts = _divided(given, strata, 1, request.seed)
     fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
     own = np.full_like(labels, MISSING)
     own[fitted_on] = labels[fitted_on]
@@ -90,15 +82,8 @@ def _measured_sets(
     """Return `strata_table` of the labelled items, from repeated divisions of their labels."""
     assert request.conformal is not None
     read, labels = given.read, given.labels
-    parts = random_splits(
-        len(labels),
-        splits=min(request.splits or SET_DIVISIONS, SET_DIVISIONS),
-        calibration=FITTED_SHARE,
-        strata=strata.of_item if read.groups is None else None,
-        groups=read.groups,
-        among=np.flatnonzero(labels >= 0),
-        seed=request.seed,
-    )
+    splits = min(request.splits or SET_DIVISIONS, SET_DIVISIONS)
+    parts = _divided(given, strata, splits, request.seed)
     method = compared_methods([choice], read.coding.classes, read.votes)[choice.name]
     evaluation = evaluate_splits(
         method,
@@ -115,6 +100,20 @@ def _measured_sets(
         shown,
         no_empty=request.no_empty_sets,
         groups=read.groups,
+    )
+
+
+def _divided(given: Data, strata: Strata, splits: int, seed: int) -> Splits:
+    """Return divisions of the labels between the fit and the thresholds."""
+    groups = given.read.groups
+    return random_splits(
+        len(given.labels),
+        splits=splits,
+        calibration=FITTED_SHARE,
+        strata=strata.of_item if groups is None else None,
+        groups=groups,
+        among=np.flatnonzero(given.labels >= 0),
+        seed=seed,
     )
 
 
