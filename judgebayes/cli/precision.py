@@ -16,13 +16,11 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.workflow.machine import CommandResult
-from judgebayes.workflow.options import PrecisionRequest
+from judgebayes.workflow.options import TARGETS, PrecisionRequest
 from judgebayes.workflow.precision import LEVEL, SETTLED, precision
 from judgebayes.workflow.precision_tables import check_words
 
 __all__ = ["estimate_precision"]
-
-ABOUT = {"these": "these items", "more": "more items like these"}
 
 
 def estimate_precision(request: PrecisionRequest) -> CommandResult:
@@ -46,7 +44,7 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     if "estimate" not in result.shares:
         title += " (raw means, not corrected)"
     if result.target:
-        title += f", with {percent(LEVEL)} intervals about {ABOUT[result.target]}"
+        title += f", with {percent(LEVEL)} intervals about {TARGETS[result.target]}"
     readable = _readable(result.shares, result.noun)
     if result.noun == "pair":  # neighbouring pairs need no comparison
         readable = readable.drop(columns="beats next", errors="ignore")

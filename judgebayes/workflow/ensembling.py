@@ -103,7 +103,7 @@ class MajorityError(Result):
     @property
     def about(self) -> str:
         """What the intervals are about: these items, or more items like these."""
-        return "these items" if self.request.target == "these" else "more items like these"
+        return TARGETS[self.request.target]
 
     @property
     def errors(self) -> pd.DataFrame:

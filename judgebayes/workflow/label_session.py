@@ -236,10 +236,9 @@ def _step(
         now = interval_now(estimates, fitted, request.level)
         votes, error = int(now.size[0]), float(now.error[0])
         low, high = float(now.low[0]), float(now.high[0])
-        about = "these items" if estimates.these else "more items like these"
         said += [
             *grouped,
-            f"A decision by {votes} votes is wrong on {percent(error, 1)} of {about}, "
+            f"A decision by {votes} votes is wrong on {percent(error, 1)} of {TARGETS[request.target]}, "
             f"{percent(request.level)} interval {percent(low, 1)} to {percent(high, 1)}.",
         ]
         if is_check(n) or not left:

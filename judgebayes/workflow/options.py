@@ -157,13 +157,14 @@ AbstainCost = Annotated[
     ),
 ]
 DECISIONS = ("plurality", "median")
-TARGETS = ("these", "more")
+TARGETS = {"these": "these items", "more": "more items like these"}
+"""What intervals are about, in words."""
 Target = Annotated[
     str,
     Option(
         "What the intervals are about: more, items like those of the file (new groups, with --group); "
         "or these, the items of the file.",
-        values=TARGETS,
+        values=tuple(TARGETS),
     ),
 ]
 WinTies = Annotated[

@@ -22,7 +22,6 @@ from judgebayes.workflow.systems import Matches, read_matches, system_points, sy
 __all__ = ["LEVEL", "WinRate", "check_ties", "win_rate", "win_rate_of"]
 
 LEVEL = 0.9
-ABOUT = {"these": "these items", "more": "more items like these"}
 RULES = {
     "half": "a tie is half a win",
     "excluded": "ties are left out",
@@ -58,7 +57,7 @@ class WinRate(Result):
         assert self.systems is not None
         best = self.systems.iloc[0]
         return [
-            f"{start}, of {ABOUT[self.target]}, with {percent(LEVEL)} intervals. Best: "
+            f"{start}, of {TARGETS[self.target]}, with {percent(LEVEL)} intervals. Best: "
             f"{best['system']}, with probability {best['P(best)']:.2f}; its mean win rate is "
             f"{percent(best['mean win rate'], 1)} [{percent(best['low'], 1)}, "
             f"{percent(best['high'], 1)}].",
@@ -83,7 +82,7 @@ class WinRate(Result):
         how = "every item is labelled" if known else f"{percent(LEVEL)} interval"
         lines = [
             f"Win rate of {row['pair']}: {percent(row['estimate'], 1)}{ends} of "
-            f"{ABOUT[self.target]} ({how}; {RULES[self.ties]}). Naive rate of the votes, uncorrected: "
+            f"{TARGETS[self.target]} ({how}; {RULES[self.ties]}). Naive rate of the votes, uncorrected: "
             f"{naive}. P({row['pair'].replace(' over ', ' better than ')}) = {row['P(better)']:.2f}."
         ]
         if self.ties == "separate":
