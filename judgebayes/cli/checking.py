@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-from rich.markup import escape
-from rich.table import Table
-
 from judgebayes.cli.console import Console
 from judgebayes.cli.machine import BAD_INPUT
-from judgebayes.cli.saying import MARKS, say, say_plainly, show
+from judgebayes.cli.saying import MARKS, say, say_plainly, show_rows
 from judgebayes.io import check_writable, write_table
 from judgebayes.workflow.checking import check
 from judgebayes.workflow.machine import CommandResult
@@ -29,15 +26,12 @@ def check_files(request: CheckRequest) -> CommandResult:
             [each.text for each in result.findings if each.severity == severity],
             MARKS[severity],
         )
-    table = Table(box=None, pad_edge=False)
-    for head in ("question", "command", "answered"):
-        table.add_column(head, overflow="fold")
-    for row in result.questions.itertuples():
-        name = str(row[2])
-        table.add_row(
-            escape(str(row.question)), name, escape(f"{'yes' if row.can else 'no'}: {row.why}")
-        )
-    show(console, "What these files can answer", table)
+    rows = [
+        (str(row.question), str(row[2]), f"{'yes' if row.can else 'no'}: {row.why}")
+        for row in result.questions.itertuples()
+    ]
+    head = ("question", "command", "answered")
+    show_rows(console, "What these files can answer", head, rows, texts=3)
     console.print()
     if result.command is None:
         say(

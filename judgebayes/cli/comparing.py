@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 import pandas as pd
-from rich.table import Table
 
 from judgebayes.cli.console import Console
-from judgebayes.cli.saying import say, show
+from judgebayes.cli.saying import say, show_rows
 from judgebayes.measures.significance import Interval
 from judgebayes.workflow.comparing import Compared, comparison_rows, comparison_words
 from judgebayes.workflow.conformal_sets import strata_rows
@@ -24,12 +23,8 @@ def print_comparison(
     hide_nll: bool,
 ) -> None:
     """Print a row per method with its metrics and extra loss, and explain the columns."""
-    table = Table(box=None, pad_edge=False)
-    for name in compared.head:
-        table.add_column(name, justify="left" if name == "method" else "right")
-    for row in comparison_rows(compared, leads, hide_nll=hide_nll):
-        table.add_row(*row)
-    show(console, compared.title, table)
+    rows = comparison_rows(compared, leads, hide_nll=hide_nll)
+    show_rows(console, compared.title, compared.head, rows)
     say(console, comparison_words(compared, leads, losses, hide_nll=hide_nll))
     console.print()
 
@@ -37,9 +32,4 @@ def print_comparison(
 def print_strata(console: Console, strata: pd.DataFrame, *, no_empty: bool) -> None:
     """Print the coverage of conformal sets by stratum."""
     head, rows = strata_rows(strata, no_empty=no_empty)
-    table = Table(box=None, pad_edge=False)
-    for name in head:
-        table.add_column(name, justify="left" if name == "items" else "right")
-    for row in rows:
-        table.add_row(*row)
-    show(console, "Conformal sets on labelled items, coverage in %", table)
+    show_rows(console, "Conformal sets on labelled items, coverage in %", head, rows)

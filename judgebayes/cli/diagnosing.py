@@ -6,8 +6,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.console import Console
-from judgebayes.cli.saying import MARKS, numbers, say, say_next, show
-from judgebayes.io.tables import check_writable, write_table
+from judgebayes.cli.saying import MARKS, numbers, say, say_next, show, show_rows
+from judgebayes.io import check_writable, write_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
 from judgebayes.workflow.diagnosing import diagnose
@@ -61,26 +61,20 @@ def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> 
     """Print the rates of the first judges by the values of a column, without rates of no item."""
     judges = rates["judge"].unique()
     shown = rates[rates["judge"].isin(judges[:most])]
-    table = Table(box=None, pad_edge=False)
-    for name in ("judge", column):
-        table.add_column(escape(name), overflow="fold")
     there = [
         (rate, noun)
         for rate, noun in (("tpr", "valid"), ("tnr", "invalid"))
         if np.isfinite(rates[rate]).any()
     ]
-    numbers(table, *(head for rate, noun in there for head in (rate.upper(), f"on {noun}")))
+    heads = [head for rate, noun in there for head in (rate.upper(), f"on {noun}")]
+    rows = []
     for _, row in shown.iterrows():
         cells = [(percent_with_interval(row, rate), str(row[noun])) for rate, noun in there]
-        table.add_row(
-            escape(str(row["judge"])),
-            escape(row["value"]),
-            *(cell for pair in cells for cell in pair),
-        )
+        rows.append([str(row["judge"]), row["value"], *(cell for pair in cells for cell in pair)])
     title = f"TPR and TNR by {column!r}, in % with 90 % intervals"
     if len(there) == 1:
         title = f"{there[0][0].upper()} by {column!r}, in % with 90 % intervals"
-    show(console, title, table)
+    show_rows(console, title, ["judge", column, *heads], rows, texts=2)
     if len(judges) > most:
         say(console, [f"{len(judges) - most} more judges are not shown. --out FILE writes all."])
 

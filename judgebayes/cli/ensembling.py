@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from rich.markup import escape
 from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
-from judgebayes.cli.saying import WARNING, numbers, say, say_next, show
+from judgebayes.cli.saying import WARNING, numbers, say, say_next, show, show_rows
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
@@ -60,7 +59,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
         show_next_items(
             console,
             result.next_items,
-            lambda some, title: show(console, title, _items(some)),
+            lambda some, title: show_rows(console, title, list(some), _items(some)),
             request.next_out,
         )
     if request.out is not None:
@@ -99,12 +98,9 @@ def _print(console: Console, result: MajorityError) -> None:
     columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
     columns |= {} if result.abstained is None else ABSTAINED
     say(console, [" ".join(f"{name}: {meaning}" for name, meaning in columns.items())])
-    panels = Table(box=None, pad_edge=False)
-    panels.add_column("panel")
-    numbers(panels, "error")
-    for row in result.panels.itertuples():
-        panels.add_row(str(row.panel), _interval(row.error, row.low, row.high))
-    show(console, f"Error of the votes that each item has, in %, with {level} intervals", panels)
+    panels = [(r.panel, _interval(r.error, r.low, r.high)) for r in result.panels.itertuples()]
+    title = f"Error of the votes that each item has, in %, with {level} intervals"
+    show_rows(console, title, ("panel", "error"), panels)
     console.print()
 
 
@@ -129,13 +125,11 @@ def _table(
     return table
 
 
-def _items(frame: pd.DataFrame) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("item", overflow="fold")
-    numbers(table, *(str(name) for name in frame.columns[1:]))
-    for item, votes, share, right in frame.itertuples(index=False):
-        table.add_row(escape(str(item)), str(votes), percent(share), f"{right:.2f}")
-    return table
+def _items(frame: pd.DataFrame) -> list[tuple[str, str, str, str]]:
+    return [
+        (str(item), str(votes), percent(share), f"{right:.2f}")
+        for item, votes, share, right in frame.itertuples(index=False)
+    ]
 
 
 def _interval(error: float, low: float, high: float) -> str:

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from rich.markup import escape
-from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
-from judgebayes.cli.saying import WARNING, say, say_next, show
+from judgebayes.cli.saying import WARNING, say, say_next, show_rows
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
@@ -112,17 +110,11 @@ def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
 
 
 def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str, ...]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for place, name in enumerate(frame.columns):
-        table.add_column(
-            str(name),
-            justify="left" if place == 0 else "right",
-            no_wrap=place > 0,
-            overflow="ellipsis" if place > 0 else "fold",
-        )
-    for row in frame.itertuples(index=False):
-        table.add_row(*(_cell(n, v, percent) for n, v in zip(frame.columns, row, strict=True)))
-    show(console, title, table)
+    rows = (
+        [_cell(name, value, percent) for name, value in zip(frame.columns, row, strict=True)]
+        for row in frame.itertuples(index=False)
+    )
+    show_rows(console, title, list(map(str, frame.columns)), rows)
 
 
 def _ends(table: pd.DataFrame) -> list[str]:
@@ -169,7 +161,7 @@ def _cell(name: str, value: object, percent: tuple[str, ...]) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.1%}" if name in percent else f"{value:.2f}"
-    return escape(str(value))
+    return str(value)
 
 
 def _plot(table: pd.DataFrame, noun: str, path: Path, title: str) -> None:

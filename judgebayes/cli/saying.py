@@ -1,6 +1,6 @@
 """Print sentences: wrapped between words on a terminal, one per line in a file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -18,6 +18,7 @@ __all__ = [
     "say_next",
     "say_plainly",
     "show",
+    "show_rows",
 ]
 
 WARNING = "[yellow]![/]"
@@ -54,6 +55,24 @@ def show(console: Console, title: str, table: Table) -> None:
     console.print()
     say(console, [f"{title}:"])
     console.print(table, highlight=False)
+
+
+def show_rows(
+    console: Console,
+    title: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    texts: int = 1,
+) -> None:
+    """Print a title and a table: first columns of `texts`, which are wrapped, then of numbers."""
+    table = Table(box=None, pad_edge=False)
+    for name in head[:texts]:
+        table.add_column(escape(name), overflow="fold")
+    numbers(table, *head[texts:])
+    for row in rows:
+        table.add_row(*map(escape, row))
+    show(console, title, table)
 
 
 def numbers(table: Table, *heads: str) -> None:

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from rich.markup import escape
-from rich.table import Table
 
 from judgebayes.cli.console import Console
-from judgebayes.cli.saying import numbers, say, show
+from judgebayes.cli.saying import say, show_rows
 from judgebayes.sentence import percent
 from judgebayes.workflow.win_rates import LEVEL, WinRate
 
@@ -25,22 +23,20 @@ def print_wins(console: Console, wins: WinRate) -> None:
 
 def _print(console: Console, title: str, frame: pd.DataFrame) -> None:
     """Print a table with its interval in one column, and shares in per cent."""
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column(str(frame.columns[0]), overflow="fold")
     rest = [name for name in frame.columns[1:] if not str(name).endswith(("low", "high"))]
     interval = "low" in frame
     heads = [str(name) for name in rest]
     if interval:
         heads.insert(1, f"{percent(LEVEL)} interval")
-    numbers(shown, *heads)
+    rows = []
     for _, row in frame.iterrows():
         cells = [_cell(name, row[name]) for name in rest]
         if interval:
             unknown = np.isnan(row["low"])
             ends = "" if unknown else f"{100 * row['low']:.1f} - {100 * row['high']:.1f}"
             cells.insert(1, ends)
-        shown.add_row(escape(str(row.iloc[0])), *cells)
-    show(console, title, shown)
+        rows.append([str(row.iloc[0]), *cells])
+    show_rows(console, title, [str(frame.columns[0]), *heads], rows)
 
 
 def _cell(name: str, value: float) -> str:
