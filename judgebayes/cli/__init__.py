@@ -9,12 +9,12 @@ import gc
 import inspect
 import os
 import signal
-import sys
 import textwrap
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -309,7 +309,7 @@ def main() -> None:
     _set_environment()
     # At the default threshold, garbage collection takes a tenth of the time of tracing programs.
     gc.set_threshold(100_000, 20, 100)
-    stopper.start()
+    signal.signal(signal.SIGTERM, _end)
     code: object = 0
     try:
         app(prog_name="judgebayes")
@@ -364,20 +364,8 @@ def _name_cache() -> None:
     """
     from platformdirs import user_cache_dir
 
-    shared = os.environ.get("JUDGEBAYES_PROGRAMS")
-    if shared:
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(shared) / "compiled"))
-        return
-    try:
-        folder = own_folder(Path(user_cache_dir("judgebayes")))
-        programs = own_folder(folder / "programs")
-    except OSError:  # a home that cannot be written to
-        return
-    except JudgeBayesError as error:
-        sys.stderr.write(
-            f"Compiled programs are not kept between runs: {error} Remove the folder, or name one that "
-            "you trust with JUDGEBAYES_PROGRAMS.\n"
-        )
-        return
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-    os.environ["JUDGEBAYES_PROGRAMS"] = str(programs)
+    folder = Path(user_cache_dir("judgebayes"))
+    with contextlib.suppress(OSError):  # a home that cannot be written to
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))

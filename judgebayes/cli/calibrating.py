@@ -19,8 +19,6 @@ from judgebayes.workflow.comparison_plan import plan_words
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 
-__all__ = ["apply_fit", "calibrate_votes"]
-
 JUDGES = 6
 """The largest number of judges to print: the best and the worst."""
 SHOWN = ("judge", "votes", "accuracy", "accuracy_low", "accuracy_high")

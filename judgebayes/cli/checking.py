@@ -5,12 +5,10 @@ from dataclasses import replace
 from judgebayes.cli.console import Console
 from judgebayes.cli.machine import BAD_INPUT
 from judgebayes.cli.saying import MARKS, say, say_plainly, show_rows
-from judgebayes.io import check_writable, write_table
+from judgebayes.io.tables import check_writable, write_table
 from judgebayes.workflow.checking import check
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import CheckRequest
-
-__all__ = ["check_files"]
 
 
 def check_files(request: CheckRequest) -> CommandResult:

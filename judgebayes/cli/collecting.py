@@ -39,8 +39,6 @@ from judgebayes.workflow.machine import CommandResult
 if TYPE_CHECKING:
     from judgebayes.workflow.adaptive import StoppingRule
 
-__all__ = ["collect"]
-
 VOTES = 12
 """Default number of votes of a judge on an item, as in P1."""
 LABELS = "labels.csv"

@@ -7,10 +7,8 @@ import typer
 
 from judgebayes.cli.machine import MACHINE_OPTIONS
 
-__all__ = ["Context", "command_line", "other_commands"]
-
 if TYPE_CHECKING:
-    from typer import Context
+    from typer import Context as Context
 else:
     Context = typer.Context.__base__  # Typer passes an instance of the base class
 

@@ -11,8 +11,6 @@ from judgebayes.workflow.comparing import Compared, comparison_rows, comparison_
 from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.losses import Losses
 
-__all__ = ["print_comparison", "print_strata"]
-
 
 def print_comparison(
     console: Console,

@@ -11,8 +11,6 @@ from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-__all__ = ["Console", "visible"]
-
 LAYOUT = "\n\t"
 
 

@@ -7,14 +7,12 @@ from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.saying import MARKS, numbers, say, say_next, show, show_rows
-from judgebayes.io import check_writable, write_table
+from judgebayes.io.tables import check_writable, write_table
 from judgebayes.report.shares import SHARES, percent_with_interval
 from judgebayes.report.text import shortened
 from judgebayes.workflow.diagnosing import diagnose
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import DiagnoseRequest
-
-__all__ = ["diagnose_votes", "print_judges"]
 
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
 """Columns that a narrow console leaves out, in this order."""

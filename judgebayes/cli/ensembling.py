@@ -20,8 +20,6 @@ from judgebayes.workflow.label_session import label_session
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import EnsembleRequest
 
-__all__ = ["ensemble_error"]
-
 COLUMNS = {
     "split curve": "labels of all items, known or drawn given how the votes split.",
     "model-free": "smaller panels drawn from the votes of labelled items.",

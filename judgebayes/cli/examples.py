@@ -13,8 +13,6 @@ from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
 from judgebayes.io.tables import write_table
 from judgebayes.workflow.machine import CommandResult
 
-__all__ = ["example_tables", "write_example"]
-
 TASK, JUDGE = "RB2-Precise IF", "gemini-2.5-flash"
 ITEMS = 600
 SAMPLES = 8

@@ -15,8 +15,6 @@ from judgebayes.experiments.core import data_folder
 from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, is_whole
 from judgebayes.workflow.machine import CommandResult
 
-__all__ = ["get_data", "list_data"]
-
 ALL = "all"
 
 

@@ -4,8 +4,6 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-__all__ = ["HEADINGS", "CommandWithHeadings"]
-
 HEADINGS = {
     "Files": (
         *(

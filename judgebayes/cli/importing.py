@@ -20,8 +20,6 @@ from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.results import rows_of
 
-__all__ = ["advice", "import_file", "next_command"]
-
 LABELS = "labels.csv"
 """A file name to suggest for labels that do not exist yet."""
 CHOICES = {"verdicts": get_args(Verdicts), "votes_from": get_args(VotesFrom)}

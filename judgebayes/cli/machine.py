@@ -23,18 +23,6 @@ from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import Option, check_choice
 from judgebayes.workflow.records import make_record
 
-__all__ = [
-    "BAD_INPUT",
-    "INTERRUPTED",
-    "MACHINE_OPTIONS",
-    "NOT_ALL_HOLDS",
-    "TERMINATED",
-    "InterruptError",
-    "MachineOptions",
-    "code_of",
-    "for_machines",
-]
-
 NOT_ALL_HOLDS, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 """The exit codes beside 0."""
 STDOUT = Path("-")

@@ -9,8 +9,6 @@ from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say
 from judgebayes.io.tables import write_table
 
-__all__ = ["show_next_items"]
-
 SHOWN = 20
 
 

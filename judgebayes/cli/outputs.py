@@ -6,8 +6,6 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["check_outputs"]
-
 OUTPUTS = ("out", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
 """The names of options that name a file to write; all other files are read."""
 

@@ -15,10 +15,8 @@ from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import TARGETS, PrecisionRequest
-from judgebayes.workflow.precision import LEVEL, SETTLED, precision
-from judgebayes.workflow.precision_tables import check_words
-
-__all__ = ["estimate_precision"]
+from judgebayes.workflow.precision import precision
+from judgebayes.workflow.precision_tables import LEVEL, SETTLED, check_words
 
 
 def estimate_precision(request: PrecisionRequest) -> CommandResult:

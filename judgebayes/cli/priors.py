@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["HELP", "PRIORS", "Numbers", "read_priors", "usual_priors"]
-
 Numbers = float | tuple[float, ...]
 
 PRIORS = {

@@ -10,8 +10,6 @@ import typer
 from judgebayes.workflow.options import Option
 from judgebayes.workflow.records import Leaf, leaves, taking_fields
 
-__all__ = ["completing", "options_of", "taking_records"]
-
 R = TypeVar("R")
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.cli.console import Console
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.cli.saying import say, say_next
@@ -47,8 +47,6 @@ from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import traits_of
-
-__all__ = ["write_report"]
 
 
 @in_float64
@@ -204,7 +202,7 @@ def _page(
     )
 
 
-def _summary(data: Data, result: Calibration, decisions: Int[np.ndarray, " item"]) -> list[Block]:
+def _summary(data: Data, result: Calibration, decisions: ItemInts) -> list[Block]:
     coding, labels = data.read.coding, data.labels
     decided = np.bincount(decisions, minlength=len(coding.classes))
     facts = [

@@ -37,8 +37,6 @@ from judgebayes.report.page import render
 from judgebayes.report.versions import versions
 from judgebayes.workflow.machine import CommandResult
 
-__all__ = ["list_experiments", "reproduce_papers", "where_from"]
-
 NO_CLAIM = "no claim to grade"
 
 WIDE_ENOUGH = 140

@@ -29,16 +29,6 @@ from judgebayes.workflow.options import (
     VoteColumn,
 )
 
-__all__ = [
-    "CollectRequest",
-    "ImportRequest",
-    "PosteriorRequest",
-    "RepairRequest",
-    "ReportRequest",
-    "ReproduceRequest",
-    "UntilSettled",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceRequest:

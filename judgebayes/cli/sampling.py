@@ -35,14 +35,13 @@ from judgebayes.posterior.story import TARGETS, ModelSpec
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 from judgebayes.sentence import sentences
+from judgebayes.votes.data import Data
 from judgebayes.workflow.data import read_files
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of
 from judgebayes.workflow.reading import labelled_words
 from judgebayes.workflow.results import rows_of
-
-__all__ = ["compare_posteriors", "read_data", "sample_posterior"]
 
 FAULTS = "faults_of_sampling"
 """The attribute of a file with the problems of its chains, as JSON."""

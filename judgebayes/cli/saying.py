@@ -9,18 +9,6 @@ from judgebayes.cli.console import Console
 from judgebayes.finding import Severity
 from judgebayes.sentence import sentences
 
-__all__ = [
-    "MARKS",
-    "WARNING",
-    "numbers",
-    "say",
-    "say_commands",
-    "say_next",
-    "say_plainly",
-    "show",
-    "show_rows",
-]
-
 WARNING = "[yellow]![/]"
 MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
 

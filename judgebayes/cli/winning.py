@@ -8,8 +8,6 @@ from judgebayes.cli.saying import say, show_rows
 from judgebayes.sentence import percent
 from judgebayes.workflow.win_rates import LEVEL, WinRate
 
-__all__ = ["print_wins"]
-
 
 def print_wins(console: Console, wins: WinRate) -> None:
     """Print the answer, and the tables of pairs and systems if there are several pairs."""

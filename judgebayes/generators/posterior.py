@@ -142,9 +142,7 @@ class FittedGeneratorValidator(Sampled, ByQuantile):
         """Return a quantile of each generator's precision."""
         return jnp.quantile(self.precision, level, axis=0)
 
-    def draws(
-        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "draw generator"]:
+    def draws(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
         """Return the sampler's draws, or some of them at equal distances; `key` is not needed."""
         del key
         have = len(self.precision)

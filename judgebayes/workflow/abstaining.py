@@ -18,8 +18,6 @@ from judgebayes.sentence import percent
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import Losses
 
-__all__ = ["Abstention", "abstention", "risk_curve", "sent_of"]
-
 LEVEL = 0.9
 
 

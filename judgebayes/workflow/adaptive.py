@@ -41,8 +41,6 @@ from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes.array import from_counts
 from judgebayes.workflow.fit_file import VoteProfile
 
-__all__ = ["Forecast", "StoppingRule", "price_within", "share_prior", "stopping_rule"]
-
 STATES = 300_000
 """Largest number of states (vote counts by class) of a rule."""
 LEAST_CORRELATION, MOST_CORRELATION = 1e-3, 1 - 1e-3

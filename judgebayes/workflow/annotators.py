@@ -7,6 +7,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from judgebayes.aggregators.annotators import Annotations, ErrorRates, Merge, error_rates
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
 from judgebayes.measures.agreement import krippendorff_alpha
@@ -16,8 +17,6 @@ from judgebayes.votes.classes import listing, written
 from judgebayes.votes.keys import numbered, positions
 from judgebayes.votes.scale import class_indices
 from judgebayes.workflow.options import MERGES, Annotators, check_choice
-
-__all__ = ["Doubt", "check_annotators", "label_columns", "melted", "merge_table"]
 
 ANNOTATOR = "column of the label"
 """The column of the annotator in a table that has had a column of labels per annotator."""
@@ -180,12 +179,7 @@ def _first_of_each(
     return first
 
 
-def _doubt(
-    items: pd.Index,
-    labels: Int[np.ndarray, " item"],
-    given: Annotations,
-    rates: ErrorRates,
-) -> Doubt:
+def _doubt(items: pd.Index, labels: ItemInts, given: Annotations, rates: ErrorRates) -> Doubt:
     """Return the log-likelihood of labelled items, and the share of wrong labels."""
     known = labels >= 0
     nodes = np.stack([at.log_likelihood(given) for at in rates.nodes()])
@@ -198,10 +192,7 @@ def _doubt(
 
 
 def _words(
-    given: Annotations,
-    names: list[str],
-    labels: Int[np.ndarray, " item"],
-    options: Annotators,
+    given: Annotations, names: list[str], labels: ItemInts, options: Annotators
 ) -> list[str]:
     """Return sentences on the labels per item, their disagreement, and how they were merged."""
     counts = given.counts()

@@ -5,21 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool
 
+from judgebayes.arrays import ItemFloats, ItemInts, LogProbs
 from judgebayes.compiled.float64 import inside
 from judgebayes.measures.decide import decide
 from judgebayes.votes import Coding, Votes
 from judgebayes.workflow.losses import PERSON, Losses
-
-__all__ = [
-    "Decisions",
-    "answer_table",
-    "decided_words",
-    "decisions_of",
-    "set_name",
-]
-
 
 _decide = inside(decide)
 
@@ -27,16 +19,12 @@ _decide = inside(decide)
 class Decisions(NamedTuple):
     """The decision on every item, its expected loss, and whether a person is asked instead."""
 
-    of_item: Int[np.ndarray, " item"]
-    expected: Float[np.ndarray, " item"]
+    of_item: ItemInts
+    expected: ItemFloats
     to_person: Bool[np.ndarray, " item"]
 
 
-def decisions_of(
-    log_probs: Float[Array, "item class"],
-    losses: Losses,
-    rule: Float[Array, "item class"] | None = None,
-) -> Decisions:
+def decisions_of(log_probs: LogProbs, losses: Losses, rule: LogProbs | None = None) -> Decisions:
     """Return the decisions of least expected loss. The caller has 64-bit arithmetic.
 
     With the log-probabilities of a `rule`, it decides, and the expected loss of its decisions is that
@@ -54,7 +42,7 @@ def decisions_of(
 def answer_table(
     coding: Coding,
     votes: Votes,
-    log_probs: Float[Array, "item class"],
+    log_probs: LogProbs,
     losses: Losses,
     decisions: Decisions,
     sets: Bool[np.ndarray, "item class"] | None = None,
@@ -87,7 +75,7 @@ def decided_counts(names: Sequence[str], decisions: Decisions) -> dict[str, int]
 
 def decided_words(
     coding: Coding,
-    log_probs: Float[Array, "item class"],
+    log_probs: LogProbs,
     losses: Losses,
     decisions: Decisions,
     rule: str | None = None,
@@ -125,9 +113,7 @@ def decided_words(
     return words
 
 
-def _against(
-    log_probs: Float[Array, "item class"], decisions: Decisions
-) -> Bool[np.ndarray, " item"]:
+def _against(log_probs: LogProbs, decisions: Decisions) -> Bool[np.ndarray, " item"]:
     """Return where a class is clearly more probable than the decision."""
     logs = np.asarray(log_probs)
     own = np.take_along_axis(logs, decisions.of_item[:, None], axis=1)[:, 0]

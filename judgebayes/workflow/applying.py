@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float
 
 from judgebayes import __version__
 from judgebayes.aggregators.decided_by import DecidedBy
+from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
@@ -35,8 +35,6 @@ from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.sources import Source
 
-__all__ = ["Applied", "apply", "save"]
-
 
 @dataclass(frozen=True, repr=False)
 class Applied(Result):
@@ -47,7 +45,7 @@ class Applied(Result):
     read: Reading
     votes: Votes
     """The new votes with judges and tasks in the order of the fit."""
-    log_probs: Float[Array, "item class"]
+    log_probs: LogProbs
     decisions: Decisions
     losses: Losses
     """The loss of each decision."""

@@ -11,8 +11,6 @@ from jaxtyping import Float, Int
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import canonical, listing
 
-__all__ = ["LEARNT", "Bins", "bins_from", "learn_cuts", "quantile_bins"]
-
 LEARNT = "learnt"
 MOST_BINS = 50
 

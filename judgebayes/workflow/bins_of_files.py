@@ -19,8 +19,6 @@ from judgebayes.workflow.binning import (
 )
 from judgebayes.workflow.sources import Opened
 
-__all__ = ["are_scores", "binned"]
-
 
 def are_scores(values: list[object]) -> bool:
     """Tell whether values are scores: more different numbers than `MAX_CLASSES`, and nothing else."""

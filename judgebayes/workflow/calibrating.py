@@ -58,8 +58,6 @@ from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 
-__all__ = ["answer", "calibrate", "read_request", "wins_in"]
-
 
 @with_options
 @in_float64

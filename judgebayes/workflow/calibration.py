@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pandas as pd
-from jaxtyping import Array, Float
 
 from judgebayes.aggregators import Aggregator, FittedAggregator
 from judgebayes.aggregators.decided_by import DecidedBy
+from judgebayes.arrays import LogProbs
 from judgebayes.finding import Finding
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
@@ -30,8 +30,6 @@ from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import Result, count_findings, ends
 from judgebayes.workflow.win_rates import WinRate
 
-__all__ = ["Calibration"]
-
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Result):
@@ -45,7 +43,7 @@ class Calibration(Result):
     choice: Choice
     method: Aggregator
     fitted: FittedAggregator
-    log_probs: Float[Array, "item class"]
+    log_probs: LogProbs
     decisions: Decisions
     chosen: list[str]
     """The reason for this method and its parameters, in sentences."""

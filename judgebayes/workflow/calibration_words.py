@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Int
 
 from judgebayes.aggregators import FittedAggregator, FittedDavidson, FittedHierarchicalDavidson
+from judgebayes.arrays import ItemInts
 from judgebayes.inference import Status
 from judgebayes.measures.significance import Interval
 from judgebayes.sentence import percent
@@ -18,16 +18,6 @@ from judgebayes.workflow.meanings import no_order
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.reading import Reading
-
-__all__ = [
-    "better_words",
-    "chosen_words",
-    "decider_words",
-    "read_words",
-    "too_large_words",
-    "unmeasured_words",
-    "warnings_of",
-]
 
 
 def read_words(data: Data) -> list[str]:
@@ -133,10 +123,7 @@ def unmeasured_words(choice: Choice, given: Data) -> list[str]:
 
 
 def warnings_of(
-    request: CalibrateRequest,
-    read: Reading,
-    labels: Int[np.ndarray, " item"],
-    fitted: FittedAggregator,
+    request: CalibrateRequest, read: Reading, labels: ItemInts, fitted: FittedAggregator
 ) -> list[str]:
     """Return sentences about what makes the answers unsure: the fit, the votes, the labels."""
     messages = []

@@ -25,8 +25,6 @@ from judgebayes.workflow.likely import (
     likely_vote,
 )
 
-__all__ = ["find_long", "find_wide", "is_wide"]
-
 
 def is_wide(draft: Draft, tables: Tables) -> bool:
     """Tell whether a table has a row per item and a column per judge."""

@@ -17,8 +17,6 @@ from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import changed
 from judgebayes.workflow.sources import Opened
 
-__all__ = ["CheckFinding", "Draft", "Tables", "opened_by", "try_open", "word"]
-
 
 @dataclass(frozen=True)
 class CheckFinding:

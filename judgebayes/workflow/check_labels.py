@@ -14,8 +14,6 @@ from judgebayes.workflow.likely import (
     likely_vote,
 )
 
-__all__ = ["find_items", "find_label", "find_merged"]
-
 
 def find_label(draft: Draft, tables: Tables) -> Draft:
     """Find the column of the label in a file of its own."""

@@ -24,8 +24,6 @@ from judgebayes.workflow.meanings import MOST_RATINGS, in_order, no_order
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened
 
-__all__ = ["find_order", "find_scale"]
-
 
 def find_scale(draft: Draft, tables: Tables) -> Draft:
     """Find the classes of the votes and labels."""

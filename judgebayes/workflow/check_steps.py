@@ -17,8 +17,6 @@ from judgebayes.workflow.data import Data
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.reading import open_files
 
-__all__ = ["finished", "steps"]
-
 ENCODINGS = ("cp1252", "cp1250")
 """Encodings of files that are not UTF-8, tried in this order."""
 FOUND_ALREADY = (

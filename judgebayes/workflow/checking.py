@@ -23,8 +23,6 @@ from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
 from judgebayes.workflow.scales import classes_of
 
-__all__ = ["Check", "check"]
-
 KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}
 
 

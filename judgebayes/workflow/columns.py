@@ -1,19 +1,16 @@
 """Columns of a user's tables with one value for each item."""
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.keys import name_of
 from judgebayes.workflow.reading import Reading
 
-__all__ = ["by_item", "values_of"]
-
 
 def values_of(
     tables: list[tuple[pd.DataFrame, str]], read: Reading, column: str
-) -> tuple[Int[np.ndarray, " item"], list[str]]:
+) -> tuple[ItemInts, list[str]]:
     """Return the value of each item in a column of the votes or the labels, and the values' names.
 
     Parameters

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from judgebayes.aggregators import Aggregator
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import ItemInts, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
@@ -29,20 +29,6 @@ from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import fit_on_of, rules_among, traits_of
 from judgebayes.workflow.results import ends
-
-__all__ = [
-    "Compared",
-    "Growth",
-    "better_method",
-    "better_rule",
-    "compare",
-    "comparison_rows",
-    "comparison_table",
-    "comparison_words",
-    "grow",
-    "held_out_numbers",
-    "within_noise",
-]
 
 FITTED_SHARE = 0.8
 METRICS = {"mae": "MAE", "accuracy": "accuracy", "nll": "NLL", "ece": "ECE"}
@@ -65,7 +51,7 @@ class Compared:
     """Mean metrics by method."""
     evaluations: dict[str, Evaluation]
     n_items: int
-    groups: Int[np.ndarray, " item"] | None
+    groups: ItemInts | None
     label_noise: float = 0.0
     unseen: float = 1.0
     """The share of the intervals' items without a label: 1 for more items like these."""
@@ -258,8 +244,8 @@ class Compared:
 def compare(
     methods: Mapping[str, Aggregator],
     votes: Votes,
-    labels: Int[np.ndarray, " item"],
-    groups: Int[np.ndarray, " item"] | None,
+    labels: ItemInts,
+    groups: ItemInts | None,
     loss: Float[np.ndarray, "action class"],
     *,
     splits: int,
@@ -339,7 +325,7 @@ def grow(
     name: str,
     method: Aggregator,
     votes: Votes,
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     loss: Float[np.ndarray, "action class"],
     *,
     seed: int,

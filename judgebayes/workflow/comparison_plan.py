@@ -7,8 +7,6 @@ from judgebayes.workflow.methods import cost_of_fit, suited
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.reading import Reading
 
-__all__ = ["LEAST_FOR_SPLITS", "plan_words", "splits_of"]
-
 LEAST_FOR_SPLITS = 10
 """With fewer labels none are held out."""
 USUAL_SPLITS, FEWEST_SPLITS = 100, 20

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from judgebayes.aggregators import Aggregator
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -33,8 +34,6 @@ from judgebayes.workflow.data import Data
 from judgebayes.workflow.fitting import fit_to_labels, predict
 from judgebayes.workflow.methods import Choice, compared_methods, fit_on_of
 from judgebayes.workflow.options import CalibrateRequest
-
-__all__ = ["conformal_sets", "outside_words", "strata_of"]
 
 SET_DIVISIONS = 20
 """How often the labels are divided to measure the coverage of conformal sets."""
@@ -143,10 +142,7 @@ def strata_of(given: Data, by: str | None) -> dict[str, Strata]:
 
 
 def outside_words(
-    inside: Bool[np.ndarray, "item class"],
-    decisions: Int[np.ndarray, " item"],
-    coding: Coding,
-    level: float,
+    inside: Bool[np.ndarray, "item class"], decisions: ItemInts, coding: Coding, level: float
 ) -> list[str]:
     """Return sentences about the items whose decision is not in their set."""
     out = ~inside[np.arange(len(decisions)), decisions]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.calibrators.conformal import (
     ROUNDING,
     FittedConformal,
@@ -21,18 +22,6 @@ from judgebayes.sentence import percent
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.conformal_strata import Strata, enough_for
 from judgebayes.workflow.results import ends
-
-__all__ = [
-    "ConformalSets",
-    "Threshold",
-    "leave_one_out_sets",
-    "set_numbers",
-    "sets_of",
-    "strata_rows",
-    "strata_table",
-    "strata_words",
-    "threshold_of",
-]
 
 COVERAGE_ITEMS = 10_000
 """A number of new items so large that their sampling error hardly matters to the coverage."""
@@ -67,7 +56,7 @@ class ConformalSets:
 
 def threshold_of(
     log_probs: Float[np.ndarray, "item class"],
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     held: Int[np.ndarray, " held"],
     level: float,
     *,
@@ -99,7 +88,7 @@ def threshold_of(
 def sets_of(
     threshold: Threshold,
     log_probs: Float[np.ndarray, "item class"],
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     *,
     fitted_on: int,
     few: Sequence[str] = (),
@@ -158,10 +147,7 @@ def _few_words(threshold: Threshold, few: Sequence[str]) -> str:
 
 
 def leave_one_out_sets(
-    log_probs: Float[np.ndarray, "item class"],
-    labels: Int[np.ndarray, " item"],
-    of_item: Int[np.ndarray, " item"],
-    level: float,
+    log_probs: Float[np.ndarray, "item class"], labels: ItemInts, of_item: ItemInts, level: float
 ) -> Bool[np.ndarray, "item class"]:
     r"""Return the set of each labelled item, by the threshold of the other items of its stratum.
 
@@ -197,7 +183,7 @@ def strata_table(
     strata: Mapping[str, Strata],
     *,
     no_empty: bool,
-    groups: Int[np.ndarray, " item"] | None = None,
+    groups: ItemInts | None = None,
     interval: float = 0.95,
 ) -> pd.DataFrame:
     r"""Return the coverage, size and share of empty sets on labelled items, by stratum.

@@ -7,20 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.calibrators.conformal import ROUNDING
 from judgebayes.sentence import percent
-
-__all__ = [
-    "AGREEMENT",
-    "FITTED_SHARE",
-    "STRATA",
-    "Strata",
-    "agreement_strata",
-    "enough_for",
-    "strata_by",
-    "threshold_labels",
-    "with_enough",
-]
 
 AGREEMENT = "agreement"
 """The value of --conformal-by that means the agreement of the votes."""
@@ -35,7 +24,7 @@ OTHERS = "the others"
 class Strata(NamedTuple):
     """The stratum of each item, and the names of the strata."""
 
-    of_item: Int[np.ndarray, " item"]
+    of_item: ItemInts
     names: list[str]
 
 

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import UNDECIDED, Classes
 from judgebayes.votes.classes import listing
@@ -26,16 +27,6 @@ from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened, Source
 
-__all__ = [
-    "Data",
-    "data_in_request",
-    "data_of",
-    "encoded",
-    "read",
-    "read_files",
-    "undecided_as_class",
-]
-
 
 @dataclass(frozen=True, repr=False)
 class Data(Result):
@@ -43,7 +34,7 @@ class Data(Result):
 
     schema: ClassVar[str] = "judgebayes.data/1"
     read: Reading
-    labels: Int[np.ndarray, " item"]
+    labels: ItemInts
     labelled: bool
     """Whether there is a source of labels."""
     source: Source

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from judgebayes.aggregators.annotators import NODE_WEIGHTS
+from judgebayes.arrays import ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -23,8 +23,6 @@ from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
-
-__all__ = ["Diagnosis", "diagnose"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +152,7 @@ def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ..
 
 
 def _grouped(
-    read: Reading, labels: Int[np.ndarray, " item"], judges: pd.DataFrame, ungrouped: pd.DataFrame
+    read: Reading, labels: ItemInts, judges: pd.DataFrame, ungrouped: pd.DataFrame
 ) -> list[str]:
     """Return how groups change the intervals; `ungrouped` is the table of judges without groups."""
     assert read.groups is not None

@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.stats import mannwhitneyu
 
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.majority import (
     Counts,
     ErrorCurve,
@@ -21,8 +22,6 @@ from judgebayes.majority import (
 from judgebayes.sentence import percent
 from judgebayes.workflow.ensemble_panel import EnsemblePanel
 from judgebayes.workflow.options import EnsembleRequest
-
-__all__ = ["Estimates", "chosen_words", "first_words", "split_words"]
 
 FAR = 3.0
 """Standard errors between the margins of labelled and all items that chance does not explain."""
@@ -40,12 +39,12 @@ class Estimates:
     panel: EnsemblePanel
     counts: Counts
     """The number of correct votes of each item."""
-    groups: Int[np.ndarray, " item"] | None
+    groups: ItemInts | None
     effect: float
     """The design effect of the groups."""
 
     @property
-    def weight(self) -> Float[np.ndarray, " item"]:
+    def weight(self) -> ItemFloats:
         """The items' weights: as many independent items as say as much as these."""
         return np.full(len(self.counts.correct), 1 / self.effect)
 
@@ -127,7 +126,8 @@ class Estimates:
     def all_votes(self, fitted: FittedSplitCurve) -> tuple[float, float, float]:
         """Return the error of all votes that each item has, and its interval."""
         splits = self.panel.splits
-        error, low, high = fitted.all_votes(splits, level=self.request.level, **self.asked)
+        of_all = fitted.curve(splits, None, measure="wrong", level=self.request.level, **self.asked)
+        error, low, high = (float(x[0]) for x in (of_all.error, of_all.low, of_all.high))
         if 0 < int(splits.labelled.sum()) < LEAST_LABELS:
             most = int(splits.total[splits.labelled].max())
             alone = self._both(fitted, (most,), "wrong")[FREE]
@@ -222,9 +222,7 @@ def first_words(splits: Splits) -> list[str]:
     ]
 
 
-def _margins(
-    voted: Splits,
-) -> tuple[Float[np.ndarray, "item label"], Float[np.ndarray, " item"], Float[np.ndarray, " item"]]:
+def _margins(voted: Splits) -> tuple[Float[np.ndarray, "item label"], ItemFloats, ItemFloats]:
     """Return the share of each class, the largest, and how much larger it is than the next."""
     share = voted.given[:, voted.label_classes] / voted.total[:, None]
     first, second = np.sort(share, axis=1)[:, ::-1][:, :2].T

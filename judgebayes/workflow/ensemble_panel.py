@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
 from judgebayes.majority import Decision, Splits, decision_probs, splits_of
@@ -14,8 +15,6 @@ from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.options import EnsembleRequest
-
-__all__ = ["EnsemblePanel", "panel_of"]
 
 LEAST_LABELS = 10
 """The least number of labels without a tie for ties to be no class of the labels."""
@@ -28,7 +27,7 @@ class EnsemblePanel:
     votes: Votes
     splits: Splits
     decision: Decision
-    breaker: Int[np.ndarray, " item"] | None
+    breaker: ItemInts | None
     """The vote of the judge who breaks ties, -1 where there is none."""
     chosen: list[int] | None
     """The positions of the named judges among all; None for all."""
@@ -109,7 +108,7 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
     )
 
 
-def _decided_wrong(votes: Votes, labels: Int[np.ndarray, " item"]) -> str:
+def _decided_wrong(votes: Votes, labels: ItemInts) -> str:
     """Return which share of the votes for a side, on labelled items, is wrong."""
     index, truth = np.asarray(votes.index), labels[:, None, None]
     for_side = (index >= 0) & (index != 1) & (truth >= 0)
@@ -121,7 +120,7 @@ def _decided_wrong(votes: Votes, labels: Int[np.ndarray, " item"]) -> str:
 
 def _decision(
     request: EnsembleRequest, every: Votes, names: Sequence[str]
-) -> tuple[Decision, Int[np.ndarray, " item"] | None]:
+) -> tuple[Decision, ItemInts | None]:
     """Return what is decided, and the vote of the judge who breaks ties, if one does."""
     if request.decision == "median":
         if request.ties is not None:

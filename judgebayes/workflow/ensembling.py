@@ -39,8 +39,6 @@ from judgebayes.workflow.panels_compared import compared_panels
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
 
-__all__ = ["MajorityError", "ensemble", "estimates_of", "sizes_of"]
-
 FAR = 3
 
 

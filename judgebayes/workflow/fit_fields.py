@@ -20,15 +20,6 @@ from judgebayes.inference.registry import FITTED
 from judgebayes.votes.classes import canonical
 from judgebayes.workflow.binning import bins_from
 
-__all__ = [
-    "check_answers",
-    "check_classes",
-    "check_fields",
-    "check_names",
-    "check_notes",
-    "check_summary",
-]
-
 POSITIVE = ("alpha", "beta", "kappa", "tau")
 """Numbers that are above zero wherever a fit has them."""
 NOT_NEGATIVE = ("pseudo_count", "pseudo_votes", "deviation", "clip", "judge", "samples", "status")

@@ -14,9 +14,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from judgebayes.aggregators import FittedAggregator
+from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
@@ -35,8 +36,6 @@ from judgebayes.workflow.fit_fields import (
     check_notes,
     check_summary,
 )
-
-__all__ = ["SavedFit", "VoteProfile", "answers", "drift", "load_fit", "profile", "save_fit"]
 
 FORMAT = "judgebayes fit"
 VERSION = 1
@@ -246,7 +245,7 @@ def _check(saved: SavedFit) -> None:
     _check_numbers(saved.fitted)
 
 
-def answers(saved: SavedFit, votes: Votes) -> Float[Array, "item class"]:
+def answers(saved: SavedFit, votes: Votes) -> LogProbs:
     """Return the log-probabilities of a saved fit on new votes, checked.
 
     Raises

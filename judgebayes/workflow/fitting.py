@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators import Aggregator, DawidSkene, FittedAggregator
+from judgebayes.arrays import ItemCodes, ItemInts, Key, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.by_loop import PlainFit, fit_plain
 from judgebayes.evaluate.one_by_one import answers_of, fit_to_all, is_long
@@ -14,24 +14,12 @@ from judgebayes.votes import Votes
 from judgebayes.workflow.methods import Choice, build, traits_of
 from judgebayes.workflow.reading import Reading
 
-__all__ = [
-    "Answered",
-    "fit_and_answer",
-    "fit_to_labels",
-    "predict",
-]
-
-Answered = tuple[Aggregator, FittedAggregator, Float[Array, "item class"]]
+Answered = tuple[Aggregator, FittedAggregator, LogProbs]
 """A method, its fit to all labels, and its log-probabilities of every item."""
 
 
 @in_float64
-def fit_and_answer(
-    choice: Choice,
-    read: Reading,
-    labels: Int[np.ndarray, " item"],
-    seed: int,
-) -> Answered:
+def fit_and_answer(choice: Choice, read: Reading, labels: ItemInts, seed: int) -> Answered:
     """Return a method, its fit to all labels, and its answers on all items."""
     method = build(choice, read.coding.classes, read.votes)
     fitted = fit_to_labels(choice, method, read, labels, seed)
@@ -39,11 +27,7 @@ def fit_and_answer(
 
 
 def fit_to_labels(
-    choice: Choice,
-    method: Aggregator,
-    read: Reading,
-    labels: Int[np.ndarray, " item"],
-    seed: int,
+    choice: Choice, method: Aggregator, read: Reading, labels: ItemInts, seed: int
 ) -> FittedAggregator:
     """Return the method fitted to the items that it learns from."""
     votes = read.votes
@@ -60,13 +44,11 @@ def fit_to_labels(
     return _fit(method, votes, jnp.asarray(labels), jax.random.key(seed))
 
 
-def predict(fitted: FittedAggregator, votes: Votes) -> Float[Array, "item class"]:
+def predict(fitted: FittedAggregator, votes: Votes) -> LogProbs:
     """Return the answers on all items."""
     return fitted(votes) if isinstance(fitted, PlainFit) else answers_of(fitted, votes)
 
 
 @jax.jit
-def _fit(
-    method: Aggregator, votes: Votes, labels: Int[Array, " item"], key: PRNGKeyArray
-) -> FittedAggregator:
+def _fit(method: Aggregator, votes: Votes, labels: ItemCodes, key: Key) -> FittedAggregator:
     return method.fit(votes, labels, key=key)

@@ -13,8 +13,6 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import written
 
-__all__ = ["Matching", "hint", "match_items", "refuse_collisions", "renamed"]
-
 CLOSE = 0.75
 """The least similarity of a near miss (1 for equal texts)."""
 MOST_COMPARED = 2_000

@@ -31,8 +31,6 @@ from judgebayes.workflow.results import Result, ends
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Labels, Opened
 
-__all__ = ["SessionStep", "label_session"]
-
 TARGET_WIDTH = 0.1
 WORDS = AppendedWords(
     contents="labels",

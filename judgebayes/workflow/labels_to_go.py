@@ -11,8 +11,6 @@ from judgebayes.majority import (
 from judgebayes.sentence import percent
 from judgebayes.workflow.ensemble_estimates import Estimates
 
-__all__ = ["ASSURANCE", "interval_now", "labels_to_go", "points"]
-
 ASSURANCE = 0.9
 """The probability that the larger number of labels is enough."""
 SIMULATIONS = 48

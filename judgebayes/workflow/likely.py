@@ -15,8 +15,6 @@ from judgebayes.votes.classes import canonical, infer_classes, usual_classes, wr
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.item_ids import match_items
 
-__all__ = ["by_name", "likely_item", "likely_judge", "likely_sample", "likely_vote"]
-
 ITEM = re.compile(
     r".*(?:\b|_)(?:id|uid|guid|key|ref|case|battle|example|question|prompt|item|pair|sample|task|frage)s?"
     r"(?:_(?:id|no|ref|key|number))?"

@@ -14,8 +14,6 @@ from judgebayes.io.tables import read_table
 from judgebayes.measures.decide import TIE_TOLERANCE, absolute_loss, zero_one_loss
 from judgebayes.votes.classes import Classes, listing
 
-__all__ = ["LOSSES", "PERSON", "Losses", "check_losses", "losses_of"]
-
 LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
 _MEANINGS = {
     "absolute": ("class steps from the label", "; its mean is the MAE"),

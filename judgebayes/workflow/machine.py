@@ -18,18 +18,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.sentence import sentence
 
-__all__ = [
-    "SCHEMA",
-    "CommandResult",
-    "Requirement",
-    "document",
-    "failing",
-    "plain",
-    "read_requirement",
-    "schema",
-    "to_json",
-]
-
 SCHEMA = "judgebayes.command/1"
 """The name and version of the document: a new key keeps it, one renamed or removed does not."""
 ROWS = 200

@@ -5,8 +5,6 @@ from typing import Any
 
 from judgebayes.votes.classes import Classes, distinct
 
-__all__ = ["MOST_RATINGS", "in_order", "no_order", "of_words"]
-
 MOST_RATINGS = 12
 """More different values than this are probably not classes."""
 

@@ -22,24 +22,6 @@ from judgebayes.panel.curate import top_k
 from judgebayes.votes import UNDECIDED, Classes, Votes
 from judgebayes.workflow.names import TOP
 
-__all__ = [
-    "FEW_LABELS",
-    "INFERENCES",
-    "Choice",
-    "baselines",
-    "build",
-    "compared_methods",
-    "cost_of_fit",
-    "fit_on_of",
-    "inferences_of",
-    "known_calibrators",
-    "known_methods",
-    "rules_among",
-    "suited",
-    "too_large",
-    "traits_of",
-]
-
 # Importing a module registers its methods, so all modules of the two packages are imported.
 for _package in (aggregators, calibrators):
     for _module in pkgutil.iter_modules(_package.__path__):

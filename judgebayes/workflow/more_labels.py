@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from judgebayes.aggregators import Aggregator
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.learning_curve import Forecast, forecast_loss
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -16,8 +16,6 @@ from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.methods import fit_on_of
 from judgebayes.workflow.results import ends
-
-__all__ = ["LEAST_LABELS", "LEVEL", "MoreLabels", "check_forecast", "more_labels"]
 
 LEVEL = 0.8
 LEAST_LABELS = 40
@@ -93,7 +91,7 @@ def more_labels(
     name: str,
     method: Aggregator,
     votes: Votes,
-    labels: Int[np.ndarray, " item"],
+    labels: ItemInts,
     more: int,
     *,
     seed: int,

@@ -1,14 +1,5 @@
 """Names of the methods for help, which does not import JAX; a test compares them with the methods."""
 
-__all__ = [
-    "CALIBRATORS",
-    "INFERENCES",
-    "METHODS",
-    "PRECISION_INFERENCES",
-    "PRECISION_METHODS",
-    "TOP",
-]
-
 INFERENCES = ("drps", "ml", "map", "nuts")
 PRECISION_METHODS = (
     *("auto", "panel", "impression", "strata", "hierarchical", "flat", "item-level", "veto"),

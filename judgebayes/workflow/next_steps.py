@@ -17,14 +17,6 @@ from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.more_labels import LEAST_LABELS, WORTH, MoreLabels
 from judgebayes.workflow.precision_tables import SETTLED
 
-__all__ = [
-    "applied_steps",
-    "calibration_steps",
-    "diagnosis_steps",
-    "majority_steps",
-    "precision_steps",
-]
-
 MATTERS = 0.005
 """Half a percentage point of error."""
 SHOWN = 3

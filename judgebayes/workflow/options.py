@@ -18,29 +18,6 @@ from judgebayes.workflow.names import (
     PRECISION_METHODS,
 )
 
-__all__ = [
-    "DECISIONS",
-    "MATCHES",
-    "MERGES",
-    "ROLES",
-    "TARGETS",
-    "Annotators",
-    "ApplyRequest",
-    "CalibrateRequest",
-    "CheckRequest",
-    "Columns",
-    "DiagnoseRequest",
-    "EnsembleRequest",
-    "Fixed",
-    "Option",
-    "PrecisionRequest",
-    "ReadRequest",
-    "ReadingOptions",
-    "WinRateRequest",
-    "check_choice",
-    "check_choices",
-]
-
 
 @dataclass(frozen=True)
 class Option:

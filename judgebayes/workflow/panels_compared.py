@@ -2,9 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from judgebayes.aggregators import Stacking
+from judgebayes.arrays import ItemFloats
 from judgebayes.majority import (
     FittedSplitCurve,
     SplitCurve,
@@ -13,14 +13,13 @@ from judgebayes.majority import (
     mean_loss,
     splits_of,
 )
+from judgebayes.majority.curve import ErrorCurve
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.progress import Progress
 from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import compare
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.ensemble_estimates import Estimates
-
-__all__ = ["compared_panels"]
 
 LEAST_LABELS = 20
 """The least number of labels to compare stacking, which is fitted on four fifths of them."""
@@ -60,16 +59,15 @@ def compared_panels(
         (f"all {len(names)} judges", splits),
     ):
         curve = SplitCurve(by_class=panel.by_class, noise=data.label_noise)
-        error, low, high = curve.fit(votes_of, weight=weight).all_votes(
-            votes_of, level=level, **estimates.asked
+        of_all = curve.fit(votes_of, weight=weight).curve(
+            votes_of, None, measure="wrong", level=level, **estimates.asked
         )
-        rows.append((name, *(float(x[0]) for x in (of_all.error, of_all.low, of_all.high))))
+        rows.append((name, *_first(of_all)))
     labelled = np.flatnonzero(splits.labels >= 0)
     population = len(splits.labels) / estimates.effect if these else None
     wrong, best = best_single(votes, splits)
     single = mean_loss((1,), wrong[None], weight=weight, level=level, population=population)
-    error, low, high = (float(each[0]) for each in (single.error, single.low, single.high))
-    rows.append((f"best single judge ({names[best]})", error, low, high))
+    rows.append((f"best single judge ({names[best]})", *_first(single)))
     if len(labelled) >= LEAST_LABELS and len(np.unique(splits.labels[labelled])) > 1:
         result = compare(
             {"stacking": Stacking(symmetric=not panel.by_class)},
@@ -88,11 +86,15 @@ def compared_panels(
     return _table(rows)
 
 
+def _first(curve: ErrorCurve) -> tuple[float, float, float]:
+    return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
+
+
 def _table(rows: list[tuple[str, float, float, float]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["panel", "error", "low", "high"])
 
 
-def best_single(votes: Votes, splits: Splits) -> tuple[Float[np.ndarray, " item"], int]:
+def best_single(votes: Votes, splits: Splits) -> tuple[ItemFloats, int]:
     """Return the error on each item of the judge that is best on the other items, and the best judge.
 
     NaN where the item has no label, or no vote of that judge.

@@ -9,8 +9,6 @@ from traceback import extract_tb
 
 from judgebayes.errors import JudgeBayesError
 
-__all__ = ["load_plugins"]
-
 GROUP = "judgebayes.methods"
 """The group of entry points; each names a module that declares methods when it is imported."""
 

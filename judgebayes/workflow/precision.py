@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from judgebayes.aggregators.annotators import NODE_WEIGHTS
+from judgebayes.arrays import ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
@@ -36,7 +36,6 @@ from judgebayes.workflow.precision_fits import Fit, Points, has_draws
 from judgebayes.workflow.precision_methods import Given, answer
 from judgebayes.workflow.precision_tables import (
     LEVEL,
-    SETTLED,
     generator_table,
     held_out_table,
     judge_table,
@@ -53,15 +52,6 @@ from judgebayes.workflow.systems import (
     system_points,
     system_table,
 )
-
-__all__ = [
-    "EVERY",
-    "LEVEL",
-    "SETTLED",
-    "Precision",
-    "generators_of",
-    "precision",
-]
 
 GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
 EVERY = "all items"
@@ -282,9 +272,7 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
     return _Inputs(data, matches, notes, given)
 
 
-def _evidence(
-    data: Data, labels: Int[np.ndarray, " item"], matches: Matches | None
-) -> Evidence | None:
+def _evidence(data: Data, labels: ItemInts, matches: Matches | None) -> Evidence | None:
     """Return the evidence of labels that may be wrong; 0 for items without a label or with a tie."""
     if data.log_likelihood is None:
         return None
@@ -344,7 +332,7 @@ def _between(named: str | None, names: list[str]) -> tuple[int, int] | None:
 
 def generators_of(
     tables: list[tuple[pd.DataFrame, str]], read: Reading, named: str | None
-) -> tuple[list[str], Int[np.ndarray, " item"]]:
+) -> tuple[list[str], ItemInts]:
     """Return the generators' names, and each item's generator.
 
     Parameters
@@ -395,8 +383,8 @@ def generators_of(
 
 def _words(
     votes: Votes,
-    labels: Int[np.ndarray, " item"],
-    generator: Int[np.ndarray, " item"],
+    labels: ItemInts,
+    generator: ItemInts,
     n_generators: int,
     top: str,
     matches: Matches | None,

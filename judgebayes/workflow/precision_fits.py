@@ -5,13 +5,11 @@ from typing import Protocol, TypeGuard, runtime_checkable
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 from scipy.special import ndtri
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, Key
 from judgebayes.generators.clusters import normal_draws
-
-__all__ = ["Fit", "Normal", "Points", "Posterior", "has_draws"]
 
 Shares = Float[AnyArray, " generator"]
 
@@ -36,7 +34,7 @@ class Posterior(Fit, Protocol):
         """Return the ends of the intervals."""
 
     def draws(
-        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+        self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[AnyArray, "draw generator"]:
         """Return joint draws."""
 
@@ -81,7 +79,7 @@ class Normal:
         return self.values - half, self.values + half
 
     def draws(
-        self, n_draws: int = 4000, key: PRNGKeyArray | None = None
+        self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[np.ndarray, "draw generator"]:
         """Return joint draws."""
         key = jax.random.key(0) if key is None else key

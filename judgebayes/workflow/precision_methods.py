@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
     FittedShares,
@@ -44,8 +44,6 @@ from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision_fits import Fit, Normal, Points, has_draws
 
-__all__ = ["METHODS", "NOT_IDENTIFIED", "Answer", "Given", "Method", "answer", "in_part"]
-
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
 MOST_GENERATORS = 30
@@ -77,8 +75,8 @@ class Given:
     """What the methods learn from."""
 
     votes: Votes
-    labels: Int[np.ndarray, " item"]
-    generator: Int[np.ndarray, " item"]
+    labels: ItemInts
+    generator: ItemInts
     names: list[str]
     """The names of the generators."""
     judges: list[str]
@@ -86,7 +84,7 @@ class Given:
     labelling: Labelling
     target: str
     """What the intervals are about: "these" items, or "more" items like these."""
-    groups: Int[np.ndarray, " item"] | None
+    groups: ItemInts | None
     """The group of each item, if items are in groups."""
     evidence: Evidence | None
     """The evidence of each item's labels, if they may be wrong."""
@@ -396,7 +394,7 @@ def _by_generator(method: RateMethod, given: Given) -> Answer:
     return Answer(Normal(values, spread, CONVERGED), said, OWN_LABELS)
 
 
-def _parts_of_one_group(groups: Int[np.ndarray, " item"], labels: Int[np.ndarray, " item"]) -> bool:
+def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
     """Return whether all labelled or all unlabelled items are in one group."""
     parts = groups[labels >= 0], groups[labels < 0]
     return any(len(part) > 0 and len(np.unique(part)) == 1 for part in parts)

@@ -8,6 +8,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.stats import t
 
+from judgebayes.arrays import ItemFloats
 from judgebayes.generators import FittedShares, logit_shift, mean_prediction, rogan_gladen
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.guards import enough_of_both, has_youden_index, stable_power
@@ -15,8 +16,6 @@ from judgebayes.generators.labelling import valid_share
 from judgebayes.generators.systems import success_rate
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
 from judgebayes.workflow.precision_methods import Given
-
-__all__ = ["LEVEL", "SETTLED", "check_words", "generator_table", "held_out_table", "judge_table"]
 
 LEVEL = 0.9
 """Probability of the intervals."""
@@ -135,7 +134,7 @@ def held_out_table(given: Given, fit: Fit) -> pd.DataFrame | None:
     return pd.DataFrame(records)
 
 
-def _pooled_ppi(given: Given, scores: Float[np.ndarray, " item"], place: int) -> float:
+def _pooled_ppi(given: Given, scores: ItemFloats, place: int) -> float:
     """Return the prediction-powered share of a generator, from the labels of all others; NaN if few."""
     own = given.generator == place
     used = own | (given.labels >= 0)

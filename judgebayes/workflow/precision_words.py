@@ -14,8 +14,6 @@ from judgebayes.votes.classes import listing
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
 from judgebayes.workflow.precision_tables import LEVEL, SETTLED
 
-__all__ = ["precision_warnings"]
-
 FEW_INVALID = 10
 ODD = 0.5
 """A judge's votes on a generator are called unlike the others' from this probability."""

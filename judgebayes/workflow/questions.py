@@ -19,8 +19,6 @@ from judgebayes.workflow.options import (
 from judgebayes.workflow.precision import EVERY, generators_of
 from judgebayes.workflow.records import leaves
 
-__all__ = ["answerable"]
-
 COMMANDS: dict[str, tuple[str, type]] = {
     "calibrate": (
         "What is the probability of each class, and what should I decide?",

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import plain_label
@@ -55,18 +55,6 @@ from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import decided_values
 from judgebayes.workflow.sources import Labels, Opened, Source
 
-__all__ = [
-    "Reading",
-    "apply_notes",
-    "labelled_words",
-    "labels_of",
-    "merged",
-    "open_files",
-    "open_source",
-    "read_votes",
-    "reading_notes",
-]
-
 LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
 """Names of columns that may contain labels instead of a judge's votes."""
 
@@ -77,7 +65,7 @@ class Reading:
 
     votes: Votes
     coding: Coding
-    groups: Int[np.ndarray, " item"] | None
+    groups: ItemInts | None
     columns: dict[str, str | None]
     notes: tuple[str, ...] = ()
     label: str | None = None
@@ -475,7 +463,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     return replace(opened, labels=gold, notes=(*opened.notes, *words), doubt=doubt)
 
 
-def labels_of(opened: Opened, read: Reading, *, drop_unknown: bool) -> Int[np.ndarray, " item"]:
+def labels_of(opened: Opened, read: Reading, *, drop_unknown: bool) -> ItemInts:
     """Return the label of each item, `MISSING` where there is none; all may be the same.
 
     Raises
@@ -520,7 +508,7 @@ def _check_items(gold: Labels, coding: Coding, *, drop_unknown: bool) -> None:
         )
 
 
-def labelled_words(labels: Int[np.ndarray, " item"], classes: Classes) -> str:
+def labelled_words(labels: ItemInts, classes: Classes) -> str:
     """Return a sentence with the number of labelled items, in total and by class."""
     names = classes.names
     counts = np.bincount(labels[labels >= 0], minlength=len(names))
@@ -547,7 +535,7 @@ def _refuse_unknown(
 
 def _groups(
     table: pd.DataFrame, coding: Coding, item: str, group: str | None
-) -> tuple[Int[np.ndarray, " item"] | None, tuple[str, ...]]:
+) -> tuple[ItemInts | None, tuple[str, ...]]:
     """Return the group of each item, and a sentence about items without one, which are alone."""
     if group is None:
         return None, ()

@@ -9,8 +9,6 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.options import Fixed
 
-__all__ = ["changed", "leaves", "make_record", "record_of", "taking_fields", "with_options"]
-
 R = TypeVar("R")
 SEEDS = 2**63
 """Seeds are below this."""

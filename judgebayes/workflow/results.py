@@ -12,8 +12,6 @@ from judgebayes.finding import Finding
 from judgebayes.sentence import sentence
 from judgebayes.workflow.machine import CommandResult, plain
 
-__all__ = ["Result", "count_findings", "ends", "rows_of"]
-
 SHOWN = 10
 """Number of rows of each table in a notebook."""
 SHORT = 40

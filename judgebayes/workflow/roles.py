@@ -16,8 +16,6 @@ from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.item_ids import match_items, refuse_collisions, renamed
 from judgebayes.workflow.sources import Labels, Source
 
-__all__ = ["long_columns", "open_labels", "wide_columns"]
-
 ITEM_SHARE = 0.9
 """The least share of values of an item column in a file of labels that are items with votes."""
 

@@ -22,8 +22,6 @@ from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.meanings import of_words
 from judgebayes.workflow.sources import Opened
 
-__all__ = ["classes_of", "decided_values", "vote_values"]
-
 FREQUENT = 0.05
 """An unknown label with a larger share of the labels is probably not a missing label."""
 LEAST_DECIDED = 20

@@ -12,8 +12,6 @@ from judgebayes.workflow.annotators import Doubt
 from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import Annotators, Columns, ReadingOptions
 
-__all__ = ["Labels", "Opened", "Source"]
-
 
 @dataclass(frozen=True)
 class Source:

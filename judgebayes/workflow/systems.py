@@ -6,8 +6,9 @@ from itertools import pairwise
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
+from judgebayes.arrays import ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
@@ -16,8 +17,6 @@ from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.columns import by_item
 from judgebayes.workflow.reading import Reading
 
-__all__ = ["Matches", "binary_votes", "read_matches", "system_points", "system_table"]
-
 
 @dataclass(frozen=True)
 class Matches:
@@ -25,8 +24,8 @@ class Matches:
 
     systems: list[str]
     pairs: list[tuple[int, int]]
-    of_item: Int[np.ndarray, " item"]
-    flipped: Int[np.ndarray, " item"]
+    of_item: ItemInts
+    flipped: ItemInts
     """1 where the file has the pair in the reverse order."""
 
     @property
@@ -81,8 +80,8 @@ def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: s
 
 @in_float64
 def binary_votes(
-    votes: Votes, labels: Int[np.ndarray, " item"], classes: Classes, matches: Matches
-) -> tuple[Votes, Int[np.ndarray, " item"], int]:
+    votes: Votes, labels: ItemInts, classes: Classes, matches: Matches
+) -> tuple[Votes, ItemInts, int]:
     """Return votes and labels for the first system of each pair, and the number of ties left out.
 
     The highest class is a win of the system in the first column, the lowest a loss. A tie counts as a

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
+from judgebayes.arrays import ItemFloats
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.win_rate import TIES, FittedWinRates, win_rates, win_scores
 from judgebayes.generators.win_scores import Verdicts, verdicts
@@ -18,8 +18,6 @@ from judgebayes.workflow.options import TARGETS, WinRateRequest, check_choices
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.systems import Matches, read_matches, system_points, system_table
-
-__all__ = ["LEVEL", "WinRate", "check_ties", "win_rate", "win_rate_of"]
 
 LEVEL = 0.9
 RULES = {
@@ -226,7 +224,7 @@ def _two(classes: Classes) -> str:
     return f"{classes.names[-1]} over {classes.names[0]}"
 
 
-def _outcomes(data: Data) -> Float[np.ndarray, " item"]:
+def _outcomes(data: Data) -> ItemFloats:
     """Return 1 where the label is for A, 0.5 at the middle class, 0 where it is for B, NaN unknown."""
     middle = (len(data.read.coding.classes) - 1) / 2
     side = np.sign(data.labels - middle)
@@ -245,7 +243,7 @@ def _pair_table(
     names: list[str],
     of_item: np.ndarray,
     given: Verdicts,
-    outcome: Float[np.ndarray, " item"],
+    outcome: ItemFloats,
     fit: FittedWinRates | None,
     ties: str,
 ) -> pd.DataFrame:
