@@ -1,1 +1,1 @@
-"""A mutation fuzzer over everything that reads what a user gives: `python tests/fuzz/run.py --help`."""
+"""Damaged tables, small valid inputs of every format, and regressions of what damage revealed."""

@@ -1,94 +1,16 @@
-"""Mutators that damage values, tables, bytes and paths."""
+"""Mutators that damage tables and bytes."""
 
-import copy
 import csv
 import gzip
 import io
 import json
 import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from fuzz.seeds import HOSTILE, Table
 
-__all__ = [
-    "damage_bytes",
-    "damage_path",
-    "damage_table",
-    "damage_value",
-    "to_file_bytes",
-    "to_json_bytes",
-]
-
-ODD: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 2, 0.5, 1e308, 10**25, 10**400, "1", "0"),
-    *(float("nan"), float("inf"), -float("inf"), [], {}, [[]], [None], {"a": 1}, {"": []}),
-)
-
-
-def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield path
-    if isinstance(value, dict | list) and len(path) < 20:
-        for name in value if isinstance(value, dict) else range(len(value)):
-            yield from paths(value[name], (*path, name))
-
-
-def at(value: Any, path: tuple[Any, ...]) -> Any:
-    for name in path:
-        value = value[name]
-    return value
-
-
-def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """Return a copy of a value with `new` at a path; the original is unchanged."""
-    if not path:
-        return new
-    value = copy.copy(value)
-    value[path[0]] = replaced(value[path[0]], path[1:], new)
-    return value
-
-
-def damage_value(value: Any, rng: random.Random) -> Any:
-    """Change a JSON value at one place: its type, size, order or content."""
-    path = rng.choice(list(paths(value)))
-    part = at(value, path)
-    kind = rng.choice(("odd", "hostile", "type", "drop", "twice", "shuffle", "nest", "key"))
-    if kind == "hostile":
-        return replaced(value, path, rng.choice(HOSTILE) * rng.choice((1, 1, 1, 1000)))
-    if kind == "type":
-        return replaced(value, path, _other_type(part))
-    if kind == "nest":
-        for _ in range(rng.choice((1, 2, 50, 700, 20_000))):
-            part = [part]
-        return replaced(value, path, part)
-    if kind == "drop" and path:
-        parent = copy.copy(at(value, path[:-1]))
-        del parent[path[-1]]
-        return replaced(value, path[:-1], parent)
-    if kind in ("twice", "shuffle") and isinstance(part, list) and part:
-        reordered = [*part, rng.choice(part)] if kind == "twice" else rng.sample(part, len(part))
-        return replaced(value, path, reordered)
-    if kind == "key" and isinstance(part, dict) and part:
-        old = rng.choice(list(part))
-        new = rng.choice((*HOSTILE, old.upper(), old + " "))
-        return replaced(value, path, {new if k == old else k: v for k, v in part.items()})
-    return replaced(value, path, rng.choice(ODD))
-
-
-def _other_type(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return list(value)
-    if isinstance(value, list):
-        return {str(n): part for n, part in enumerate(value)}
-    return list(value.values()) if isinstance(value, dict) else "null"
+__all__ = ["damage_bytes", "damage_table", "to_file_bytes", "to_json_bytes"]
 
 
 def to_json_bytes(value: Any, lines: bool) -> bytes:
@@ -215,24 +137,3 @@ def damage_bytes(content: bytes, rng: random.Random) -> bytes:
             del lines[rng.randrange(len(lines))]
         return b"\n".join(lines)
     return bytes(data)
-
-
-def damage_path(path: Path, rng: random.Random) -> Path:
-    """Replace a file by something else, and return the path to read."""
-    kind = rng.choice(("gone", "empty", "folder", "loop", "dangling", "suffix", "parent", "spaces"))
-    if kind == "parent":
-        return path.parent
-    if kind == "spaces":
-        return path.rename(path.with_name("a [b]\u202e\n" + path.name))
-    if kind == "suffix":
-        return path.rename(path.with_suffix(rng.choice((".txt", "", ".gz", ".parquet", ".jsonl"))))
-    path.unlink()
-    if kind == "empty":
-        path.touch()
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "loop":
-        path.symlink_to(path.name)
-    elif kind == "dangling":
-        path.symlink_to("nothing")
-    return path

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cells_of", "norm", "records_in", "text_of"]
+__all__ = ["cells_of", "counted", "norm"]
 
 MISSING = {"", "nan", "none", "null", "na", "n/a", "<na>", "missing", "unparsed"}
 SPACE = "".join(c for c in map(chr, range(sys.maxunicode)) if c.isspace()) + "\u200b\u2060\ufeff"
@@ -75,29 +75,6 @@ def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
         return None  # a title, or a table of one column
     header = [name.strip() for name in lines[0]]
     return header, [dict(zip(header, row)) for row in lines[1:]]  # noqa: B905
-
-
-def records_in(form: str, content: Any) -> tuple[int, bool]:
-    """Return the least number of records in a file of a format, and whether it is exact."""
-    if form == "judgebench":
-        return sum(len(record["judgments"]) for record in content), True
-    if form == "llmbar":
-        return 2 * len(content), True
-    if form == "rewardbench":
-        if isinstance(content, list):
-            return len(content), True
-        return max(len(v) for v in content.values() if isinstance(v, list)), True
-    if form == "mt-bench":
-        single = [r for r in content if "score" in r and "model" in r]
-        both = [r for r in content if "g1_winner" in r and "g2_winner" in r and r not in single]
-        return len(content) + len(both), True
-    if form == "promptfoo":
-        while isinstance(content, dict):
-            content = content["results"]
-        return len(content), False
-    if form == "inspect":
-        return len(content.get("samples") or []), False
-    return len(content), form != "lm-eval"
 
 
 def counted(rows: list[dict[str, Any]], roles: dict[str, str | None]) -> Counter[Any]:
