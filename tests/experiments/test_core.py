@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from report.test_report import check
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import matrix, writing
@@ -16,21 +15,13 @@ from judgebayes.experiments.core import (
     COLUMNS,
     Experiment,
     Output,
-    Run,
     expected,
     experiments,
     find,
     rows,
 )
-from judgebayes.experiments.distribution_calibrated.twins import (
-    published_cells,
-    published_labels,
-    targets,
-    twins,
-)
 from judgebayes.experiments.summary import claim_summaries, claims_table
 from judgebayes.measures.significance import Interval
-from judgebayes.report.page import render
 
 PAPER = "distribution-calibrated"
 
@@ -101,47 +92,6 @@ def test_no_experiment_grades_by_itself() -> None:
     assert own_grades('table[table["grade"] == "contradicted"]') == []
 
 
-def test_every_row_of_the_plan_has_its_experiment() -> None:
-    names = {e.name for e in experiments() if e.paper == PAPER}
-    tables = {f"table{n}" for n in (*range(1, 13),)}
-    assert tables <= names
-    assert {"fig1", "fig2", "fig3", "fig4", "figs12to15"} <= names
-    assert {n for n in names if n.startswith("audit")} == {
-        "audit-adaptive",
-        "audit-groups",
-        "audit-hierarchical",
-        "audit-published",
-    }
-
-
-def test_every_row_of_the_second_plan_has_its_experiment() -> None:
-    names = {e.name for e in experiments() if e.paper == "calibrate-dont-curate"}
-    tables = {f"table{n}" for n in ("1", "2", "3", "4", "8b", "10", "11", "12")}
-    sections = {"h5", "h6", "h11", "h15", "appendix-d", "theory"}
-    scope = {f"h8-{n}" for n in ("fraction", "difficulty", "distortions", "diagnostics")}
-    audits = {f"audit-{n}" for n in ("orientation", "published", "orders", "broken", "stacking")}
-    further = {"pool", "panel-worlds", "raters", "conformal", "crowds", "forecast"}
-    further |= {"auto", "ties", "true-model"}
-    audits |= {f"audit-{n}" for n in further}
-    assert names == tables | sections | scope | audits | {"fig2", "fig4"}
-
-
-def test_every_row_of_p3_has_its_experiment() -> None:
-    names = {e.name for e in experiments() if e.paper == "betaconform"}
-    assert names == {
-        *(f"table{n}" for n in range(1, 6)),
-        *(f"fig{n}" for n in range(3, 8)),
-        "audit-active",
-        "audit-assurance",
-        "audit-em",
-        "audit-intervals",
-        "audit-curve-worlds",
-        "audit-splits",
-        "audit-stopping",
-        "audit-published",
-    }
-
-
 @pytest.mark.parametrize("experiment", list(experiments()), ids=lambda e: f"{e.paper}/{e.name}")
 def test_every_script_says_claim_command_runtime_and_expectation(experiment: Experiment) -> None:
     import importlib
@@ -191,25 +141,6 @@ def test_p3_numbers_are_whole() -> None:
         if abs(own.drop("Average", level="task").mean() - printed) > 0.0101:
             wrong.append(key)
     assert wrong == [("GPT-4", "ours")]  # FINDINGS: 6.38 is printed, 6.58 is the mean
-
-
-def test_twenty_cells_have_twins_that_meet_their_targets() -> None:
-    cells = published_cells()
-    assert len(cells) == len(targets()) == 20
-    for task, judge in cells:
-        for kind in ("plausible", "possible"):
-            own = twins(task, judge, kind)
-            assert len({(t.family.name, t.tie) for t in own}) == len(own) >= 6
-            assert max(t.misfit for t in own) <= 0.01
-    assert published_labels("RB2-Factuality").tolist() == [233, 533, 234]
-
-
-def test_a_run_remembers_and_a_smoke_run_shrinks() -> None:
-    run = Run(splits=100, smoke=True)
-    assert run.splits == 4
-    assert run.few([1, 2, 3], 2) == [1, 2]
-    assert run.remember("x", lambda: [1]) is run.remember("x", lambda: [2])
-    assert not run.has("rb2_k8_scores")
 
 
 def output() -> Output:
@@ -262,25 +193,6 @@ def test_results_are_written_tidy_and_readable(tmp_path: Path) -> None:
     assert "needs data" in index.read_text()
 
 
-def test_the_matrix_sets_our_number_beside_the_papers() -> None:
-    result = matrix.headline(output().table)
-    assert result == ("mae, davidson", "0.250 [0.150, 0.350]", "0.300")
-    table = output().table.assign(grade="", claim="")
-    assert matrix.headline(table) == ("mae, sc, mean of 2", "0.550", "0.300")
-    own = matrix.headline(table.assign(paper_value=np.nan))
-    assert own == ("mae, sc, mean of 2", "0.550", "-")
-    unlike = matrix.headline(table.assign(method=""))
-    assert unlike == ("mae: a|b", "0.250 [0.150, 0.350]", "0.300")
-    assert matrix.headline(table.head(0)) == ("", "-", "-")
-    results = [
-        (Experiment(paper, name, name, "c", (), True, lambda run: output()), output())
-        for paper in ("betaconform", PAPER)
-        for name in ("audit-a", "table1")
-    ]
-    assert matrix.ordered(results) == {PAPER: [3, 2], "betaconform": [1, 0]}
-    assert matrix.tally(results)["replicated"] == 4
-
-
 def test_headline_counts_are_of_the_papers_claims_and_the_summary_has_all_kinds() -> None:
     claims = (
         graded("replicated"),
@@ -305,20 +217,3 @@ def test_headline_counts_are_of_the_papers_claims_and_the_summary_has_all_kinds(
     assert table["grade"].tolist() == [c.outcome for c in claims]
     assert table["statement"].tolist() == ["claim"] * 4
     assert claims_table([]).empty
-
-
-def test_the_index_page_leads_to_what_was_written(tmp_path: Path) -> None:
-    page, *_ = writing.write(an_experiment(), output(), tmp_path)
-    pictures = matrix.figure_markup(an_experiment(), output())
-    section = matrix.result_section(an_experiment(), output(), pictures)
-    results = [(an_experiment(), output(), section)]
-    markup = render(matrix.index_page(results, [an_experiment()], [("seed", "0")]))
-    read = check(markup)
-    files = {a["href"] or "" for a in read.of("a") if not (a["href"] or "").startswith("#")}
-    assert {f"{PAPER}/{name}" for name in ("t.csv", "t.md", "t-f.png", "t-f.pdf")} == files
-    assert all((tmp_path / name).exists() for name in files)
-    assert page.parent.name == PAPER
-    assert len(read.of("svg")) == 1
-    assert "replicated\u00a01" in read.said("td")
-    assert "0.250 [0.150, 0.350]" in read.said("td")
-    assert "needs data" in markup

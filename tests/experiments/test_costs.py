@@ -4,12 +4,10 @@ from pathlib import Path
 
 import planted
 import pytest
-from typer.testing import CliRunner
 
-from judgebayes.cli import app
 from judgebayes.experiments import costs
 from judgebayes.experiments.core import experiments
-from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
+from judgebayes.experiments.costs import TimeLeft, known_costs, write_costs
 from judgebayes.experiments.runner import Cost
 
 
@@ -28,12 +26,6 @@ def test_the_guide_states_the_time_of_a_whole_run() -> None:
     assert f"about {hours:.0f} hours" in guide.read_text(encoding="utf-8")
 
 
-def test_costs_come_back(measured: Path) -> None:
-    known_by_name = known_costs(twins=False)
-    assert known_by_name[f"{planted.PAPER}/two"] == Cost(120.0, 2 * 10**9, 7)
-    assert known_costs(twins=True) == {}
-
-
 def test_the_time_left_is_the_measured_one_at_the_speed_of_this_run(measured: Path) -> None:
     one, two, three = planted.ALL
     left = TimeLeft(planted.ALL, twins=False)
@@ -46,25 +38,7 @@ def test_the_time_left_is_the_measured_one_at_the_speed_of_this_run(measured: Pa
     assert left.text() == "about 1 s left"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.1, "1 s"), (59, "59 s"), (61, "1 min"), (3600 * 2.5, "2 h 30 min")]
-)
-def test_durations_in_words(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
 def test_every_experiment_has_a_measured_cost() -> None:
     names = {f"{e.paper}/{e.name}" for e in experiments()}
     assert set(known_costs(twins=False)) == names
     assert set(known_costs(twins=True)) == {f"{e.paper}/{e.name}" for e in experiments() if e.twins}
-
-
-def test_the_list_shows_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    result = CliRunner().invoke(app, ["reproduce", "beyond-consensus", "--list"])
-    assert result.exit_code == 0, result.output
-    line = next(x for x in result.output.splitlines() if x.startswith("  fig6"))
-    assert "beyond-consensus/" in result.output
-    assert " min " in line
-    assert "GB" in line
-    assert "All of these on data: about" in result.output

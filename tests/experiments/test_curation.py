@@ -10,16 +10,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from judgebayes.aggregators import Aggregator, Calibrated, OneCoin
+from judgebayes.aggregators import Aggregator
 from judgebayes.aggregators.base import Training
-from judgebayes.calibrators import Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.calibrate_dont_curate.criteria import InSample
 from judgebayes.experiments.calibrate_dont_curate.curators import (
     OnePerFamily,
-    OracleTop,
-    RandomPanel,
     families_of,
 )
 from judgebayes.experiments.calibrate_dont_curate.searches import (
@@ -28,8 +24,8 @@ from judgebayes.experiments.calibrate_dont_curate.searches import (
     Exhaustive,
     greedy_forward,
 )
-from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic, sparse_weights
-from judgebayes.panel.curate import Curated, Curator, TopAccuracy, masked, top_k
+from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import sparse_weights
+from judgebayes.panel.curate import Curated, Curator, TopAccuracy, masked
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 90, 6
@@ -67,40 +63,7 @@ class FittedCoin:
         return jnp.stack([jax.nn.log_sigmoid(-z), jax.nn.log_sigmoid(z)], 1)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class ConstantAnswer:
-    """Returns 0.99 for given classes, whatever the data."""
-
-    truth: Any
-    status: Any = 0
-
-    def fit(
-        self,
-        votes: Votes,  # noqa: ARG002
-        labels: Any,  # noqa: ARG002
-        *,
-        weight: Any = None,  # noqa: ARG002
-        key: Any = None,  # noqa: ARG002
-    ) -> "ConstantAnswer":
-        return self
-
-    def __call__(self, votes: Votes) -> Any:  # noqa: ARG002
-        return jnp.log(0.01 + 0.98 * jax.nn.one_hot(self.truth, 2))
-
-
 LIGHT = Coin()
-CURATORS: dict[str, Curator] = {
-    "top": TopAccuracy(2),
-    "family": OnePerFamily((0, 0, 1, 1, 2, 2)),
-    "greedy": greedy_forward(2),
-    "beam": Beam(3, width=2),
-    "backward": BackwardElimination(),
-    "exhaustive": Exhaustive(TopAccuracy(3)),
-    "l1": L1Logistic(0.05),
-    "random": RandomPanel(2),
-}
-curators = pytest.mark.parametrize("name", list(CURATORS))
 
 
 @pytest.fixture(scope="module")
@@ -190,11 +153,6 @@ def test_beam_search_matches_a_loop(votes: Votes, labels: np.ndarray) -> None:
     assert panel_of(Beam(3, width=2, exact=True), votes, labels) == best
 
 
-def test_a_beam_as_wide_as_all_panels_finds_the_best_one(votes: Votes, labels: np.ndarray) -> None:
-    wide = panel_of(Beam(JUDGES, width=40), votes, labels)
-    assert wide == panel_of(Exhaustive(TopAccuracy(JUDGES)), votes, labels)
-
-
 def test_backward_elimination_matches_a_loop(votes: Votes, labels: np.ndarray) -> None:
     panel = tuple(range(JUDGES))
     value = loss_of(panel, votes, labels)
@@ -245,116 +203,9 @@ def test_the_sparse_regression_is_at_the_minimum(
         assert value <= least + 1e-7
 
 
-def test_the_penalty_sets_the_number_of_judges(votes: Votes, labels: np.ndarray) -> None:
-    assert 0 < len(panel_of(L1Logistic(0.05), votes, labels)) < JUDGES
-    assert len(panel_of(L1Logistic(0.0), votes, labels)) == JUDGES
-    assert panel_of(L1Logistic(9.0), votes, labels) == panel_of(TopAccuracy(1), votes, labels)
-    many_votes, _, observed = noisy(300, 0.2)
-    unaware, aware = (
-        panel_of(L1Logistic(0.05, label_noise=e), many_votes, observed) for e in (0.0, 0.2)
-    )
-    assert aware < unaware  # the same penalty has more effect
-
-
-def noisy(items: int, noise: float) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """Votes of six independent judges, the true labels, and labels with a share of errors."""
-    rng = np.random.default_rng(5)
-    true = rng.integers(0, 2, items).astype(np.int32)
-    right = rng.random((items, JUDGES)) < (0.9, 0.85, 0.8, 0.7, 0.5, 0.3)
-    cast = np.where(right, true[:, None], 1 - true[:, None]).astype(np.int32)
-    observed = np.where(rng.random(items) < noise, 1 - true, true).astype(np.int32)
-    with jax.enable_x64(True):
-        return Votes(jnp.asarray(cast[..., None]), None, None, None, 2), true, observed
-
-
-@in_float64
-def test_a_sparse_regression_with_label_noise_recovers_the_weights_of_the_true_labels() -> None:
-    votes, true, observed = noisy(60_000, 0.2)
-
-    def weights(labels: np.ndarray, noise: float) -> np.ndarray:
-        data = Training(votes, jnp.asarray(labels), jnp.ones(len(true)), jax.random.key(0))
-        return np.asarray(sparse_weights(data, 1e-5, noise)[0])
-
-    best = weights(true, 0.0)
-    distance = {noise: np.abs(weights(observed, noise) - best).max() for noise in (0.0, 0.2)}
-    assert distance[0.2] < 0.15
-    assert distance[0.0] > 1.0
-
-
-@in_float64
-def test_a_criterion_with_label_noise_scores_the_observed_labels() -> None:
-    votes, true, observed = noisy(400, 0.2)
-    answers = np.asarray(ConstantAnswer(true)(votes))
-    probability = np.exp(answers)[np.arange(400), observed]
-    data = Training(votes, jnp.asarray(observed), jnp.ones(400), jax.random.key(0))
-    everyone = jnp.ones(JUDGES, bool)
-    for noise in (0.0, 0.2):
-        expected = -np.log(probability * (1 - noise) + (1 - probability) * noise).mean()
-        score = InSample(label_noise=noise)(ConstantAnswer(true), data, everyone)
-        assert float(score) == pytest.approx(expected)
-
-
-def test_the_oracle_ranks_by_hidden_labels(votes: Votes, labels: np.ndarray) -> None:
-    visible_labels = np.where(np.arange(ITEMS) < 40, labels, -1)
-    rest = np.flatnonzero(np.arange(ITEMS) >= 40)
-    expected = panel_of(TopAccuracy(2), votes.take(rest), labels[rest])
-    assert panel_of(OracleTop(labels, 2), votes, visible_labels) == expected
-    with pytest.raises(JudgeBayesError, match="fit_on='all'"):
-        Curated(LIGHT, OracleTop(labels, 2)).fit(votes.take(rest), labels[rest])
-
-
-def test_random_panels_follow_the_key(votes: Votes, labels: np.ndarray) -> None:
-    drawn = {
-        tuple(
-            np.flatnonzero(
-                Curated(LIGHT, RandomPanel(2)).fit(votes, labels, key=jax.random.key(seed)).panel
-            ).tolist()
-        )
-        for seed in range(12)
-    }
-    assert all(len(panel) == 2 for panel in drawn)
-    assert len(drawn) > 3
-
-
 def test_families_come_from_names_or_a_mapping() -> None:
     names = ["gpt-5.4", "gpt-5.4-mini", "Claude 3", "GPT-4/CoT", "gpt-4/Swap", "7b", "llama3"]
     assert families_of(names) == (0, 0, 1, 2, 2, 3, 4)
     assert families_of(["a", "b", "c"], {"a": "x", "b": "y", "c": "x"}) == (0, 1, 0)
     with pytest.raises(JudgeBayesError, match="do not name the judge 'b'"):
         families_of(["a", "b"], {"a": "x"})
-
-
-@in_float64
-def test_either_nesting_is_an_aggregator(votes: Votes, labels: np.ndarray) -> None:
-    inner = Calibrated(top_k(OneCoin(), 2), Platt(), share=None).fit(votes, labels)
-    outer = top_k(Calibrated(OneCoin(), Platt(), share=None), 2).fit(votes, labels)
-    np.testing.assert_allclose(inner(votes), outer(votes), atol=1e-9)
-    assert int(outer.status) == int(outer.aggregator.status)
-
-
-def test_bad_requests_are_errors(votes: Votes, labels: np.ndarray) -> None:
-    for curator, sentence in (
-        (TopAccuracy(7), "A panel of 7 judges was requested, but there are only 6 judges"),
-        (OnePerFamily((0, 1)), "2 families were given for 6 judges"),
-        (Beam(0), "A panel of 0"),
-    ):
-        with pytest.raises(JudgeBayesError, match=sentence):
-            Curated(LIGHT, curator).fit(votes, labels)
-    with jax.enable_x64(True):
-        index = jnp.zeros((4, 20, 1), jnp.int32)
-        wide = Votes(index, None, None, None, 2)
-        three = Votes(index, None, None, None, 3)
-    four = np.array([0, 1, 0, 1])
-    with pytest.raises(JudgeBayesError, match="at most 14 judges"):
-        Curated(LIGHT, Exhaustive(TopAccuracy(15))).fit(wide, four)
-    with pytest.raises(JudgeBayesError, match="two classes"):
-        Curated(LIGHT, L1Logistic()).fit(three, four)
-
-
-def test_in_sample_search_never_does_worse_in_sample_than_all_judges(
-    votes: Votes, labels: np.ndarray
-) -> None:
-    everyone = loss_of(tuple(range(JUDGES)), votes, labels)
-    for curator in (BackwardElimination(InSample()), Exhaustive(TopAccuracy(JUDGES), InSample())):
-        chosen = tuple(sorted(panel_of(curator, votes, labels)))
-        assert loss_of(chosen, votes, labels) <= everyone

@@ -36,12 +36,6 @@ def test_an_unchanged_result_is_not_made_again(out: Path) -> None:
     assert finished(RESULT, Run(seed=1), out) is None
 
 
-def test_a_changed_file_is_made_again(out: Path) -> None:
-    file = out / PAPER / f"{NAME}.csv"
-    file.write_text(file.read_text() + "\n")
-    assert finished(RESULT, Run(), out) is None
-
-
 def test_a_changed_record_is_made_again(out: Path) -> None:
     text = record_of(out).read_text()
     record_of(out).write_text(text.replace("2.0", "3.0"))

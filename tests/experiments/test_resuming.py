@@ -6,7 +6,6 @@ imported; runs in a process of their own start theirs as users' do.
 
 import multiprocessing
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -15,14 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import planted
 import pytest
 from documents import check_document
 
 from judgebayes.cli.reproducing import reproduce_papers
 from judgebayes.cli.requests import ReproduceRequest
-from judgebayes.compiled.store import HALF, locked
+from judgebayes.compiled.store import locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming, runner
 from judgebayes.experiments.core import Experiment, Output, Run, rows
@@ -181,34 +179,6 @@ def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
     assert files(out) == whole
 
 
-@pytest.mark.slow
-def test_ten_kills_at_random_moments_and_a_resume_leave_the_same_bytes(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "judgebayes", "reproduce", "distribution-calibrated/table3"]
-    command += ["distribution-calibrated/table9", "betaconform/fig3", "betaconform/fig6"]
-    command += ["--twins", "--smoke", "--out"]
-    start = time.monotonic()
-    subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True)
-    lasts = time.monotonic() - start
-    rng = random.Random(0)
-    for _ in range(10):
-        process = subprocess.Popen([*command, tmp_path / "out"], stdout=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0, lasts))
-        process.kill()
-        process.wait()
-    subprocess.run([*command, tmp_path / "out"], check=True, capture_output=True)
-    page = "index.html"  # names the command, and so the folder
-    whole, resumed = files(tmp_path / "whole"), files(tmp_path / "out")
-    text = str(tmp_path / "out").encode(), str(tmp_path / "whole").encode()
-    resumed[page] = resumed[page].replace(*text)
-    assert resumed == whole
-
-
-def test_a_run_that_ended_is_never_taken_up_again(plant: Planted, tmp_path: Path) -> None:
-    reproduce(tmp_path)
-    reproduce(tmp_path)
-    assert plant.ran() == [2, 2, 2]
-
-
 def test_only_what_would_come_out_the_same_is_kept(plant: Planted, tmp_path: Path) -> None:
     plant.do("two", "raise")
     for changed in (
@@ -262,29 +232,3 @@ def test_other_data_make_another_result(tmp_path: Path) -> None:
         digests.append(resuming._made_from(one, Run(tmp_path)))
     digests += [resuming._made_from(one, run) for run in (Run(), Run(seed=1), Run(splits=9))]
     assert len(set(digests)) == len(digests)
-
-
-def test_kept_arrays_are_made_once(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def make() -> dict[str, np.ndarray]:
-        calls.append(1)
-        return {"x": np.arange(3)}
-
-    for run in (Run(parts=tmp_path), Run(parts=tmp_path), Run()):
-        for _ in range(2):
-            assert run.keep(("a", 1), np.ones(2), make)["x"].tolist() == [0, 1, 2]
-    assert len(calls) == 2
-    Run(parts=tmp_path).keep(("a", 1), np.zeros(2), make)
-    Run(parts=tmp_path).keep(("a", 2), np.ones(2), make)
-    Run(parts=tmp_path, seed=1).keep(("a", 1), np.ones(2), make)
-    assert len(calls) == 5
-
-
-def test_what_a_killed_child_has_half_written_is_removed(tmp_path: Path) -> None:
-    half = tmp_path / PAPER / f".picture.pdf.1{HALF}"
-    half.parent.mkdir()
-    half.touch()
-    with pytest.raises(KeyboardInterrupt), runner.Runner(Run(), tmp_path, tmp_path / "logs"):
-        raise KeyboardInterrupt
-    assert list(half.parent.iterdir()) == []

@@ -13,12 +13,10 @@ import pandas as pd
 import pytest
 from jax import Array
 from scipy import stats
-from typer.testing import CliRunner
 
 import judgebayes.experiments.sbc
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.core import experiments
 from judgebayes.experiments.sbc import engine, report
 from judgebayes.experiments.sbc.subjects import MOST, N_VOTES, SUBJECTS
 from judgebayes.inference import PriorImportance
@@ -77,21 +75,6 @@ def test_a_likelihood_counted_twice_is_caught() -> None:
     assert report.verdict(results) == "not uniform"
 
 
-def test_draws_from_the_prior_are_caught_by_the_likelihood_only() -> None:
-    results = table(conjugate(0.0))
-    assert results.loc["mean", "chi_square_p"] > 0.01
-    assert results.loc["log_likelihood", "chi_square_p"] < 1e-4
-
-
-def test_the_truth_and_the_draws_are_named_alike_and_kept_apart() -> None:
-    simulated = engine.simulate(conjugate(1.0), 6, batch=4)
-    assert simulated.draws.shape == (6, 2, 2, 64)
-    assert len(np.unique(simulated.truth[:, 0])) == 6
-    again = engine.simulate(conjugate(1.0), 6, batch=2)
-    np.testing.assert_allclose(simulated.truth, again.truth)
-    np.testing.assert_allclose(simulated.draws, again.draws)
-
-
 def simulations(truth: float, draws: np.ndarray) -> engine.Simulations:
     n = len(draws)
     return engine.Simulations(
@@ -147,35 +130,6 @@ def test_the_band_holds_95_percent_of_uniform_sets() -> None:
     assert (p_values < 0.05).mean() == pytest.approx(1 - inside.mean(), abs=0.01)
 
 
-def test_a_subject_makes_data_and_its_likelihood() -> None:
-    subject = SUBJECTS["davidson"]()
-    truth, data = jax.jit(subject.generate)(jax.random.PRNGKey(1))
-    assert data.labels.shape == (60,)
-    # A sixth of the labels is hidden.
-    np.testing.assert_array_equal(data.labels < 0, np.arange(60) % 6 == 5)
-    assert set(np.unique(data.labels)) <= {-1, 0, 1, 2}
-    assert "label" not in truth
-    assert jax.jit(subject.log_likelihood)(truth, data) < 0
-
-
-QUANTITIES = {
-    "davidson": {"beta", "eta0", "gamma", "log_likelihood"},
-    "beta-binomial": {"centre", "log_dispersion", "error", "log_likelihood"},
-    "beta-binomial-mixture": {
-        *("centre", "gap", "share", "error", "log_likelihood"),
-        *("log_dispersion[0]", "log_dispersion[1]"),
-    },
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", QUANTITIES)
-def test_the_sampler_is_calibrated(name: str) -> None:
-    results = engine.assess(engine.rank(engine.simulate(SUBJECTS[name](), 100, batch=100)))
-    assert report.verdict(results) == "uniform"
-    assert set(results["quantity"]) == QUANTITIES[name]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "simulations", "least"), [(1, 500, 1e-4), (7, 3000, 1e-2)])
 @in_float64
@@ -207,30 +161,7 @@ def test_the_mixture_without_a_sampler(seed: int, simulations: int, least: float
         assert p_value < 0.01
 
 
-def test_the_command_writes_a_table_and_a_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import typer
-
-    from judgebayes.experiments.sbc.__main__ import check
-
-    app = typer.Typer()
-    app.command()(check)
-    monkeypatch.setitem(SUBJECTS, "coin", lambda: conjugate(1.0))
-    result = CliRunner().invoke(app, ["coin", "--simulations", "40", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    assert "| coin | `mean` | 40 |" in result.output
-    assert (tmp_path / "coin.png").stat().st_size > 0
-    assert len(pd.read_csv(tmp_path / "coin.csv")) == 2
-    wrong = CliRunner().invoke(app, ["die", "--out", str(tmp_path)])
-    assert wrong.exit_code == 2
-
-
 def test_every_subject_has_its_results() -> None:
     tables = sorted(RESULTS.glob("*.csv"))
     assert {path.stem for path in tables} == set(SUBJECTS)
     assert all(path.with_suffix(".png").exists() for path in tables)
-
-
-def test_the_checks_are_no_paper() -> None:
-    assert not [e.name for e in experiments() if ".sbc" in e.run.__module__]

@@ -19,28 +19,6 @@ def test_the_curve_is_a_running_mean_from_the_most_confident_on() -> None:
     np.testing.assert_allclose(accuracy, right.cumsum() / np.arange(1, 61))
 
 
-def test_accuracy_at_full_coverage_is_accuracy() -> None:
-    log_probs, labels = forecasts()
-    right = log_probs.argmax(1) == labels
-    assert float(selective.accuracy_at_coverage(log_probs, labels, 1.0)) == pytest.approx(
-        right.mean()
-    )
-    best = np.argsort(-log_probs.max(1))[:15]
-    assert float(selective.accuracy_at_coverage(log_probs, labels, 0.25)) == pytest.approx(
-        right[best].mean()
-    )
-
-
-@pytest.mark.parametrize("decimals", [12, 1])
-def test_the_area_is_the_mean_accuracy_over_coverages(decimals: int) -> None:
-    log_probs, labels = forecasts(decimals=decimals)
-    grid = (np.arange(4000) + 0.5) / 4000
-    naive = np.mean(
-        [float(selective.accuracy_at_coverage(log_probs, labels, c)) for c in grid[::40]]
-    )
-    assert float(selective.auac(log_probs, labels)) == pytest.approx(naive, abs=0.01)
-
-
 def test_ties_are_the_average_over_random_orders() -> None:
     log_probs, labels = forecasts(24, decimals=1)
     # Among tied classes argmax takes the first, but the library guesses one, so drop such items.
@@ -70,19 +48,3 @@ def test_weights_are_repetitions_and_the_order_does_not_matter(decimals: int) ->
         assert weighted == pytest.approx(float(measure(log_probs[repeated], labels[repeated])))
         unknown = np.where(weight == 0, -1, labels)
         assert weighted == pytest.approx(float(measure(log_probs, unknown, np.maximum(weight, 1))))
-
-
-def test_swapping_the_classes_changes_nothing() -> None:
-    log_probs, labels = forecasts(decimals=1)
-    log_probs[:5] = np.log(0.5)
-    swapped = selective.auac(log_probs[:, ::-1], 1 - labels)
-    assert float(selective.auac(log_probs, labels)) == pytest.approx(float(swapped))
-
-
-def test_accepted_share_and_accuracy_at_a_threshold() -> None:
-    log_probs = np.log([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
-    accepted = selective.kept_at_confidence(log_probs, np.array([0, 0, 1]), 0.8)
-    assert (float(accepted.share), float(accepted.accuracy)) == pytest.approx((2 / 3, 0.5))
-    none = selective.kept_at_confidence(log_probs, np.array([0, 0, 1]), 0.99)
-    assert float(none.share) == 0
-    assert np.isnan(float(none.accuracy))

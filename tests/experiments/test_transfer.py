@@ -3,11 +3,6 @@ import pytest
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.betaconform.embeddings import (
-    mean_embeddings,
-    sentence_embeddings,
-    tfidf_embeddings,
-)
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial, limited
 from judgebayes.experiments.betaconform.transfer_weights import (
@@ -15,7 +10,6 @@ from judgebayes.experiments.betaconform.transfer_weights import (
     swapped_components,
     transfer,
 )
-from judgebayes.inference import Status
 from judgebayes.majority import BetaBinomial, Counts, Thinning, counts_of
 
 E = np.array([[1.0, 0.0, 1.0], [1.0, 0.2, 0.8], [0.0, 1.0, 0.1]])
@@ -34,18 +28,6 @@ def test_the_weights_match_eq_14() -> None:
         cosine = E[0] @ E[index] / (np.linalg.norm(E[0]) * np.linalg.norm(E[index]))
         expected = np.log(R[index]) / (1 + np.exp(-4 * (cosine - 0.3)))
         assert weights[index] == pytest.approx(expected, rel=1e-12)
-
-
-def test_the_ablations_of_table_5() -> None:
-    plain = TransferWeights()(E, R)
-    np.testing.assert_allclose(TransferWeights(size="count")(E, R) / R, plain / np.log(R))
-    unsquashed = TransferWeights(sigmoid=False)(E, R) / np.log(R)
-    assert unsquashed[0] == pytest.approx(1)
-    distance = TransferWeights(similarity="reciprocal-distance", sigmoid=False)(E, R) / np.log(R)
-    assert distance[1] == pytest.approx(1 / np.linalg.norm(E[1] - E[0]))
-    assert distance[0] == pytest.approx(distance[1])
-    with pytest.raises(JudgeBayesError, match="two labels or more each"):
-        TransferWeights()(E, np.array([1, 5, 5]))
 
 
 @in_float64
@@ -76,35 +58,6 @@ def pool() -> list[Counts]:
     return [lucky, *(simulate(h, 300, s) for s, h in enumerate((0.2, 0.3, 0.25)))]
 
 
-def test_pooling_changes_fits_of_few_labels_only(pool: list[Counts]) -> None:
-    fit = PooledBetaBinomial().fit(pool)
-    assert int(fit.by_set.status) == Status.CONVERGED
-    separate = [float(BetaBinomial(2).fit(c).estimate((7,))[0]) for c in pool]
-    pooled = [float(fit.of(index).estimate((7,))[0]) for index in range(4)]
-    rest = np.mean(separate[1:])
-    assert separate[0] < 0.05 < 0.2 < rest
-    assert abs(pooled[0] - rest) < 0.8 * abs(separate[0] - rest)
-    np.testing.assert_allclose(pooled[1:], separate[1:], atol=0.03)
-
-
-def test_pooling_obeys_the_laws(pool: list[Counts]) -> None:
-    def estimates(sets: list[Counts], **more: object) -> np.ndarray:
-        fit = PooledBetaBinomial().fit(sets, **more)
-        return np.array([fit.of(i).estimate((1, 7)) for i in range(len(sets))])
-
-    plain = estimates(pool)
-    np.testing.assert_allclose(estimates(pool[::-1])[::-1], plain, atol=1e-6)
-    weight = [np.where(np.arange(len(c.correct)) < 5, 2.0, 1.0) for c in pool]
-    weight[1][50:] = 0
-    repeated = [
-        c.take(np.repeat(np.arange(len(w)), w.astype(int)))
-        for c, w in zip(pool, weight, strict=True)
-    ]
-    np.testing.assert_allclose(estimates(pool, weight=weight), estimates(repeated), atol=1e-6)
-    with pytest.raises(JudgeBayesError, match="two data sets or more"):
-        PooledBetaBinomial().fit(pool[:1])
-
-
 @in_float64
 def test_pooling_changes_an_estimate_by_a_limited_amount(pool: list[Counts]) -> None:
     own = BetaBinomial(2).fit(pool[0])
@@ -125,22 +78,3 @@ def test_pooling_changes_an_estimate_by_a_limited_amount(pool: list[Counts]) -> 
         )
     with pytest.raises(JudgeBayesError, match="a reach of 0 or more"):
         limited(own, pooled, pool[0], reach=-1.0)
-
-
-def test_tfidf_separates_topics() -> None:
-    cooking = ["boil the rice in water", "fry the rice with an egg"]
-    sums = ["add two numbers and print them", "print the sum of numbers"]
-    mean = mean_embeddings(tfidf_embeddings([cooking, sums, cooking[:1]]))
-    unit = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-    assert unit[0] @ unit[2] > 0.5 > unit[0] @ unit[1]
-    with pytest.raises(JudgeBayesError, match="Data set 1 has no text"):
-        tfidf_embeddings([cooking, []])
-    with pytest.raises(JudgeBayesError, match="no word"):
-        tfidf_embeddings([["!"]])
-    with pytest.raises(JudgeBayesError, match="the same features"):
-        mean_embeddings([np.zeros((2, 3)), np.zeros((2, 4))])
-
-
-def test_missing_sentence_transformers_are_reported_with_the_install_command() -> None:
-    with pytest.raises(JudgeBayesError, match=r"pip install 'judgebayes\[embeddings\]'"):
-        sentence_embeddings([["a"]], "any")

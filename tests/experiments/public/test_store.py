@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments import core
-from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, git, is_whole, table
+from judgebayes.experiments.public import SOURCES, Source, get, git, is_whole, table
 from judgebayes.experiments.public import store as store_module
 
 CONTENTS = {"a/one.txt": b"1\n", "a/two.txt": b"2\n", "b/three.txt": b"3\n"}
@@ -105,14 +104,6 @@ def test_a_clone_gives_the_pinned_commit_not_the_newest(
     assert "CC0" in about
 
 
-def test_a_cached_data_set_needs_no_source(source: Small, plain: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    home = get(source, cache, local=plain)
-    before = (home / "SHA256SUMS").stat().st_mtime_ns
-    assert get(source, cache, local=Path("/nowhere")) == home
-    assert (home / "SHA256SUMS").stat().st_mtime_ns == before
-
-
 def test_a_changed_source_is_refused_and_nothing_is_kept(
     source: Small, plain: Path, tmp_path: Path
 ) -> None:
@@ -127,21 +118,6 @@ def test_a_changed_cache_is_replaced(source: Small, plain: Path, tmp_path: Path)
     (home / "numbers.csv").write_text("number\n7\n")
     assert not is_whole(source, tmp_path / "cache")
     assert _numbers(get(source, tmp_path / "cache", local=plain)) == [1, 2, 3]
-
-
-def test_a_conversion_that_stops_leaves_nothing(source: Small, plain: Path, tmp_path: Path) -> None:
-    broken = Small(*list(vars(source).values())[:8], fails=True)
-    with pytest.raises(KeyboardInterrupt):
-        get(broken, tmp_path / "cache", local=plain)
-    assert list((tmp_path / "cache").iterdir()) == []
-
-
-def test_a_download_fetches_only_the_files_it_reads(source: Small, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    git.download(source.url, source.commit, list(CONTENTS), store, lambda _have, _of: None)
-    assert dict(git.read_blobs(store, source.commit, list(CONTENTS))) == CONTENTS
-    large = git._names(store, source.commit, ["large.bin"], "")["large.bin"]
-    assert large in git._missing(store, source.commit)
 
 
 def test_a_broken_download_resumes(
@@ -176,31 +152,6 @@ def test_a_repository_out_of_reach_is_one_sentence(source: Small, tmp_path: Path
         get(source, tmp_path / "cache", local=tmp_path)
     with pytest.raises(JudgeBayesError, match="There is no folder"):
         get(source, tmp_path / "cache", local=tmp_path / "gone")
-
-
-def test_without_git_the_error_names_the_alternative(
-    source: Small, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(git.shutil, "which", lambda _name: None)
-    with pytest.raises(JudgeBayesError, match="--from"):
-        get(source, tmp_path / "cache")
-    assert _numbers(get(source, tmp_path / "cache", local=plain)) == [1, 2, 3]
-
-
-def test_experiments_find_the_cache_where_no_folder_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("judgebayes.experiments.public.cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(core, "default_data", lambda: None)
-    assert core.data_folder() is None
-    (tmp_path / SOURCES["rb2"].folder).mkdir()
-    assert core.data_folder() == tmp_path
-    monkeypatch.setattr(core, "default_data", lambda: Path("named"))
-    assert core.data_folder() == Path("named")
-
-
-def test_the_cache_is_in_the_users_cache_folder() -> None:
-    assert cache_folder().parts[-2:] == ("judgebayes", "data")
 
 
 def test_a_table_is_read_by_name_and_missing_tables_are_reported(
