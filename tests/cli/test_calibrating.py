@@ -1,15 +1,11 @@
 """The command line on files of the shapes that users have."""
 
-import json
-import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
@@ -91,22 +87,6 @@ def test_drifted_votes_are_named(files: tuple[Path, Path], tmp_path: Path) -> No
     assert "drifted" in said
 
 
-def test_labels_as_a_column_jsonl_and_only_one_judge(
-    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
-) -> None:
-    one = long.merge(gold, on="Question ID", how="left")
-    other = one.assign(Judge="claude", Verdict=-one["Verdict"])
-    both = pd.concat([one, other])
-    both.to_json(tmp_path / "v.jsonl", orient="records", lines=True)
-    said = run("calibrate", tmp_path / "v.jsonl", "--only-judge", "gpt", *FAST).output
-    assert "of 1 judge(s)" in said
-    pooled = run("calibrate", tmp_path / "v.jsonl", "--method", "sc", *FAST).output
-    assert (
-        "The votes of 2 judges are used as a panel; use --only-judge NAME for one of them."
-        in pooled
-    )
-
-
 def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     truth = rng.random(60) < 0.8
@@ -139,73 +119,6 @@ def test_votes_in_swapped_order_are_mapped_back(
     assert "were reversed" in said
     asked = run(*args)
     assert "--votes-as shown" in str(asked.exception)
-
-
-def test_hierarchical_over_tasks_and_grouped_splits(
-    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
-) -> None:
-    number = long["Question ID"].str[2:].astype(int)
-    table = long.dropna().assign(subset=(number % 3).map(str), program=number // 2)
-    table.to_csv(tmp_path / "t.csv", index=False)
-    gold.to_csv(tmp_path / "g.csv", index=False)
-    args = ["--labels", tmp_path / "g.csv", "--drop-unknown-labels", "--task", "subset", *FAST]
-    fit = tmp_path / "fit.json"
-    run(
-        "calibrate",
-        tmp_path / "t.csv",
-        *args,
-        "--method",
-        "hierarchical",
-        "--group",
-        "program",
-        "--save",
-        fit,
-    )
-    assert json.loads(fit.read_text())["tasks"] == ["0", "1", "2"]
-    new = table.assign(subset="new")
-    new.to_csv(tmp_path / "n.csv", index=False)
-    said = run("apply", fit, tmp_path / "n.csv", "--task", "subset").output
-    assert "Task new is not in the fit" in said
-
-
-def test_repeats_without_a_sample_column(
-    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
-) -> None:
-    long.drop(columns="Sample").to_csv(tmp_path / "v.csv", index=False)
-    gold.to_csv(tmp_path / "g.csv", index=False)
-    args = ["calibrate", tmp_path / "v.csv", "--labels", tmp_path / "g.csv", *FAST]
-    assert "are the same vote" in str(run(*args).exception)
-    fit = tmp_path / "fit.json"
-    said = run(*args, "--repeats", "--method", "sc", "--save", fit).output
-    assert "233 votes of 1 judge(s)" in said
-    assert "expected" not in said.split("Decisions")[1].splitlines()[0]  # a rule has none
-    # What to run next, with the options that the other command has, runs.
-    diagnosing, reporting = (
-        shlex.split(line) for line in said.splitlines() if "  judgebayes " in line
-    )
-    assert diagnosing == ["judgebayes", "diagnose", *map(str, args[1:4]), "--repeats"]
-    seen = run(*diagnosing[1:]).output
-    assert reporting[:2] == ["judgebayes", "report"]
-    command: Any = typer.main.get_command(app)
-    asked = command.commands["report"].make_context("report", reporting[2:]).params
-    assert (asked["votes"], asked["method"], asked["splits"]) == (args[1], "sc", 3)
-    assert (asked["repeats"], asked["out"]) == (True, Path("report.html"))
-    # The judge's accuracy is the same in both: its share of right votes, item by item.
-    votes = pd.read_csv(args[1]).dropna().merge(gold)
-    right = (votes["Verdict"] == votes["gold"]).groupby(votes["Question ID"]).mean().mean()
-    row = next(line for line in said.splitlines() if line.startswith("gpt "))
-    assert row.split()[1:3] == ["233", f"{100 * right:.0f}"]
-    cell = " ".join(row.split()[2:])
-    assert cell in seen
-    # A kept fit remembers how its votes were read, and whose they were.
-    again = run("apply", fit, args[1]).output
-    assert "233 votes of 1 judge(s)" in again
-    assert "treated as if" not in again
-    pd.read_csv(args[1]).assign(Judge="claude").to_csv(tmp_path / "other.csv", index=False)
-    said = run("apply", fit, tmp_path / "other.csv").output
-    assert (
-        "fit was made on the votes of gpt; the votes of claude are treated as if they were" in said
-    )
 
 
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [
@@ -262,13 +175,3 @@ def test_bad_requests_get_their_sentence(
     assert isinstance(result.exception, JudgeBayesError)
     with pytest.raises(JudgeBayesError, match=sentence):
         raise result.exception
-
-
-def test_few_labels_are_fitted_but_not_judged(
-    tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame
-) -> None:
-    long.to_csv(tmp_path / "v.csv", index=False)
-    gold.head(8).to_csv(tmp_path / "g.csv", index=False)
-    said = run("calibrate", tmp_path / "v.csv", "--labels", tmp_path / "g.csv").output
-    assert "Only 8 labels" in said
-    assert "too few to hold some out" in said

@@ -73,18 +73,6 @@ def votes(folder: Path) -> pd.DataFrame:
     return pd.read_json(folder / "votes.jsonl", lines=True)
 
 
-def test_malformed_json_is_read_and_counted(tmp_path: Path) -> None:
-    def broken(prompt: str, before: int) -> Reply:
-        verdict = json.dumps({"reason": "x", "verdict": "B" if swapped(prompt) else "A"})
-        return Reply(f"```json\n{verdict[:-1]},}}\n```" if item_of(prompt) == 1 else verdict)
-
-    with serving(broken) as fake:
-        said = run(fake, pairs(tmp_path, 2), "-n", 2)
-    assert "Repaired: code fence 2, trailing commas 2." in said
-    assert votes(tmp_path)["vote"].tolist() == ["A"] * 4
-    assert votes(tmp_path).groupby("item")["repairs"].count().tolist() == [0, 2]
-
-
 def first_is_better(prompt: str, before: int) -> Reply:
     """A judge that always prefers "one", wherever it stands."""
     return Reply("[[B]]" if swapped(prompt) else "[[A]]")
@@ -396,23 +384,6 @@ def test_what_is_wrong_is_one_sentence(
     with pytest.raises(JudgeBayesError, match=match):
         run(Fake("http://127.0.0.1:9/v1"), items, *words)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["items.csv"]
-
-
-def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:
-    items = pairs(tmp_path, 2)
-    said = run(Fake("http://127.0.0.1:9/v1"), items, "--dry-run")
-    assert "24 answers" in said
-    assert "Response A:\n<response_a>\none 0.\n" in said
-    assert [path.name for path in tmp_path.iterdir()] == ["items.csv"]
-
-
-def test_without_the_extra_one_sentence_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    items = pairs(tmp_path, 2)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(JudgeBayesError, match=r"pip install 'judgebayes\[collect\]'"):
-        run(Fake("http://127.0.0.1:9/v1"), items)
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import os
 import re
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import typer
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli.headings import HEADINGS
 
 HEAVY = (
     "jax",
@@ -65,40 +63,6 @@ def test_importing_loads_nothing_that_can_wait(imported: str, unneeded: tuple[st
     assert result.stdout.strip() == ""
 
 
-def test_the_compiler_knows_the_options_that_it_is_given() -> None:
-    # One that it does not know ends the process.
-    script = "from judgebayes import cli; cli._set_environment(); import jax; print(jax.devices())"
-    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**environment, "JAX_PLATFORMS": "cpu"},
-    )
-    assert "Cpu" in result.stdout, result.stderr
-
-
-@pytest.mark.parametrize(("inherited", "used"), [(None, "3"), ("1", "3"), ("0", "0")])
-def test_the_compilers_log_is_silent_also_below_a_notebook_with_jax(
-    inherited: str | None, used: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "TF_CPP_MIN_LOG_LEVEL"
-    monkeypatch.setattr(os, "environ", {} if inherited is None else {name: inherited})
-    monkeypatch.setattr(cli, "_name_folders", lambda: None)
-    cli._set_environment()
-    assert os.environ[name] == used
-
-
-def test_help_names_the_commands() -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "judgebayes", "--help"], capture_output=True, text=True, check=True
-    )
-    commands = ("reproduce", "calibrate", "report", "apply", "diagnose", "example", "import")
-    for command in commands:
-        assert command in result.stdout
-
-
 def below(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """A command and those below it, with the words that call them."""
     yield words, command
@@ -133,28 +97,6 @@ def test_help_is_whole_at_80_columns(
         assert whole(name + each.help.partition("\n\n")[0]), name
 
 
-def test_every_option_stands_under_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    options = {
-        parameter.name
-        for command in COMMANDS.values()
-        for parameter in command.params
-        if parameter.param_type_name == "option"
-    }
-    listed = [name for names in HEADINGS.values() for name in names]
-    assert len(listed) == len(set(listed))
-    assert options >= set(listed)
-    for words, command in COMMANDS.items():
-        if hasattr(command, "commands"):
-            continue
-        text = CliRunner().invoke(cli.app, [*words, "--help"]).output
-        assert re.findall(r"--?[\w-]+", text[text.index("\nOther:") :]) == ["-h", "--help"], words
-    text = CliRunner().invoke(cli.app, ["calibrate", "--help"]).output
-    headings = re.findall(r"^(\w[\w ]*):$", text, flags=re.M)
-    assert headings == ["Arguments", *(name for name in HEADINGS if name in headings), "Other"]
-    assert {"Files", "Output"} <= {*headings}
-
-
 def test_a_known_error_is_one_sentence_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -168,17 +110,3 @@ def test_a_known_error_is_one_sentence_without_a_traceback(
     assert said.startswith("Error: There is no file")
     assert "[bold]no.csv" in said
     assert "Traceback" not in said
-
-
-def test_example_writes_files_that_calibrate_reads(tmp_path: Path) -> None:
-    folder = tmp_path / "try"
-    said = CliRunner().invoke(cli.app, ["example", str(folder)])
-    assert said.exit_code == 0, said.output
-    votes, labels = (str(folder / name) for name in ("votes.csv", "labels.csv"))
-    result = CliRunner().invoke(
-        cli.app, ["calibrate", votes, "--labels", labels, "--splits", "2", "--method", "sc"]
-    )
-    assert "4800 votes of 1 judge(s) on 600 items" in result.output
-    assert "100 of 600 items are labelled" in result.output
-    again = CliRunner().invoke(cli.app, ["example", str(folder)])
-    assert "exists already" in str(again.exception)

@@ -15,9 +15,7 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
-from judgebayes.progress import shown
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.calibration_words import chosen_words
 from judgebayes.workflow.comparing import (
     Compared,
     compare,
@@ -25,7 +23,6 @@ from judgebayes.workflow.comparing import (
     comparison_words,
 )
 from judgebayes.workflow.losses import losses_of
-from judgebayes.workflow.methods import Choice
 
 ITEMS = 60
 TERNARY = Classes((-1, 0, 1), pairwise=True)
@@ -77,17 +74,6 @@ def test_a_method_that_was_never_wrong_must_survive_one_error() -> None:
     assert not comparison.clearly_less("certain", "own")
     assert comparison.best(["own", "bold", "certain"], "own") == "bold"
     assert not comparison.clearly_less("own", "certain")
-
-
-def test_a_default_that_is_certain_and_wrong_goes() -> None:
-    own = np.full(ITEMS, 0.9)
-    own[3] = 0.0
-    assert compared(own=own, other=np.full(ITEMS, 0.5)).best(["own", "other"], "own") == "other"
-
-
-def test_nll_is_that_of_the_observed_labels() -> None:
-    comparison = compared(0.1, own=np.full(ITEMS, 0.8))
-    assert comparison.means["own"]["nll"] == pytest.approx(-np.log(0.9 * 0.8 + 0.1 * 0.2))
 
 
 def test_decisions_that_are_all_right_are_not_certain_to_be() -> None:
@@ -150,15 +136,6 @@ def test_a_mean_loss_has_the_uncertainty_of_the_share_of_errors() -> None:
     assert few.high < steps.high < 2 * few.high
 
 
-def test_a_loss_has_no_interval_below_zero() -> None:
-    p = np.full(ITEMS, 0.999)
-    p[0] = 0.01
-    comparison = compared(own=p)
-    assert comparison.interval("own", comparison.nll("own")).low < 0
-    cut = comparison.interval("own", comparison.nll("own"), least=0.0)
-    assert cut.low == 0.0 < cut.mean < cut.high
-
-
 @pytest.fixture(scope="module")
 def comparison(votes: Votes, labels: np.ndarray) -> Compared:
     methods = {"sc": MajorityVote(), "best-constant": BaseRate()}
@@ -203,79 +180,6 @@ def test_the_best_constant_is_fitted_without_held_out_labels(
     ):
         share = np.bincount(labels[part[part >= 0]], minlength=3) / (part >= 0).sum()
         np.testing.assert_allclose(np.exp(answers), np.tile(share, (len(answers), 1)), atol=1e-9)
-
-
-def test_methods_done_are_counted_on_the_terminal(
-    votes: Votes,
-    labels: np.ndarray,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def held_out() -> tuple[str, str]:
-        methods = {"sc": MajorityVote(), "best-constant": BaseRate()}
-        with jax.enable_x64(True), shown() as progress:
-            loss = absolute_loss(3)
-            compare(methods, votes, labels, None, loss, splits=7, seed=5, progress=progress)
-        return capsys.readouterr()
-
-    assert held_out() == ("", "")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "80")
-    out, seen = held_out()
-    assert out == ""
-    assert "methods held out on 7 splits" in seen
-    assert "2/2" in seen
-
-
-def test_the_explanation_of_nll_agrees_with_the_rows_of_rules() -> None:
-    def words(**p_label: float) -> str:
-        comparison = compared(**{name: np.full(ITEMS, p) for name, p in p_label.items()})
-        losses = losses_of("absolute", None, None, TERNARY)
-        return comparison_words(comparison, {}, losses, hide_nll=False)[0]
-
-    assert "certain and wrong (a rule has no probabilities)." in words(own=0.9, sc=0.0)
-    right = words(own=0.9, sc=1.0)
-    assert "no probabilities" not in right
-    assert "the NLL of sc is finite only because" in right
-    mixed = words(own=0.9, sc=1.0, **{"margin-threshold": 0.0})
-    assert "no probabilities" not in mixed
-    assert '"-" if a method is certain and wrong. A rule' in mixed
-    assert "rule" not in words(own=0.9, other=0.8)
-
-
-def test_all_that_have_less_nll_are_named() -> None:
-    rng = np.random.default_rng(1)
-    own = rng.uniform(0.7, 0.9, ITEMS)
-    luck = np.exp(np.minimum(np.log(own) + rng.normal(0.01, 0.1, ITEMS), -0.001))
-    p = {
-        "one-coin + beta": luck,
-        "dawid-skene + beta": np.sqrt(luck * own),
-        "stacking": own,
-        "irt + beta": own - 0.3,
-        "sc": np.minimum(own + 0.1, 1.0),
-    }
-    comparison = compared(**p)
-    choices = [
-        Choice("stacking", "none"),
-        *(Choice(n, "beta") for n in ("one-coin", "dawid-skene")),
-    ]
-    choices.append(Choice("irt", "beta"))
-    assert {c.name for c in choices} == set(p) - {"sc"}
-    nll = {name: f"{name} {m['nll']:.3f}" for name, m in comparison.means.items()}
-    said = chosen_words(choices[0], choices, comparison, 40)
-    assert said.startswith(
-        f"Method: stacking, the default, with a held-out NLL of {nll['stacking'][9:]}."
-    )
-    assert f" {nll['sc']} (a rule) has a clearly lower NLL." in said
-    both = f"{nll['one-coin + beta']}, {nll['dawid-skene + beta']}"
-    assert f"{both} have a lower NLL, but not clearly: the 95 % interval of each difference" in said
-    assert "irt" not in said
-    # The rule with even less NLL is named beside the best of the candidates.
-    said = chosen_words(choices[1], choices, comparison, 40)
-    assert "one-coin + beta, with the lowest held-out NLL" in said
-    assert said.count("(a rule) has") == 1
-    said = chosen_words(choices[2], choices, comparison, 40)
-    assert "dawid-skene + beta, clearly ahead of stacking, the default" in said
 
 
 def test_where_a_rule_decides_clearly_better_decisions_are_its_own(

@@ -4,10 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from judgebayes.cli import app
-from judgebayes.cli.reproducing import where_from
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments import data, panels
-from judgebayes.experiments.beyond_consensus import common
 from judgebayes.experiments.public import SOURCES
 from judgebayes.workflow import methods, names
 
@@ -47,33 +44,6 @@ def test_a_changed_source_leaves_no_data_set(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, words)
     assert "differs from the pinned file" in str(result.exception)
     assert list(cache.iterdir()) == []
-
-
-def test_a_result_that_was_not_run_names_the_command_that_gets_its_data() -> None:
-    assert where_from(["rb2_k8_scores", "wmt23_sxs_mqm"]) == "judgebayes data get rb2 wmt23"
-    assert where_from(["rb2_k8_scores", "pandalm_testset"]) == "--data DIR"
-    read = {data.RB2, data.LLMBAR, data.WMT23, panels.REWARDBENCH, common.DATASET}
-    assert {source.folder for source in SOURCES.values()} == read
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("judgebayes calibrate v.csv --method st", "stacking"),
-        ("judgebayes report v.csv --calibrator iso", "isotonic"),
-        ("judgebayes data get code", "code-feedback"),
-        ("judgebayes import judgeb", "judgebench"),
-    ],
-)
-def test_the_shell_completes_names(words: str, expected: str) -> None:
-    count = str(len(words.split()) - 1)
-    environment = {
-        "_JUDGEBAYES_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": count,
-    }
-    result = CliRunner().invoke(app, [], prog_name="judgebayes", env=environment)
-    assert result.output.split() == [expected]
 
 
 def test_the_names_are_those_of_the_methods() -> None:

@@ -43,66 +43,6 @@ def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) 
     assert plot.stat().st_size > 3000
 
 
-def test_constant_labels_are_a_finding_not_an_error(tmp_path: Path, wide: pd.DataFrame) -> None:
-    table = wide.drop(columns="broken")
-    right = table[list("abc")].eq(table["gold"], axis=0).astype(float)
-    right = right.where(table[list("abc")].notna())
-    said = run(tmp_path, right.assign(id=table["id"], gold=1), "--label", "gold")
-    assert "All 120 labels are class 1. A calibrator learns that constant and looks perfect" in said
-    words = right.replace({1.0: "yes", 0.0: "no"}).assign(id=table["id"], gold="yes")
-    plot = tmp_path / "judges.png"
-    named = run(tmp_path, words, "--label", "gold", "--plot", str(plot))
-    assert "All 120 labels are class yes." in named
-    assert plot.stat().st_size > 3000
-
-
-def test_without_labels_the_votes_alone_are_looked_at(tmp_path: Path, wide: pd.DataFrame) -> None:
-    said = run(tmp_path, wide.drop(columns=["gold", "broken"]), "--judges", "2")
-    assert "2 of 3 judges" in said
-    assert "No item has a label" in said
-    assert "c (75 %)" in said
-    assert "no problem prevents calibration" not in said
-    heads = next(line for line in said.splitlines() if line.startswith("judge"))
-    shares = ["share", "0", "share", "1"]
-    assert heads.split() == ["judge", "votes", "missing", "agreement", *shares]
-    assert "judges are compared with one another" in said
-    votes, plot = str(tmp_path / "votes.csv"), str(tmp_path / "judges.png")
-    refused = CliRunner().invoke(app, ["diagnose", votes, "--wide", "--plot", plot])
-    assert "it needs labels of some items" in str(refused.exception)
-
-
-def test_of_many_judges_both_ends_are_shown_and_said(tmp_path: Path, wide: pd.DataFrame) -> None:
-    said = run(tmp_path, wide, "--label", "gold", "--judges", "3")
-    assert "2 most and 1 least accurate of 4 judges" in said
-
-
-def test_a_line_per_judge_on_a_narrow_console(
-    tmp_path: Path, wide: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    names = {"a": "maker/a-model-with-a-long-name-1", "b": "maker/a-model-with-a-long-name-2"}
-    said = run(tmp_path, wide.rename(columns=names), "--label", "gold").splitlines()
-    start = next(i for i, line in enumerate(said) if line.startswith("judge "))
-    rows = said[start + 1 : start + 5]
-    assert all(len(line) <= 80 for line in said[start : start + 5])
-    assert [row.split()[0][-2:] for row in rows[:2]] == ["-1", "-2"]
-    assert "…" in rows[0]
-    assert said[start + 5].startswith("Not shown, because the terminal is too narrow: votes")
-
-
-def test_similar_names_get_more_width(
-    tmp_path: Path, wide: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    names = {n: f"maker/model-of-{n}-judges-with-the-same-long-end-of-name" for n in "abc"}
-    said = run(tmp_path, wide.rename(columns=names), "--label", "gold").splitlines()
-    start = next(i for i, line in enumerate(said) if line.startswith("judge "))
-    shown = [row.split()[0] for row in said[start + 1 : start + 5]]
-    assert all("…" in name for name in shown if name != "broken")
-    assert len(set(shown)) == 4
-    assert all(len(line) <= 80 for line in said[start : start + 5])
-
-
 def test_in_a_terminal_findings_break_between_words_and_names_stay_whole(
     tmp_path: Path, wide: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,8 +79,3 @@ def test_what_groups_change_is_said(tmp_path: Path, wide: pd.DataFrame) -> None:
     assert ratio.max() > 1.01
     assert f"{ratio.median():.2f} times as wide as without groups (median; " in said
     assert f"{ratio.min():.2f} to {ratio.max():.2f})" in said
-
-
-def test_titles_are_whole_above_narrow_tables(tmp_path: Path, wide: pd.DataFrame) -> None:
-    one = wide[["id", "a", "gold"]]
-    assert "\nThe judge, in % with 90 % intervals:\n" in run(tmp_path, one, "--label", "gold")

@@ -5,13 +5,11 @@ import re
 import shlex
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import FORMATS
 
 
 def run(*words: object) -> str:
@@ -63,28 +61,6 @@ def test_judgebench_votes_are_calibrated_by_the_command_that_is_printed(tmp_path
     assert "Missing or unreadable votes: 8" in answer
 
 
-def test_inspect_votes_and_labels_of_ones_own(tmp_path: Path) -> None:
-    samples = [
-        {"id": f"s{i}", "epoch": 1, "scores": {"qa": {"value": "CI"[i % 2]}, "style": {"value": 1}}}
-        for i in range(20)
-    ]
-    content = {"status": "success", "eval": {"eval_id": "e", "model": "m"}, "samples": samples}
-    (tmp_path / "run.json").write_text(json.dumps(content))
-    out = tmp_path / "votes.csv"
-    said = run("import", "inspect", tmp_path / "run.json", "-o", out)
-    assert "40 votes of 2 judge(s) on 20 items (correct 30, incorrect 10)" in said
-    gold = pd.DataFrame(
-        {"item": [f"s{i}" for i in range(12)], "label": ["correct", "incorrect"] * 6}
-    )
-    gold.to_csv(tmp_path / "labels.csv", index=False)
-    command = [tmp_path / word if word == "labels.csv" else word for word in next_command(said)]
-    assert "12 of 20 items are labelled" in run(*command, *QUICK)
-    # A join without matches is an error, not a table of NaN.
-    gold.assign(item="q" + gold["item"]).to_csv(tmp_path / "labels.csv", index=False)
-    with pytest.raises(JudgeBayesError, match=r"12 of 12\): use --match-ids loosely"):
-        run(*command, *QUICK)
-
-
 def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(tmp_path: Path) -> None:
     source = judgebench(tmp_path)
     out = tmp_path / "v.csv"
@@ -98,19 +74,3 @@ def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(tmp_path: Path) 
         run("import", "judgebench", source, "-o", out, "--text", "x")
     (tmp_path / "t.csv").write_text("item,vote\nx,1\ny,0\n")
     assert not out.exists()
-
-
-def test_votes_without_labels_are_written_although_labels_are_asked_for(tmp_path: Path) -> None:
-    out, labels = tmp_path / "v.csv", tmp_path / "l.csv"
-    (tmp_path / "t.csv").write_text("item,vote\nx,1\ny,0\n")
-    said = run("import", "tidy", tmp_path / "t.csv", "-o", out, "--labels-out", labels)
-    assert "has no labels" in said
-    assert "is not written, the votes are" in said
-    assert len(pd.read_csv(out)) == 2
-    assert not labels.exists()
-
-
-def test_help_lists_the_formats() -> None:
-    said = run("import", "--help")
-    for name in FORMATS:
-        assert f"* {name}:" in said

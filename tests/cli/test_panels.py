@@ -89,14 +89,6 @@ def test_label_noise_reaches_every_fit_that_learns_from_labels(
         assert (0.2 in jax.tree.leaves(method)) == (name not in ("auto", "none"))
 
 
-def test_label_noise_is_said_and_checked(files: tuple[Path, Path]) -> None:
-    votes, gold = files
-    given = ("calibrate", votes, "--labels", gold, "--method", "best-constant", "--splits", 3)
-    assert "20 % of the labels are assumed to be wrong" in run(*given, "--label-noise", 0.2).output
-    refused = run(*given, "--label-noise", 0.6)
-    assert "--label-noise is 0.6; it must be" in str(refused.exception)
-
-
 def test_a_kept_panel_fit_finds_its_judges_by_name(
     files: tuple[Path, Path], panel: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:

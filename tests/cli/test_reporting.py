@@ -109,11 +109,6 @@ def test_hostile_files_make_a_harmless_page(tmp_path: Path) -> None:
     assert "There are too few labels for conformal sets." in page.said("p")
 
 
-def test_bad_requests_fail_before_anything_is_fitted(tmp_path: Path) -> None:
-    result = run("report", tmp_path / "no.csv", "-o", tmp_path / "there is no folder" / "x.html")
-    assert "There is no folder" in str(result.exception)
-
-
 def test_growth_is_that_of_nested_labels(votes: Votes, labels: np.ndarray) -> None:
     loss, method = absolute_loss(3), BaseRate()
     with jax.enable_x64(True):
