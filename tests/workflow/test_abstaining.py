@@ -13,9 +13,9 @@ import judgebayes as jb
 from judgebayes.cli import app
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.measures.decide import absolute_loss, risk
+from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes import Classes
-from judgebayes.workflow.abstaining import abstention, risk_curve
+from judgebayes.workflow.abstaining import abstention
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import PERSON, Losses, losses_of
 
@@ -45,16 +45,6 @@ def compared() -> Compared:
     return Compared(parts, {}, {"own": own}, ITEMS, None)
 
 
-def test_sending_is_the_bayes_action_of_a_loss_with_one_more_row() -> None:
-    probs = np.random.default_rng(1).dirichlet([0.5] * 3, 200)
-    cost = 0.4
-    longer = np.concatenate([LOSS, np.full((1, 3), cost)])
-    risks = np.asarray(risk(np.log(probs), longer))
-    np.testing.assert_array_equal(
-        asking(cost).sent(probs, (probs @ LOSS.T).min(1)), risks.argmin(1) == 3
-    )
-
-
 def test_share_and_risk_are_those_of_the_definition(compared: Compared) -> None:
     own = compared.evaluations["own"]
     n_sent, lost, kept = 0, 0.0, 0
@@ -72,19 +62,6 @@ def test_share_and_risk_are_those_of_the_definition(compared: Compared) -> None:
     assert summary.risk.mean == pytest.approx(lost / kept)
     assert 0 <= summary.risk.low <= summary.risk.mean <= summary.risk.high
     assert f"{summary.risk.mean:.3f}" in summary.sentence
-
-
-def test_a_price_of_nothing_sends_all_and_a_high_one_nobody(compared: Compared) -> None:
-    everyone = abstention(compared, "own", asking(0.0))
-    assert everyone.share.mean == 1
-    assert np.isnan(everyone.risk.mean)
-    assert "no decision is left" in everyone.sentence
-    nobody = abstention(compared, "own", asking(2.0))
-    losses = compared.evaluations["own"].losses(LOSS)
-    assert nobody.share.mean == 0
-    assert nobody.risk.mean == pytest.approx(losses.mean())
-    assert nobody.share.low == 0
-    assert 0 < nobody.share.high < 0.1  # 50 items cannot exclude rare ones
 
 
 def test_an_unsure_border_widens_the_share_and_few_losses_the_risk(compared: Compared) -> None:
@@ -109,17 +86,6 @@ def test_an_unsure_border_widens_the_share_and_few_losses_the_risk(compared: Com
     assert none.share.mean == 0
     assert none.risk.mean == none.risk.low == 0
     assert none.risk.high == pytest.approx(2 * (1 - 0.1 ** (1 / len(np.unique(own.items)))))
-
-
-def test_the_curve_ends_at_the_whole_and_passes_through_every_price(compared: Compared) -> None:
-    curve = risk_curve(compared, "own", asking(None))
-    last = curve.iloc[-1]
-    assert last["decided"] == 1
-    assert last["risk"] == pytest.approx(compared.evaluations["own"].losses(LOSS).mean())
-    summary = abstention(compared, "own", asking(0.3))
-    row = curve[curve["cost"] <= 0.3].iloc[-1]
-    assert row["decided"] == pytest.approx(1 - summary.share.mean)
-    assert row["risk"] == pytest.approx(summary.risk.mean)
 
 
 def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path) -> None:
@@ -217,24 +183,3 @@ def test_invalid_losses_are_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(jb.JudgeBayesError, match=re.escape(message)):
         losses_of(None, given, cost, CLASSES)
-
-
-def test_a_table_of_losses_and_the_name_of_a_loss_exclude_one_another() -> None:
-    with pytest.raises(jb.JudgeBayesError, match="omit --loss zero-one"):
-        losses_of("zero-one", LOSS.tolist(), None, CLASSES)
-    with pytest.raises(jb.JudgeBayesError, match="--loss 'none' is unknown; choose one of: abs"):
-        losses_of("none", None, None, CLASSES)
-
-
-def test_the_command_takes_the_losses_from_a_file(example: Path, tmp_path: Path) -> None:
-    ONE_SIDED.rename_axis("decision").to_csv(tmp_path / "losses.csv")
-    files = example / "votes.csv", example / "labels.csv"
-    out = tmp_path / "answers.csv"
-    words = ["calibrate", str(files[0]), "--labels", str(files[1]), "--method", "davidson"]
-    words += ["--splits", "3", "--losses", str(tmp_path / "losses.csv"), "--out", str(out)]
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == 0, result.output
-    expected = jb.calibrate(*files, method="davidson", splits=3, losses=ONE_SIDED)
-    assert (
-        pd.read_csv(out)["decision"].tolist() == expected.answers["decision"].astype(str).tolist()
-    )

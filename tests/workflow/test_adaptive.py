@@ -9,7 +9,7 @@ import pytest
 from judgebayes.aggregators import FittedDavidson
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.decide import absolute_loss
-from judgebayes.workflow.adaptive import StoppingRule, price_within, share_prior, stopping_rule
+from judgebayes.workflow.adaptive import price_within, share_prior, stopping_rule
 from judgebayes.workflow.fit_file import VoteProfile
 
 N = 6
@@ -102,33 +102,6 @@ def test_the_rule_is_that_of_the_recursion(
     assert rule.forecast.full_loss == pytest.approx(full, abs=1e-12)
 
 
-def replay(rule: StoppingRule, sequence: np.ndarray) -> np.ndarray:
-    counts = np.zeros((len(sequence), 3), np.int64)
-    for vote in sequence.T:
-        live = np.flatnonzero(~rule.settled(counts))
-        counts[live, vote[live]] += 1
-    return counts
-
-
-def test_the_forecast_comes_true_on_items_of_the_model(fitted: FittedDavidson) -> None:
-    rng = np.random.default_rng(3)
-    items = 40_000
-    shares = rng.dirichlet(PRIOR, items).cumsum(1)
-    sequence = (rng.random((items, N, 1)) > shares[:, None, :2]).sum(-1)
-    full = np.stack([(sequence == k).sum(1) for k in range(3)], 1)
-    table = {tuple(c): davidson(*c).cumsum() for c in states().tolist() if sum(c) == N}
-    labels = (rng.random((items, 1)) > np.array([table[tuple(c)] for c in full.tolist()])).sum(1)
-    rule = stopping_rule(fitted, PRIOR, N, 0.01)
-    counts = replay(rule, sequence)
-    for these, loss in ((counts, rule.forecast.loss), (full, rule.forecast.full_loss)):
-        made = (np.exp(rule.log_probs(these)) @ LOSS.T).argmin(1)
-        lost = np.abs(made - labels)
-        assert lost.mean() == pytest.approx(loss, abs=4 * lost.std() / items**0.5)
-    used = counts.sum(1)
-    assert used.mean() == pytest.approx(rule.forecast.votes, abs=4 * used.std() / items**0.5)
-    assert used.mean() < 0.8 * N
-
-
 def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: FittedDavidson) -> None:
     forecasts = [stopping_rule(fitted, PRIOR, N, p).forecast for p in (0.0, 0.001, 0.01, 0.1, 1.0)]
     assert forecasts[0].loss == pytest.approx(forecasts[0].full_loss, abs=1e-12)
@@ -142,23 +115,6 @@ def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: FittedDavidson
         dearer = stopping_rule(fitted, PRIOR, N, rule.price * 1.001).forecast
         assert dearer.loss - dearer.full_loss > tolerance
     assert price_within(fitted, PRIOR, N, 5.0).price == 1.0
-
-
-def test_it_looks_further_than_one_vote(fitted: FittedDavidson) -> None:
-    """A rule that looks one vote ahead stops where no single vote changes the decision."""
-    every = states(N - 2)
-    rule = stopping_rule(fitted, PRIOR, N, 1e-4, fewest=0)
-    risk = {
-        tuple(c): (LOSS @ np.exp(rule.log_probs(np.array([c])))[0]).min() for c in states().tolist()
-    }
-    twin = Twin(0.0, 1, 0)
-    gain = [
-        risk[tuple(c)] - sum(p * risk[then] for then, p in twin.chances(tuple(c), 1).items())
-        for c in every.tolist()
-    ]
-    myopic = np.array(gain) <= 1e-4
-    assert (myopic & ~rule.settled(every)).any()
-    assert not (~myopic & rule.settled(every)).any()
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

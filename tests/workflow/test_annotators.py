@@ -56,29 +56,6 @@ def test_different_labels_are_an_error_that_names_the_option() -> None:
     assert labels_of(jb.read(VOTES, same)) == {"a": "yes"}
 
 
-def test_what_is_said() -> None:
-    words = jb.read(VOTES, LABELS, labels_merge="adjudicated", adjudicator="eve").sentences
-    assert (
-        "3 of 4 items have more than one label by 2 annotators ('ann', 'ben'); they disagree on 2 "
-        "(67 %), and Krippendorff's alpha is -0.25." in words
-    )
-    assert (
-        "--labels-merge adjudicated: each item has the label on which its annotators agree, or that of "
-        "'eve', who decides (1 items); 1 items on which they disagree stay unlabelled." in words
-    )
-    assert any("of the annotators' labels are wrong" in line for line in words)
-
-
-@pytest.mark.parametrize("how", ["majority", "adjudicated", "noisy"])
-def test_the_order_of_rows_and_doubled_rows_do_not_matter(how: str) -> None:
-    first = jb.read(VOTES, LABELS, labels_merge=how)
-    for seed in range(3):
-        shuffled = pd.concat([LABELS, LABELS.head(3)]).sample(frac=1, random_state=seed)
-        again = jb.read(VOTES, shuffled.reset_index(drop=True), labels_merge=how)
-        assert labels_of(again) == labels_of(first)
-        assert again.label_noise == pytest.approx(first.label_noise)
-
-
 def test_a_column_per_annotator_in_either_file(tmp_path: Path) -> None:
     wide = LABELS.pivot_table(index="item", columns="annotator", values="label", aggfunc="first")
     wide = wide.reset_index()
@@ -178,19 +155,3 @@ def test_calibrate_and_precision_count_wrong_labels() -> None:
     assert majority.log_likelihood is None
     assert majority.label_noise == 0
     assert any("the results do not count this" in line for line in majority.sentences)
-
-
-def test_rates_by_difficulty() -> None:
-    votes, labels = noisy_data()
-    result = jb.diagnose(votes, labels, labels_merge="noisy", by="difficulty")
-    assert result.by is not None
-    assert list(result.tables["by"]["value"].unique()) == ["easy", "hard"]
-    assert any("count that merged labels may be wrong" in line for line in result.sentences)
-    kinds = pd.DataFrame({"item": labels["item"].unique()[:40], "type": "typo"})
-    typed = labels.merge(kinds, how="left")
-    named = jb.diagnose(votes, typed, labels_merge="majority", by="type")
-    assert any("no value in column 'type'" in line for line in named.by_words)
-    with pytest.raises(JudgeBayesError, match="no column 'kind'"):
-        jb.diagnose(votes, typed, labels_merge="majority", by="kind")
-    with pytest.raises(JudgeBayesError, match="has more than one value of 'annotator'"):
-        jb.diagnose(votes, labels, labels_merge="majority", by="annotator")

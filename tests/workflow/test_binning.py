@@ -44,11 +44,6 @@ def test_quantiles_give_equal_shares_and_do_not_depend_on_the_scale() -> None:
     assert (scaled == bins.of(column)).all()
 
 
-def test_too_many_equal_scores_are_refused() -> None:
-    with pytest.raises(JudgeBayesError, match="a class would be empty"):
-        quantile_bins(np.array([0.0] * 90 + [1.0] * 10), 3)
-
-
 def test_saved_cut_points_are_checked() -> None:
     bins = Bins((0, 1), {"": (2.0,), "j": (3.5,)}, 10)
     again = bins_from(bins.to_json())
@@ -99,15 +94,6 @@ def test_scores_need_bins_and_get_them() -> None:
     index = np.asarray(learnt.read.votes.index)[:40, :, 0]
     right = (index == gold["label"].to_numpy()[:, None]).mean(0)
     assert (right > 0.75).all()
-
-
-def test_labels_that_are_scores_are_cut_as_the_votes() -> None:
-    votes, _ = _scored()
-    gold = pd.DataFrame({"item": range(40), "label": np.linspace(-5, 20, 40)})
-    data = jb.read(votes, gold, bins="3")
-    assert data.read.bins is not None
-    expected = data.read.bins.of(gold["label"]).tolist()
-    assert [data.read.coding.classes.values[k] for k in data.labels[:40]] == expected
 
 
 def test_a_saved_fit_cuts_new_scores_at_the_same_points(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from judgebayes.workflow.conformal_strata import (
     AGREEMENT,
     Strata,
     agreement_strata,
-    enough_for,
     strata_by,
 )
 
@@ -42,21 +41,6 @@ def test_leave_one_out_is_split_conformal_without_the_item() -> None:
         np.testing.assert_array_equal(
             sets[i], np.asarray(fit(log_probs[i : i + 1], groups=groups[i : i + 1]))[0]
         )
-
-
-def test_too_few_items_give_sets_of_all_classes() -> None:
-    log_probs, labels = answers(9)
-    assert leave_one_out_sets(log_probs, labels, np.zeros(9, int), 0.9).all()
-
-
-def test_a_stratum_with_too_few_others_has_the_threshold_of_all_others() -> None:
-    log_probs, labels = answers(40)
-    groups = (np.arange(40) < 6).astype(int)
-    sets = leave_one_out_sets(log_probs, labels, groups, 0.9)
-    for i in range(6):
-        others = np.arange(40) != i
-        whole = jb.SplitConformal(0.9).fit(log_probs[others], labels[others])
-        np.testing.assert_array_equal(sets[i], np.asarray(whole(log_probs[i : i + 1]))[0])
 
 
 def test_the_table_is_what_a_loop_gives() -> None:
@@ -130,26 +114,6 @@ def test_strata_with_too_few_labels_are_fewer_or_together() -> None:
     assert strata_by("kind", kinds, counts, labelled[:5], 0.9)[0].names == ["the others"]
 
 
-def test_the_least_number_of_labels_is_that_of_a_finite_threshold() -> None:
-    for level in (0.5, 0.8, 0.9, 0.95):
-        n = enough_for(level)
-        log_probs, labels = answers(n)
-        for size, finite in ((n, True), (n - 1, False)):
-            if size:
-                fit = jb.SplitConformal(level).fit(log_probs[:size], labels[:size])
-                assert np.isfinite(np.asarray(fit.threshold)).all() == finite
-
-
-def test_agreement_strata_are_thirds_in_order_and_keep_ties_together() -> None:
-    counts = np.array([[3, 2], [4, 1], [5, 0]] * 10 + [[2, 3]] * 3)
-    strata = agreement_strata(counts)
-    share = counts.max(1) / 5
-    assert [len(np.unique(share[strata.of_item == k])) for k in range(3)] == [1, 1, 1]
-    assert np.all(np.diff(strata.of_item[np.argsort(share)]) >= 0)
-    assert strata.names == ["at most 60 %", "above 60 % to 80 %", "above 80 %"]
-    assert agreement_strata(np.array([[1, 0], [0, 1]])).names == ["all"]
-
-
 def panel(n: int = 240) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return votes of five judges on easy and hard items, named by a column, and labels."""
     rng = np.random.default_rng(5)
@@ -203,29 +167,3 @@ def test_options_of_sets_need_sets() -> None:
         jb.calibrate(
             alone, labels=labels, method="one-coin", conformal=0.9, conformal_by="agreement"
         )
-
-
-def test_sets_of_many_classes_and_of_a_list_of_votes() -> None:
-    rng = np.random.default_rng(4)
-    truth = rng.integers(0, 4, 150)
-    right = rng.random((150, 6)) < 0.45
-    wide = np.where(right, truth[:, None], rng.integers(0, 4, (150, 6)))
-    votes = pd.DataFrame(wide, columns=list("abcdef")).rename_axis("item").reset_index()
-    votes = votes.melt("item", var_name="judge", value_name="vote").astype({"vote": str})
-    labels = pd.DataFrame({"item": np.arange(150), "label": truth.astype(str)})
-    result = jb.calibrate(
-        votes,
-        labels=labels,
-        classes="0,1,2,3",
-        method="one-coin",
-        calibrator="none",
-        splits=4,
-        conformal=0.8,
-        conformal_by="agreement",
-        no_empty_sets=True,
-    )
-    assert result.sets is not None
-    assert result.sets.inside.any(1).all()
-    table = result.tables["conformal"]
-    assert (table["size"] >= 1).all()
-    assert table.loc[0, "coverage"] > 0.74

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app
-from judgebayes.panel import diagnostics
 
 
 class Case(NamedTuple):
@@ -183,41 +182,6 @@ def test_tables_give_what_files_give(
     assert different(case.function(*tables, **case.options).tables, result_of(case).tables) == []
 
 
-@each_case
-def test_what_was_read_before_gives_what_files_give_and_nothing_is_printed(
-    case: Case,
-    folder: Path,
-    result_of: Callable[[Case], Any],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    how = {name: case.options[name] for name in case.reading}
-    data = jb.read(*case.files(folder), **how)
-    rest = {name: value for name, value in case.options.items() if name not in case.reading}
-    again = case.function(data, **rest)
-    assert different(again.tables, result_of(case).tables) == []
-    assert again.sentences == result_of(case).sentences
-    assert capfd.readouterr() == ("", "")
-    with pytest.raises(jb.JudgeBayesError, match="'labels', 'wide' would change how they are read"):
-        case.function(data, data.items, wide=True)
-
-
-def strict(value: float) -> None:
-    raise AssertionError(value)
-
-
-@each_case
-def test_a_result_converts_to_plain_json_values(
-    case: Case, result_of: Callable[[Case], Any]
-) -> None:
-    result = result_of(case)
-    values = json.loads(json.dumps(result.to_dict(), allow_nan=False), parse_constant=strict)
-    assert values["schema"].startswith("judgebayes.")
-    assert values["sentences"] == result.sentences
-    assert list(values["tables"]) == list(result.tables)
-    for name, table in result.tables.items():
-        assert [list(row) for row in values["tables"][name]] == [list(table.columns)] * len(table)
-
-
 MARKUP = "<i>x</i> & [red]"
 
 
@@ -234,29 +198,6 @@ def test_a_notebook_shows_names_and_not_their_markup(name: str, folder: Path) ->
     assert "<i>" not in shown
     assert "<li>" in shown
     assert "&lt;i&gt;x&lt;/i&gt; &amp; [red]" in shown
-
-
-def test_findings_have_their_sentences_in_a_table(result_of: Callable[[Case], Any]) -> None:
-    result = result_of(CASES["diagnose"])
-    table = result.tables["findings"]
-    assert list(table["sentence"]) == [each.sentence for each in result.findings]
-    assert list(table["severity"]) == [each.severity for each in result.findings]
-    data = result.data
-    alone = diagnostics.diagnose(data.read.votes, data.labels, data.read.coding, seed=3)
-    assert result.findings == alone
-
-
-def test_groups_are_said_in_the_result(result_of: Callable[[Case], Any]) -> None:
-    (said,) = result_of(CASES["groups"]).grouped
-    assert said.startswith("--group: 180 items in 15 groups of column 'topic'")
-
-
-def test_items_to_label_next_are_a_table(result_of: Callable[[Case], Any]) -> None:
-    table = result_of(CASES["in part"]).tables["next"]
-    assert list(table) == ["item", "generator", "valid votes", "P(valid)"]
-    assert len(table) == 7
-    assert result_of(CASES["precision"]).next_items is None
-    assert list(result_of(CASES["systems"]).tables) == ["pairs", "systems", "judges"]
 
 
 def test_the_sentences_say_what_was_read(folder: Path) -> None:
@@ -314,13 +255,6 @@ def test_votes_whose_table_is_too_large_are_refused_in_a_sentence(
     monkeypatch.setattr("judgebayes.votes.encoding.LARGEST", 100)
     with pytest.raises(jb.JudgeBayesError, match=r"need a table of .* GB; the limit is 1e-07"):
         jb.calibrate(folder / "generators.csv")
-
-
-def test_progress_is_reported_to_a_callback(folder: Path) -> None:
-    calls: list[tuple[str, int, int]] = []
-    case = CASES["ensemble"]
-    case.function(*case.files(folder), progress=lambda *part: calls.append(part), **case.options)
-    assert calls == [("sampling the posterior of the mixture", done, 1) for done in (0, 1)]
 
 
 def test_the_item_may_be_named_beside_a_file_of_labels_and_the_vote_may_be_called_label() -> None:

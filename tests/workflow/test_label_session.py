@@ -58,28 +58,6 @@ def test_labelling_as_proposed_until_the_interval_is_narrow(
     assert state.width == pytest.approx(float(curve.high[0] - curve.low[0]), abs=0.02)
 
 
-def test_a_session_goes_on_after_a_kill(step: Step, tmp_path: Path) -> None:
-    file = tmp_path / "labels.jsonl"
-    first = step(f"{step().next_item}=1")
-    whole = file.read_bytes()
-    file.write_bytes(whole + b'{"item": "1')
-    after = step()
-    assert file.read_bytes() == whole
-    assert after.next_item == first.next_item
-    assert "incomplete last line" in str(after)
-
-
-def test_every_item_labelled_ends_the_session(step: Step, tmp_path: Path) -> None:
-    step("7=1")
-    lines = [json.dumps({"item": str(i), "label": "1"}) for i in range(ITEMS) if i not in (7, 8)]
-    with (tmp_path / "labels.jsonl").open("a") as file:
-        file.write("\n".join(lines) + "\n")
-    state = step("8=1")
-    assert state.next_item is None
-    assert state.enough
-    assert state.width == 0
-
-
 @pytest.mark.parametrize(
     ("named", "sentence"),
     [

@@ -1,26 +1,20 @@
 """Documents for machines: their schema, and requirements on their numbers."""
 
 import json
-import operator
 import re
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 from documents import closed
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.finding import Finding
 from judgebayes.workflow.machine import (
     CommandResult,
     Requirement,
     document,
-    failing,
     plain,
     read_requirement,
     schema,
@@ -103,32 +97,6 @@ def test_a_path_that_is_no_number_says_what_is_there(path: str, ending: str) -> 
     assert str(caught.value).endswith(ending), str(caught.value)
 
 
-NAMES = st.text("ab.-7", min_size=1, max_size=4)
-TREES = st.recursive(
-    st.floats(-2, 2), lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=3)
-)
-
-
-def leaves_of(node: Any, path: tuple[str, ...] = ()) -> list[tuple[str, float]]:
-    """Every number with its path: a loop over the whole tree."""
-    if not isinstance(node, dict):
-        return [(".".join(path), node)]
-    return [pair for key, each in node.items() for pair in leaves_of(each, (*path, key))]
-
-
-@example({"...": 1.0, ".": {"..": 0.0}}, 0.0)
-@given(st.dictionaries(NAMES, TREES, min_size=1, max_size=3), st.floats(-2, 2))
-def test_every_number_of_a_tree_is_found_and_compared(tree: dict[str, Any], bound: float) -> None:
-    content = document("calibrate", "1", CommandResult(tree), exit_code=0)
-    numbers = leaves_of(tree)
-    for path, _ in numbers:
-        same = [value for other, value in numbers if other == path]  # "a.b" and "a" then "b"
-        for name, compare in ((">", operator.gt), ("<=", operator.le), ("==", operator.eq)):
-            checked = Requirement(path, name, bound).check(content)
-            assert checked["value"] in same
-            assert checked["holds"] == compare(checked["value"], bound)
-
-
 def test_what_is_not_finite_is_null() -> None:
     values = {
         "scalar": np.float32(np.nan),
@@ -146,14 +114,6 @@ def test_what_is_not_finite_is_null() -> None:
     text = to_json(document("calibrate", "1", CommandResult(values), exit_code=0))
     assert "NaN" not in text
     assert "Infinity" not in text
-
-
-def test_findings_fail_only_at_their_severity() -> None:
-    good, note, bad = (Finding(s, s) for s in ("good", "note", "bad"))
-    all_of_them = [good, note, bad]
-    assert failing(all_of_them, None) == []
-    assert failing(all_of_them, "bad") == [bad]
-    assert failing(all_of_them, "note") == [note, bad]
 
 
 def test_the_schema_is_valid_and_refuses_what_it_should() -> None:

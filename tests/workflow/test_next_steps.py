@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-import judgebayes as jb
 from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.measures.significance import Interval
 from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import (
-    applied_steps,
     calibration_steps,
     diagnosis_steps,
     majority_steps,
@@ -123,33 +121,3 @@ def test_so_many_labels_settle_an_order() -> None:
     deviations = 1.2815516 * np.sqrt((200 + int(match[1])) / 200)
     assert ndtr(deviations) == pytest.approx(0.95, abs=0.001)
     assert "--between g,h" in step
-
-
-def test_an_order_that_labels_cannot_settle_needs_items() -> None:
-    (step,) = precision_steps(shares(0.6, 100), "generator", these=False)
-    assert step.startswith("Add items of g and h")
-    (these,) = precision_steps(shares(0.6, 100), "generator", these=True)
-    assert "Label about 1800 more items" in these
-    (settled,) = precision_steps(shares(0.99, 100), "generator", these=False)
-    assert settled.startswith("Label no more")
-    (first,) = precision_steps(shares(0.6, 0), "generator", these=False)
-    assert first.startswith("Label 30 or more random items of each generator")
-    assert precision_steps(shares(0.6, 100), "pair", these=False) == []
-
-
-def test_new_votes_that_differ_need_new_labels() -> None:
-    assert applied_steps(warnings=1)[0].startswith("Label some of the new items")
-    assert "do not show" in applied_steps(warnings=0)[0]
-
-
-def test_a_result_says_what_to_do_next() -> None:
-    """In its text, in JSON and in a notebook."""
-    rng = np.random.default_rng(0)
-    label = rng.integers(0, 2, 40)
-    vote = np.where(rng.random(40) < 0.8, label, 1 - label)
-    votes = pd.DataFrame({"item": np.arange(40), "judge": "j", "vote": vote})
-    result = jb.diagnose(votes, pd.DataFrame({"item": np.arange(40), "label": label}))
-    assert result.next_steps
-    assert result.to_dict()["next_steps"] == result.next_steps
-    assert str(result).endswith(result.next_steps[-1])
-    assert result.next_steps[-1] in result._repr_html_()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -120,15 +119,6 @@ def test_a_file_that_declares_nothing_right_is_refused(
         jb.calibrate(table, labels, plugin=tmp_path / "none.py")
 
 
-def test_a_verdict_is_kept_and_read(tmp_path: Path) -> None:
-    votes, truth = judged(np.linspace(0.9, 0.6, 4), 60, seed=1)
-    fit = jb.Verdict(2).fit(votes, truth)
-    saved = fit_file.SavedFit("verdict", fit, jb.Classes((0, 1), True), fit_file.profile(votes))
-    fit_file.save_fit(tmp_path / "fit.json", saved)
-    again: Any = fit_file.load_fit(tmp_path / "fit.json").fitted
-    np.testing.assert_array_equal(again(votes), fit(votes))
-
-
 def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
     votes, truth = judged(np.linspace(0.9, 0.6, 4), 60, seed=1)
     fit = jb.OneCoin().fit(votes, truth)
@@ -138,8 +128,3 @@ def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
     (tmp_path / "fit.json").write_text(text.replace("FittedOneCoin", "FittedElsewhere"))
     with pytest.raises(jb.JudgeBayesError, match=r"contains a 'FittedElsewhere'.*--plugin FILE"):
         fit_file.load_fit(tmp_path / "fit.json")
-
-
-def test_every_declared_fit_has_its_own_name() -> None:
-    assert set(registry.AGGREGATORS) & set(registry.CALIBRATORS) == set()
-    assert all(name == cls.__name__ for name, cls in registry.FITTED.items())

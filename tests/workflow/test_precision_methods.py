@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +11,6 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
-    PrecisionCounts,
     as_published,
     count_votes,
     ensemble_precision,
@@ -21,16 +19,10 @@ from judgebayes.generators import (
     rogan_gladen,
     targets,
 )
-from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
-from judgebayes.generators.systems import interval, success_rate
-from judgebayes.inference import MAP, NUTS
-from judgebayes.inference.status import Status
+from judgebayes.generators.systems import labels_only
+from judgebayes.inference import NUTS
 from judgebayes.workflow import precision_methods
-from judgebayes.workflow.names import PRECISION_METHODS
-from judgebayes.workflow.precision_fits import Points
-from judgebayes.workflow.precision_methods import METHODS
 from judgebayes.workflow.precision_tables import check_words
-from judgebayes.workflow.precision_words import precision_warnings
 
 NAMES = ("alpha", "beta", "gamma")
 JUDGES = ("one", "two", "three")
@@ -68,10 +60,6 @@ def most(tables: tuple[pd.DataFrame, pd.DataFrame]) -> pd.DataFrame:
 
 def by_name(result: jb.Precision, column: str = "estimate") -> np.ndarray:
     return result.shares.set_index("generator").loc[list(NAMES), column].to_numpy()
-
-
-def test_every_name_is_a_method() -> None:
-    assert set(PRECISION_METHODS) == {"auto", *METHODS}
 
 
 def test_rules_are_those_of_the_library_and_have_no_interval(
@@ -125,60 +113,6 @@ def test_own_labels_give_intervals_where_there_are_enough(
     assert (ppi["estimate"] < ppi["high"]).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "inference"), [("hierarchical", None), ("flat", "nuts"), ("item-level", "laplace")]
-)
-def test_programs_have_draws_and_their_modes_none(
-    method: str,
-    inference: str | None,
-    tables: tuple[pd.DataFrame, pd.DataFrame],
-    most: pd.DataFrame,
-) -> None:
-    result = jb.precision(tables[0], most, method=method, inference=inference, target="these")
-    low, estimate, high = (by_name(result, name) for name in ("low", "estimate", "high"))
-    truth = tables[1].groupby(tables[1]["item"].str.split().str[0])["label"].mean()
-    np.testing.assert_allclose(estimate[:2], truth[list(NAMES[:2])], atol=1e-9)
-    np.testing.assert_allclose(low[:2], high[:2], atol=1e-9)
-    assert low[2] < high[2] - 0.05
-    assert abs(estimate[2] - truth["gamma"]) < 0.15
-    mode = jb.precision(tables[0], most, method=method, inference="map")
-    assert "low" not in mode.shares
-    assert "order settled" not in mode.shares
-    assert np.abs(by_name(mode) - truth[list(NAMES)]).max() < 0.2
-    assert "has no interval" in " ".join(mode.sentences)
-
-
-def test_draws_of_a_sampler_are_thinned_and_a_mode_is_a_point(
-    tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The sampler is replaced by given draws."""
-    draws = np.random.default_rng(5).uniform(0.4, 0.6, (500, 3)) + np.array([0.3, 0.1, 0.0])
-    asked = []
-
-    def fit(method: GeneratorValidator, counts: PrecisionCounts) -> FittedGeneratorValidator:
-        asked.append((method.form, type(method.inference).__name__, counts.valid.shape))
-        of_mode = draws[:1] if isinstance(method.inference, MAP) else draws
-        return FittedGeneratorValidator({}, jnp.asarray(of_mode), jnp.asarray(0), None)
-
-    monkeypatch.setattr(GeneratorValidator, "fit", fit)
-    for method, inference in (("flat", None), ("hierarchical", "nuts"), ("flat", "map")):
-        result = jb.precision(tables[0], most, method=method, inference=inference, target="these")
-        if inference == "map":
-            assert "low" not in result.shares
-            np.testing.assert_allclose(by_name(result), draws[0], rtol=1e-6)
-        else:
-            np.testing.assert_allclose(
-                by_name(result, "low"), np.quantile(draws, 0.05, 0), rtol=1e-6
-            )
-            above = (draws[:, 0] > draws[:, 1]).mean()
-            assert result.shares["P(better than next)"][0] == pytest.approx(above)
-    assert asked == [("flat", "NUTS", (3,)), ("hierarchical", "NUTS", (3,)), ("flat", "MAP", (3,))]
-    fewer = FittedGeneratorValidator({}, jnp.asarray(draws), jnp.asarray(0), None).draws(50)
-    np.testing.assert_allclose(np.asarray(fewer)[[0, -1]], draws[[0, -1]], rtol=1e-6)
-    assert fewer.shape == (50, 3)
-
-
 def test_refusals_name_what_would_be_right(
     tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame
 ) -> None:
@@ -205,31 +139,6 @@ def test_refusals_name_what_would_be_right(
         jb.precision(some, most, method="regression-as-published")
 
 
-def test_the_program_of_items_cautions_about_generators_without_labels(
-    tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame
-) -> None:
-    votes, labels = tables
-    few = jb.precision(votes, most, method="item-level", inference="map")
-    assert any("No label of 'gamma'" in line and "panel" in line for line in few.sentences)
-    some = pd.concat([most, labels[-5:]])
-    with_some = jb.precision(votes, some, method="item-level", inference="map")
-    assert not any("No label of" in line for line in with_some.sentences)
-
-
-def test_a_fit_that_did_not_converge_gets_advice_that_the_command_has(
-    tables: tuple[pd.DataFrame, pd.DataFrame],
-) -> None:
-    data = jb.precision(tables[0], method="majority").data
-    place = np.array([NAMES.index(str(i).split()[0]) for i in data.read.coding.items])
-    with jax.enable_x64(True):
-        counts = count_votes(data.read.votes, np.full(len(place), -1), place, 3)
-        stopped = Points(np.full(3, 0.5), jnp.asarray(int(Status.MAX_STEPS)))
-        (line, *_) = precision_warnings(NAMES, JUDGES, counts, stopped)
-    assert "had not converged" in line
-    assert "--next 50" in line
-    assert "max_steps" not in line
-
-
 def test_without_labels_only_the_raw_mean_is_given(
     tables: tuple[pd.DataFrame, pd.DataFrame],
 ) -> None:
@@ -246,27 +155,6 @@ def test_without_labels_only_the_raw_mean_is_given(
     assert (corrected.shares["low"] < corrected.shares["high"]).all()
     assert (corrected.shares["order settled"] != "yes").all()
     assert "the intervals only reflect the priors" in " ".join(corrected.warnings)
-
-
-def test_pairs_without_intervals_are_ranked_by_their_estimates() -> None:
-    rng = np.random.default_rng(3)
-    rows = [
-        (i, *pair, judge, "A" if rng.random() < 0.8 else "B")
-        for i, pair in enumerate([("best", "fair"), ("best", "poor"), ("fair", "poor")] * 20)
-        for judge in JUDGES
-    ]
-    votes = pd.DataFrame(rows, columns=["item", "left", "right", "judge", "vote"])
-    result = jb.precision(votes, systems="left,right")
-    assert list(result.systems) == ["system", "raw mean win rate"]
-    assert list(result.systems["system"]) == ["best", "fair", "poor"]
-    assert list(result.shares)[:2] == ["pair", "raw mean"]
-    rates = result.shares.set_index("pair")["raw mean"]
-    best = (rates["best over fair"] + rates["best over poor"]) / 2
-    assert result.systems["raw mean win rate"][0] == pytest.approx(best)
-    labels = pd.DataFrame({"item": range(0, 60, 3), "label": ["A", "B"] * 10})
-    own = jb.precision(votes, labels, systems="left,right", method="labels-only")
-    assert own.systems is None
-    assert own.noun == "pair"
 
 
 def test_uninformative_judges_are_named(
@@ -291,40 +179,6 @@ def test_uninformative_judges_are_named(
     gamma = result.shares.set_index("generator").loc["gamma"]
     assert gamma["high"] - gamma["low"] > 0.2
     assert "hardly tell" not in " ".join(jb.precision(tables[0], most).warnings)
-
-
-@pytest.mark.parametrize("case", ["no invalid", "one generator", "one judge", "sparse"])
-def test_little_data_give_an_answer_or_advice(
-    case: str, tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame
-) -> None:
-    votes, labels = tables[0], most
-    if case == "no invalid":
-        labels = labels[labels["label"] == 1].groupby(labels["item"].str[0]).head(20)
-    elif case == "one generator":
-        votes = votes[votes["generator"] == "gamma"]
-        labels = tables[1][tables[1]["item"].str.startswith("gamma")][::2]
-    elif case == "one judge":
-        votes = votes[votes["judge"] == "one"]
-    else:  # judges one and two voted on one generator each
-        keep = {"one": ["alpha"], "two": ["gamma"], "three": list(NAMES)}
-        votes = pd.concat(
-            votes[(votes["judge"] == j) & votes["generator"].isin(g)] for j, g in keep.items()
-        )
-    result = jb.precision(votes, labels, target="these")
-    shares = result.shares.set_index("generator")
-    truth = tables[1].groupby(tables[1]["item"].str.split().str[0])["label"].mean()
-    low, high = shares.loc["gamma", ["low", "high"]]
-    said = " ".join(result.warnings)
-    assert 0 <= low < high <= 1
-    if case == "no invalid":
-        assert "No labelled item is invalid" in said
-        assert "--next 50" in said
-        assert high - low > 0.3
-        refused = jb.precision(votes, labels, method="rogan-gladen")
-        assert refused.shares["estimate"].isna().all()
-    else:
-        assert low < truth["gamma"] < high
-        assert "reversed" not in said
 
 
 def test_a_simpler_method_is_named_if_it_clearly_predicts_better() -> None:

@@ -10,9 +10,6 @@ from typer.testing import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app
-from judgebayes.workflow.data import undecided_as_class
-from judgebayes.workflow.ensemble_panel import panel_of
-from judgebayes.workflow.options import Columns, EnsembleRequest, ReadingOptions
 
 ACCURACY = (0.85, 0.75, 0.7, 0.65)
 OPTIONS: dict[str, Any] = {"splits": 4, "method": "one-coin", "calibrator": "none"}
@@ -63,25 +60,6 @@ def test_with_few_labels_or_on_request_a_tie_is_a_class() -> None:
     for data in (few, asked, with_tie):
         assert data.read.coding.classes.values == (-1, 0, 1)
     assert jb.read(votes, labels=labels.iloc[:20]).read.coding.classes.undecided == (0,)
-
-
-def test_a_majority_of_read_votes_is_that_of_the_file() -> None:
-    votes, labels = pair_panel((-1, 0, 1))
-    labels = labels.iloc[:60]
-    request = EnsembleRequest(
-        votes=votes, labels=labels, columns=Columns(), reading=ReadingOptions()
-    )
-    data = undecided_as_class(jb.read(votes, labels=labels))
-    as_classes = jb.read(votes, labels=labels, undecided="none")
-    one, other = (panel_of(each, request) for each in (data, as_classes))
-    np.testing.assert_array_equal(one.splits.given, other.splits.given)
-    np.testing.assert_array_equal(one.splits.labels, other.splits.labels)
-    assert one.splits.label_classes == other.splits.label_classes == (0, 2)
-    assert one.words == other.words
-    truth = votes["item"].map(labels.set_index("item")["label"])
-    sided = (votes["vote"] != 0) & truth.notna()
-    wrong = (votes["vote"] != truth)[sided].mean()
-    assert f"on labelled items, {100 * wrong:.0f} % are wrong" in one.words[0]
 
 
 def words_panel(rates: tuple[float, float], n: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -140,22 +118,3 @@ def test_a_diagnosis_names_rates_by_label_and_judges_that_rarely_decide(tmp_path
     assert shown.exit_code == 0, shown.output
     assert "undecided" in shown.output
     assert "--undecided none" in shown.output
-
-
-def test_a_judge_near_chance_is_not_below_chance_because_of_its_ties() -> None:
-    votes, labels = pair_panel((-1, 0, 1))
-    truth = votes["item"].map(labels.set_index("item")["label"])
-    rng = np.random.default_rng(0)
-    coin = rng.random(len(votes)) < 0.51
-    own = pd.Series(np.where(rng.random(len(votes)) < 0.6, 0, np.where(coin, truth, -truth)))
-    votes["vote"] = votes["vote"].where(votes["judge"] != "d", own)
-    topics = {f.topic for f in jb.diagnose(votes, labels=labels).findings}
-    assert "below-chance" not in topics
-
-
-def test_the_weight_of_a_judge_counts_the_number_of_classes() -> None:
-    votes, labels = pair_panel((1, 2, 3))
-    three = jb.read(votes, labels=labels, classes="1,2,3")
-    weight = jb.judge_table(three.read.votes, three.labels)["weight"]
-    fit = jb.OneCoin().fit(three.read.votes, three.labels)
-    np.testing.assert_allclose(weight, fit.log_odds())

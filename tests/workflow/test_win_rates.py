@@ -73,39 +73,6 @@ def test_rules_for_ties(ties: str) -> None:
     assert ("The other items: tie " in " ".join(some.lead)) == (ties == "separate")
 
 
-def test_swapped_names_mirror_the_answer() -> None:
-    votes, labels, _ = table(3)
-    swap = {"A": "B", "B": "A"}
-    one = jb.win_rate(votes, labels.head(40)).rate
-    other = jb.win_rate(
-        votes.assign(vote=votes["vote"].map(swap)),
-        labels.head(40).assign(label=labels["label"].map(swap)),
-    ).rate
-    assert other["low"] == pytest.approx(1 - one["high"], abs=1e-6)
-    assert other["naive"] == pytest.approx(1 - one["naive"])
-
-
-@pytest.mark.parametrize("n_labels", [1, 3])
-def test_few_labels(n_labels: int) -> None:
-    votes, labels, _ = table()
-    rate = jb.win_rate(votes, labels.head(n_labels)).rate
-    assert 0 <= rate["low"] < rate["estimate"] < rate["high"] < 1
-
-
-def test_labels_of_one_class() -> None:
-    votes, labels, _ = table()
-    rate = jb.win_rate(votes, labels[labels["label"] == "A"].head(30)).rate
-    assert 0.5 < rate["low"] < rate["high"] <= 1
-
-
-def test_only_ties() -> None:
-    votes, labels, _ = table(n=60, ties=True)
-    result = jb.win_rate(votes, labels.assign(label="tie"), target="these", ties="excluded")
-    assert "every item is a tie" in result.lead[0]
-    half = jb.win_rate(votes, labels.assign(label="tie"), target="these")
-    assert half.rate["estimate"] == pytest.approx(0.5)
-
-
 def test_repeated_votes_count() -> None:
     votes, labels, _ = table()
     twice = pd.concat([votes, votes], ignore_index=True)
@@ -131,21 +98,6 @@ def test_grades_have_no_win_rate() -> None:
     assert result.wins is None
     assert "win_rate" not in result.numbers
     assert jb.win_rate(votes, labels, pairwise=True).rate["of"] == "valid"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ties": "all"}, "--ties 'all' is unknown"),
-        ({"target": "all"}, "--target 'all' is unknown"),
-        ({"systems": "a"}, "needs two columns"),
-        ({"systems": "a,b"}, "There are no columns 'a' and 'b'"),
-    ],
-)
-def test_bad_options(options: dict[str, str], message: str) -> None:
-    votes, labels, _ = table()
-    with pytest.raises(JudgeBayesError, match=message):
-        jb.win_rate(votes, labels, **options)  # type: ignore[arg-type]
 
 
 def games(seed: int = 0, n: int = 600) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -195,14 +147,3 @@ def test_one_pair_of_systems_in_either_order_has_their_names() -> None:
     result = jb.win_rate(two, known, systems="a,b")
     assert (result.rate["of"], result.rate["over"]) == ("low", "top")
     assert result.rate["high"] < 0.5
-
-
-def test_precision_takes_repeats() -> None:
-    votes, labels = games()
-    twice = pd.concat([votes, votes], ignore_index=True)
-    once = jb.precision(votes, labels.head(150), systems="a,b", classes="B,A")
-    both = jb.precision(twice, labels.head(150), systems="a,b", classes="B,A", repeats=True)
-    assert once.systems is not None
-    assert both.systems is not None
-    assert list(both.systems["system"]) == list(once.systems["system"])
-    assert both.numbers["votes"] == 2 * once.numbers["votes"]
