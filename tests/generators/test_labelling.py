@@ -7,9 +7,7 @@ import pytest
 from scipy.special import expit
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import Labelling, stratify, valid_share
-from judgebayes.generators.choosing import labels_by_cell
+from judgebayes.generators import Strata, Stratified, count_strata
 from judgebayes.generators.labelling import (
     FittedStratified,
     Strata,
@@ -20,7 +18,6 @@ from judgebayes.generators.labelling import (
     _prior,
     count_strata,
 )
-from judgebayes.votes import Votes
 
 GENERATORS, STRATA = 3, 3
 POSITION = np.array([-1.2, 0.0, 1.0])
@@ -43,33 +40,6 @@ def partly() -> StratumCounts:
 @pytest.fixture(scope="module")
 def fitted(partly: StratumCounts) -> FittedStratified:
     return Stratified().fit(partly)
-
-
-def next_labels(fit: FittedStratified, n: int, **options: object) -> np.ndarray:
-    design = fit.design(**options)  # type: ignore[arg-type]
-    return labels_by_cell(design, jnp.asarray(n)).reshape(fit.counts.valid.shape)
-
-
-def test_equal_scores_share_a_stratum() -> None:
-    scores = np.r_[np.ones(400), np.linspace(0, 0.95, 100)]
-    strata = stratify(scores, 5)
-    assert len(set(strata.of_item[:400])) == 1
-    assert (np.diff(strata.of_item[400:]) >= 0).all()
-    assert (np.diff(strata.position) > 0).all()
-    assert len(strata.position) == strata.of_item.max() + 1 <= 5
-    assert stratify(np.ones(7)).of_item.tolist() == [0] * 7
-    with pytest.raises(JudgeBayesError, match="Item 2 has no score"):
-        stratify(np.array([0.1, 0.2, np.nan]))
-
-
-def test_the_share_of_valid_votes_leaves_missing_ones_out(
-    item_votes: Votes, drawn: tuple, votes: Votes
-) -> None:
-    vote = drawn[0]
-    expected = [np.mean(row[row >= 0]) for row in vote]
-    np.testing.assert_allclose(valid_share(item_votes), expected)
-    with pytest.raises(JudgeBayesError, match="needs two"):
-        valid_share(votes)
 
 
 def test_counts_match_a_loop() -> None:
@@ -115,14 +85,6 @@ def test_the_posterior_matches_importance_sampling(
     drawn = np.asarray(fitted.draws(8000))
     np.testing.assert_allclose(drawn.mean(0), mean, atol=0.01)
     np.testing.assert_allclose(drawn.std(0), deviation, atol=0.01, rtol=0.08)
-
-
-def test_a_fully_labelled_generator_has_no_uncertainty(fitted: FittedStratified) -> None:
-    low, high = fitted.interval()
-    assert float(low[0]) == float(high[0]) == pytest.approx(53 / 65)
-    assert int(fitted.status) == 0
-    # The third has no label: its estimate comes from the others.
-    assert 0 < float(low[2]) < float(fitted.estimate()[2]) < float(high[2]) < 1
 
 
 def greedy_by_inversion(fitted: FittedStratified, n: int) -> np.ndarray:
@@ -174,72 +136,6 @@ def test_the_next_labels_match_a_greedy_choice_by_refitting(
 
 
 @in_float64
-def test_labels_are_chosen_among_unlabelled_outputs(fitted: FittedStratified) -> None:
-    rest = np.asarray(fitted.counts.unlabelled)
-    many = np.asarray(next_labels(fitted, 100))
-    assert many.sum() == 100
-    assert (many <= rest).all()
-    assert np.asarray(next_labels(fitted, 1000)).sum() == rest.sum()
-
-
-def variance_of_difference(fitted: FittedStratified, chosen: np.ndarray) -> float:
-    """Return the variance of the first two shares' difference after these labels, by inversion."""
-    counts, total = fitted.counts, 0.0
-    n = np.asarray(counts.valid + counts.invalid + counts.unlabelled).ravel()
-    rest = np.asarray(counts.unlabelled).ravel() - chosen.ravel()
-    of = np.repeat(np.arange(GENERATORS), STRATA)
-    size = np.bincount(of, n)[of]
-    sign = np.array([1, -1, 0])[of]
-    for weight, mean, covariance in zip(
-        *(np.asarray(x) for x in (fitted.weight, fitted.mean, fitted.covariance)), strict=True
-    ):
-        p = 1 / (1 + np.exp(-mean))
-        q = p * (1 - p)
-        spread = np.linalg.inv(np.linalg.inv(covariance) + np.diag(q * chosen.ravel()))
-        # The gradient at the start, in which the design looks ahead one label at a time.
-        c = sign * rest * q / size
-        total += weight * (c @ spread @ c + (sign**2 * rest * q / size**2).sum())
-    return total
-
-
-@in_float64
-def test_labels_for_a_difference_make_it_better_known_than_labels_for_all_shares(
-    fitted: FittedStratified,
-) -> None:
-    pair, every = (
-        np.asarray(next_labels(fitted, 30, between=between)) for between in ((0, 1), None)
-    )
-    assert pair.sum() == every.sum() == 30
-    assert variance_of_difference(fitted, pair) < 0.95 * variance_of_difference(fitted, every)
-    np.testing.assert_array_equal(pair, np.asarray(next_labels(fitted, 30, between=(1, 0))))
-    # Among more items, no label is worth more for being that of one of few outputs.
-    more = np.asarray(next_labels(fitted, 30, more=True))
-    assert more.sum() == 30
-    assert (more != every).any()
-
-
-def test_whole_groups_are_chosen_until_the_number_is_reached() -> None:
-    rng = np.random.default_rng(1)
-    generator = np.repeat([0, 1, 2], 100)
-    score = rng.integers(0, 3, 300) / 2
-    labels = np.where(rng.random(300) < 0.2, 1, -1)
-    group = np.tile(np.arange(50), 6)
-    state = Labelling(stratify(score, 3), generator, labels, 3)
-    chosen = state.propose(20, groups=group)
-    unlabelled = labels < 0
-    assert len(set(chosen)) == len(chosen) >= 20
-    assert unlabelled[chosen].all()
-    for each in np.unique(group[chosen]):
-        assert set(np.flatnonzero((group == each) & unlabelled)) <= set(chosen)
-    assert len(chosen) - (group[chosen] == group[chosen][-1]).sum() < 20
-    # Groups of the difference's generators are worth more.
-    own = np.where(generator == 2, 1000 + np.arange(300) // 5, generator * 100 + group)
-    pair = state.propose(20, groups=own, between=(0, 1), more=True)
-    assert (generator[pair] < 2).all()
-    assert len(state.propose(10_000, groups=group)) == unlabelled.sum()
-
-
-@in_float64
 def test_intervals_cover_when_labels_are_chosen_by_the_design() -> None:
     """Data sets from the prior, with twice 40 labels by the design."""
     prior, rest = StratumPrior(), np.array([[60, 60, 120]] * GENERATORS)
@@ -273,31 +169,3 @@ def test_intervals_cover_when_labels_are_chosen_by_the_design() -> None:
     # 600 intervals, three per data set: 0.9 within three standard errors of 200 independent data sets.
     assert float(covered.mean()) == pytest.approx(0.9, abs=0.05)
     assert float(width.mean()) < 0.25
-
-
-def test_labelling_in_rounds() -> None:
-    rng = np.random.default_rng(0)
-    generator = np.repeat([0, 1, 2], 100)
-    score = rng.integers(0, 3, 300) / 2
-    label = (rng.random(300) < 0.3 + 0.6 * score).astype(int)
-    before = Labelling(stratify(score, 3), generator, np.full(300, -1), 3)
-    state, labelled = before, set()
-    for _ in range(3):
-        chosen = state.propose(20)
-        assert len(set(chosen)) == 20
-        assert not labelled & set(chosen)
-        np.testing.assert_array_equal(chosen, state.propose(20))
-        labelled |= set(chosen)
-        labels = state.labels.copy()
-        labels[chosen] = label[chosen]
-        state = replace(state, labels=labels)
-    assert (before.labels == -1).all()
-    assert (state.labels >= 0).sum() == 60
-    widths = [float((lambda e: e[1] - e[0])(s.fit().interval())[0]) for s in (before, state)]
-    assert widths[1] < widths[0]
-    assert len(state.propose(10_000)) == 240
-    with pytest.raises(JudgeBayesError, match="1 or more"):
-        state.propose(0)
-    complete = replace(state, labels=label)
-    with pytest.raises(JudgeBayesError, match="All items are already labelled"):
-        complete.propose(1)

@@ -20,7 +20,6 @@ from judgebayes.generators.panel import (
     _Weights,
 )
 from judgebayes.inference.status import Status
-from judgebayes.models.cell_votes import vote_logits
 
 SHOWN = np.arange(GENERATORS) < 3
 PLACES = jnp.asarray(0.3), jnp.asarray(0.2), jnp.asarray(0.5)
@@ -35,11 +34,6 @@ def ends(fit: FittedPanel) -> np.ndarray:
 
 def answer(counts: PrecisionCounts) -> np.ndarray:
     return ends(Panel().fit(counts))
-
-
-def cells_where(counts: PrecisionCounts, on: np.ndarray) -> PrecisionCounts:
-    """Return the counts with the votes of some pairs of generator and judge only."""
-    return jax.tree.map(lambda a: jnp.where(on, a, 0.0) if a.ndim == 2 else a, counts)
 
 
 @pytest.fixture(scope="module")
@@ -202,39 +196,6 @@ def test_the_information_is_the_curvature_where_counts_are_as_expected(
     np.testing.assert_allclose(at(x)[2], curvature, rtol=1e-6, atol=1e-6)
 
 
-def test_power_of_a_cell_without_votes_has_no_effect(few: PrecisionCounts) -> None:
-    system, weights = _System(few, PanelPrior()), some_weights(0.6)
-    other = jnp.where(system.cells.n > 0, weights.power, 7.0)
-    assert bool((other != weights.power).any())
-    x = jnp.asarray(some_point(5))
-    for ours, theirs in zip(
-        system.evaluate(x, _Spreads(*PLACES), weights),
-        system.evaluate(x, _Spreads(*PLACES), weights._replace(power=other)),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(ours, theirs)
-
-
-def test_logits_are_those_of_the_formulas_and_finite_at_extremes() -> None:
-    ends = np.array([-40.0, -8.0, 0.0, 8.0, 40.0])
-    extreme = np.stack(np.meshgrid(ends, ends, ends)).reshape(3, 5, 25)
-    drawn = np.random.default_rng(3).normal(0, 3, (3, 5, 25))
-    for accept, know, eta in (extreme, drawn):
-        (q, q1), (k, k1), (g, g1) = (
-            (1 / (1 + np.exp(-x)), 1 / (1 + np.exp(x))) for x in (accept, know, eta)
-        )
-        expected = np.log(
-            [
-                (k + k1 * q) / (k1 * q1),
-                (k1 * q) / (k + k1 * q1),
-                (k * g + k1 * q) / (k * g1 + k1 * q1),
-            ]
-        )
-        ours = vote_logits(*(jnp.asarray(x) for x in (accept, know, eta)))
-        assert np.isfinite(ours).all()
-        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
-
-
 # --- odd cells ------------------------------------------------------------------------------------
 
 
@@ -261,18 +222,6 @@ def test_a_saturated_judge_is_odd_and_an_ordinary_one_is_not() -> None:
     assert power[..., 4][cast[..., 4]].max() < 0.05 * power[ordinary].min()
 
 
-def test_a_judge_who_is_odd_elsewhere_is_suspected_sooner() -> None:
-    """The same cell is more probably odd if the judge's votes on other generators are."""
-    n = np.full((3, 6, 2), 0.0)
-    n[2] = 100
-    count = np.full((3, 6, 2), 0.0)
-    count[2, :, 0] = [76, 60, 60, 60, 60, 60]
-    count[2, :, 1] = [76, 100, 100, 100, 100, 100]
-    cells = _Cells(jnp.asarray(count), jnp.asarray(n))
-    odd = np.asarray(_weigh(cells, jnp.full(n.shape, 0.6), jnp.asarray(0.1))[1])[2, 0]
-    assert odd[1] > odd[0] + 0.2
-
-
 def test_two_saturated_judges_move_nothing(
     hidden: PrecisionCounts,
     saturated: PrecisionCounts,
@@ -289,95 +238,6 @@ def test_two_saturated_judges_move_nothing(
 
 
 # --- laws -----------------------------------------------------------------------------------------
-
-
-def test_permuted_judges_and_generators_permute_the_answer(
-    saturated: PrecisionCounts, trusted: FittedPanel
-) -> None:
-    rng = np.random.default_rng(7)
-    judges, generators = rng.permutation(8), rng.permutation(GENERATORS)
-    by_judge = jax.tree.map(lambda a: a[:, judges] if a.ndim == 2 else a, saturated)
-    fit = Panel().fit(jax.tree.map(lambda a: a[generators], by_judge))
-    np.testing.assert_allclose(ends(fit), ends(trusted)[:, generators], atol=1e-8)
-    there = trusted.odd[:, generators][:, :, judges]
-    np.testing.assert_allclose(fit.odd, there, atol=1e-8)
-
-
-def test_compiled_and_mapped_fits_equal_plain_ones_and_silent_judges_change_nothing(
-    hidden: PrecisionCounts, plain: FittedPanel
-) -> None:
-    """The fits in one program are without the judges who never voted; those one by one, with them."""
-    others = with_silent(world(1)).counts.reveal(SHOWN)
-    without = [jax.tree.map(lambda a: a[:, :6] if a.ndim == 2 else a, c) for c in (hidden, others)]
-    mapped = jax.jit(jax.vmap(Panel().fit))(jax.tree.map(lambda *a: jnp.stack(a), *without))
-    for place, fit in enumerate((plain, Panel().fit(others))):
-        one = jax.tree.map(lambda a, at=place: a[at], mapped)
-        assert one.odd.shape == (3, GENERATORS, 6)
-        np.testing.assert_allclose(ends(one), ends(fit), atol=1e-9)
-        # At spreads that the data exclude, the search may end before its mode.
-        likely = np.asarray(fit.weight) > 1e-4
-        for name in ("mean", "covariance"):
-            ours, theirs = getattr(one, name)[likely], getattr(fit, name)[likely]
-            np.testing.assert_allclose(ours, theirs, atol=1e-7)
-        for name in ("weight", "sigma_cell", "sigma_d", "slope"):
-            np.testing.assert_allclose(getattr(one, name), getattr(fit, name), atol=1e-7)
-        np.testing.assert_allclose(one.odd, fit.odd[..., :6], atol=1e-9)
-        assert (np.asarray(fit.odd)[..., 6:] == 0).all()
-
-
-def test_a_labelled_generator_is_known_exactly(base: World, plain: FittedPanel) -> None:
-    middle, low, high = ends(plain)
-    np.testing.assert_allclose(middle[SHOWN], base.truth[SHOWN], atol=1e-12)
-    np.testing.assert_allclose((high - low)[SHOWN], 0, atol=1e-12)
-    assert ((high - low)[~SHOWN] > 0.02).all()
-
-
-@pytest.mark.parametrize("case", ["no labels", "one judge", "one generator"])
-def test_little_data_give_wider_intervals(
-    base: World, hidden: PrecisionCounts, plain: FittedPanel, case: str
-) -> None:
-    only = np.arange(GENERATORS) == 5
-    counts = {
-        "no labels": lambda: base.counts.reveal(np.zeros(GENERATORS, bool)),
-        "one judge": lambda: cells_where(hidden, np.arange(8) == 2),
-        "one generator": lambda: jax.tree.map(
-            lambda a: jnp.where(only[:, None] if a.ndim == 2 else only, a, 0.0), hidden
-        ),
-    }[case]()
-    fit = Panel().fit(counts)
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fit))
-    (middle, low, high), before = ends(fit), ends(plain)
-    assert ((low > 0) & (low < middle) & (middle < high) & (high < 1))[~SHOWN].all()
-    assert (high - low > before[2] - before[1])[~SHOWN].all()
-
-
-def test_one_generator_of_one_judge() -> None:
-    """Its interval without labels contains 1/2, and its votes; with labels it is known."""
-
-    def cell(*numbers: float) -> PrecisionCounts:
-        cells, items = numbers[:6], numbers[6:]
-        return PrecisionCounts(
-            *(jnp.full((1, 1), n) for n in cells), *(jnp.full(1, n) for n in items)
-        )
-
-    middle, low, high = answer(cell(14.0, 20.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 20.0))[:, 0]
-    assert 0 < low < 0.5 < middle < high < 1
-    assert low < 0.7 < high
-    labelled = answer(cell(0.0, 0.0, 13.0, 15.0, 1.0, 5.0, 15.0, 5.0, 0.0))
-    np.testing.assert_allclose(labelled, 0.75)
-
-
-def test_judges_of_one_voice_tell_nothing(hidden: PrecisionCounts) -> None:
-    """Judges who accept everything leave what the labels say about generators."""
-    nothing = answer(cells_where(hidden, np.zeros((GENERATORS, 8), bool)))
-    np.testing.assert_allclose(nothing[:, ~SHOWN], nothing[:, [5] * 5], atol=1e-9)
-    same = replace(
-        hidden,
-        accepted=hidden.judged,
-        true_accepted=hidden.valid_judged,
-        false_accepted=hidden.invalid_judged,
-    )
-    np.testing.assert_allclose(answer(same), nothing, atol=1e-3)
 
 
 # --- strong judges --------------------------------------------------------------------------------

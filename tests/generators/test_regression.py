@@ -4,7 +4,6 @@ import pytest
 from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.beyond_consensus import true_minimum as exact
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.generators import PrecisionCounts, as_published, starts, targets
@@ -79,31 +78,3 @@ def test_the_minimum_along_each_free_precision_matches_brents_method(
 
         brent = optimize.minimize_scalar(along, bounds=(1e-6, 1 - 1e-6), method="bounded")
         assert fit.loss <= brent.fun + 1e-10
-
-
-@in_float64
-def test_a_point_off_the_minimum_gets_no_certificate(tallied: PrecisionCounts) -> None:
-    aim = targets(tallied.reveal(SHOWN))
-    start = starts(aim.matrix, 1)[0]
-    gradient = jax.jit(jax.grad(exact.prediction_loss))(start, aim.matrix)
-    assert float(exact.certificate(start, gradient, aim, module.WEIGHTS)) > 1e-3
-
-
-@in_float64
-def test_without_labels_the_prediction_loss_is_minimised(tallied: PrecisionCounts) -> None:
-    aim = targets(tallied.reveal(np.zeros(5, bool)))
-    fit = true_minimum(aim, starts(aim.matrix, 3))
-    assert (np.asarray(fit.status) == 0).all()
-    assert float(fit.loss.min()) <= float(as_published(aim, restarts=1).loss) + 1e-9
-
-
-def test_a_pair_that_was_not_run_is_an_error(tallied: PrecisionCounts) -> None:
-    from dataclasses import replace
-
-    incomplete = replace(
-        tallied,
-        valid_judged=tallied.valid_judged.at[1, 2].set(0.0),
-        invalid_judged=tallied.invalid_judged.at[1, 2].set(0.0),
-    )
-    with pytest.raises(JudgeBayesError, match="Judge 2 never voted on generator 1"):
-        targets(incomplete)

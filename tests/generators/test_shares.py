@@ -1,18 +1,14 @@
 """The share of a generator's items: against simulation, and from no label to all."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import binom, kstest, norm, rankdata
+from scipy.stats import binom, norm
 from strong_judges import GENERATORS, ITEMS, World, world
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.generators import FittedShares, shares
+from judgebayes.generators import FittedShares, item_scores, shares
 from judgebayes.generators.clusters import Clusters
 from judgebayes.generators.item_posterior import Items, quantiles, tail_probability
-from judgebayes.generators.own_labels import item_scores
-from judgebayes.generators.uncertain import FEW
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import certain
 
@@ -144,21 +140,6 @@ def test_the_tail_of_labels_is_the_tail_of_their_number(valid: int) -> None:
     assert tail_of(labels) == pytest.approx(2 * min(middle, 1 - middle), abs=1e-3)
 
 
-def test_labels_as_the_prior_has_them_surprise_as_often_as_their_probability_says() -> None:
-    rng = np.random.default_rng(4)
-    values = []
-    for _ in range(300):
-        p = 1 / (1 + np.exp(-rng.normal(ONE_SPREAD[1][0], ONE_SPREAD[2][0])))
-        values.append(tail_of((rng.random(200) < p).astype(int)))
-    assert kstest(values, "uniform").pvalue > 0.01
-
-
-def test_items_in_groups_surprise_less_and_no_label_not_at_all() -> None:
-    labels = np.zeros(40, int)
-    assert tail_of(labels) < tail_of(labels, np.arange(40) // 4, 0.5) < 1
-    assert np.isnan(tail_of(np.full(40, -1)))
-
-
 # --- from no label to all -------------------------------------------------------------------------
 
 
@@ -174,16 +155,6 @@ def test_without_a_label_it_is_the_panels_posterior_and_the_chance_of_items(
     wider = (ours[1] - ours[0])[rest]
     assert (wider > (high - low)[rest]).all()
     assert (wider < np.hypot(high - low, chance)[rest]).all()  # that of items without scores
-
-
-def test_with_all_labels_the_share_is_known(
-    drawn: World, votes: Votes, unlabelled: FittedShares
-) -> None:
-    low, high = unlabelled.interval(0.99)
-    for answer in (unlabelled.estimate(), low, high):
-        np.testing.assert_allclose(answer[:3], drawn.truth[:3], atol=1e-12)
-    everything = shares(votes, drawn.label, drawn.generator, GENERATORS)
-    np.testing.assert_allclose(everything.ends, drawn.truth[:, None] + 0 * LEVELS, atol=1e-12)
 
 
 def test_labels_narrow_the_interval_and_never_widen_it(
@@ -224,109 +195,7 @@ def test_intervals_cover_the_share(
     assert np.mean(covered) > 0.8
 
 
-def test_labels_of_one_generator_leave_the_others_near_where_they_were(
-    unlabelled: FittedShares, twenty: FittedShares
-) -> None:
-    others = np.array([3, 4, 6, 7])
-    half = np.subtract(*unlabelled.interval()[::-1])[others] / 2
-    moved = np.abs(twenty.estimate() - unlabelled.estimate())[others]
-    assert (moved < 0.5 * half).all()
-    assert int(twenty.status) == int(unlabelled.status) == 0
-
-
 # --- draws ----------------------------------------------------------------------------------------
 
 
-def test_draws_have_the_quantiles_and_the_ranks_of_the_panels(twenty: FittedShares) -> None:
-    key, n = jax.random.key(3), 1000
-    draws, panels = twenty.draws(n, key), np.asarray(twenty.panel.rate_draws(n, key))
-    places = (np.arange(n) + 0.5) / n
-    for i in range(GENERATORS):
-        expected = np.interp(places, LEVELS, twenty.ends[i])
-        np.testing.assert_allclose(np.sort(draws[:, i]), expected, atol=1e-12)
-        if i >= 3:
-            np.testing.assert_array_equal(rankdata(draws[:, i]), rankdata(panels[:, i]))
-    for level in (0.05, 0.5, 0.95):
-        empirical = np.quantile(draws, level, axis=0)
-        np.testing.assert_allclose(empirical, twenty.quantile(level), atol=0.001)
-
-
-def test_differences_of_generators_are_reproducible_by_key(twenty: FittedShares) -> None:
-    def difference(seed: int | None) -> np.ndarray:
-        draws = twenty.draws(500, None if seed is None else jax.random.key(seed))
-        return draws[:, PLACE] - draws[:, 4]
-
-    np.testing.assert_array_equal(difference(1), difference(1))
-    np.testing.assert_array_equal(difference(None), difference(0))
-    assert (difference(1) != difference(2)).mean() > 0.9
-    ends = [np.quantile(difference(seed), [0.05, 0.95]) for seed in (1, 2)]
-    np.testing.assert_allclose(*ends, atol=0.02)
-
-
 # --- little, bad or extreme input -----------------------------------------------------------------
-
-
-def assert_sound(fit: FittedShares) -> None:
-    assert np.isfinite(fit.ends).all()
-    assert ((fit.ends >= 0) & (fit.ends <= 1)).all()
-    assert (np.diff(fit.ends, axis=1) >= 0).all()
-
-
-def test_few_labels_give_no_score(votes: Votes, drawn: World) -> None:
-    for invalid, valid in ((FEW - 1, 100), (100, FEW - 1), (0, 100), (0, 0)):
-        known = np.full(votes.n_items, -1)
-        known[np.flatnonzero(drawn.label == 0)[:invalid]] = 0
-        known[np.flatnonzero(drawn.label == 1)[:valid]] = 1
-        assert (item_scores(votes, known) == 0).all()
-    known[np.flatnonzero(drawn.label == 0)[:FEW]] = 0
-    known[np.flatnonzero(drawn.label == 1)[:FEW]] = 1
-    scores = item_scores(votes, known)
-    assert scores[drawn.label == 1].mean() > scores[drawn.label == 0].mean() + 1
-
-
-def test_no_labels_and_labels_of_one_class(votes: Votes, drawn: World, three: np.ndarray) -> None:
-    none = shares(votes, np.full(votes.n_items, -1), drawn.generator, GENERATORS)
-    assert_sound(none)
-    assert (np.subtract(*none.interval()[::-1]) > 0.2).all()
-    for label in (0, 1):
-        one = shares(votes, np.where(three >= 0, label, -1), drawn.generator, GENERATORS)
-        assert_sound(one)
-        np.testing.assert_allclose(one.ends[:3], label, atol=1e-12)
-
-
-def test_generators_of_one_item_and_of_none(votes: Votes, drawn: World, three: np.ndarray) -> None:
-    """The share of one item is 0 or 1; a generator without items has the panel's prior."""
-    kept = np.flatnonzero((drawn.generator < 6) | (np.arange(votes.n_items) == 6 * ITEMS))
-    rest, labels, generator = votes.take(kept), three[kept], drawn.generator[kept]
-    fit = shares(rest, labels, generator, GENERATORS)
-    assert_sound(fit)
-    low, high = fit.interval()
-    assert low[6] < 0.05
-    assert high[6] > 0.95
-    for level in (0.05, 0.5, 0.95):
-        panel = float(fit.panel.quantile(level)[7])
-        assert fit.quantile(level)[7] == pytest.approx(panel, abs=1e-4)
-    labels[-1] = 1
-    np.testing.assert_array_equal(shares(rest, labels, generator, GENERATORS).ends[6], 1)
-
-
-def test_items_without_votes_widen_the_interval(
-    drawn: World, three: np.ndarray, unlabelled: FittedShares
-) -> None:
-    some_cast = drawn.vote.copy()
-    some_cast[::2] = -1
-    fewer = shares(drawn._replace(vote=some_cast).votes, three, drawn.generator, GENERATORS)
-    none_cast = drawn._replace(vote=np.full_like(drawn.vote, -1)).votes
-    none = shares(none_cast, three, drawn.generator, GENERATORS)
-    widths = [np.subtract(*f.interval()[::-1])[3:] for f in (unlabelled, fewer, none)]
-    assert (widths[0] < widths[1]).all()
-    assert (widths[1] < widths[2]).all()
-    for fit in (fewer, none):
-        assert_sound(fit)
-        np.testing.assert_allclose(fit.estimate()[:3], drawn.truth[:3], atol=1e-12)
-    np.testing.assert_allclose(none.ends[3:], none.ends[[3] * 5], atol=1e-9)
-
-
-def test_labels_of_another_length_are_reported(votes: Votes, drawn: World) -> None:
-    with pytest.raises(JudgeBayesError, match="labels have the shape"):
-        shares(votes, drawn.label[:-1], drawn.generator[:-1], GENERATORS)

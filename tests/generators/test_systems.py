@@ -6,9 +6,9 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import (
     covariance,
-    difference,
     interval,
-    mean_win_rates,
+    labels_only,
+    prediction_powered,
     success_rate,
 )
 from judgebayes.measures.significance import Interval
@@ -56,18 +56,6 @@ def test_prediction_powered_matches_ppi_python(scored: tuple) -> None:
     assert prediction_powered(score, some).mean == pytest.approx(tuned, abs=2e-3)
 
 
-def test_groups_widen_every_interval(scored: tuple) -> None:
-    score, _, some = scored
-    doubled = [np.concatenate([a, a]) for a in (score, some)]
-    groups = np.tile(np.arange(900), 2)
-    for answer in (prediction_powered, rogan_gladen_interval):
-        single, grouped = answer(score, some), answer(*doubled, groups)
-        assert grouped.mean == pytest.approx(single.mean, abs=1e-9)
-        assert grouped.high - grouped.low == pytest.approx(single.high - single.low, rel=1e-6)
-        assert answer(*doubled).high - answer(*doubled).low < single.high - single.low
-    assert labels_only(doubled[1], groups) == pytest.approx(labels_only(some), rel=1e-9)
-
-
 def test_coverage_is_near_nominal() -> None:
     rng = np.random.default_rng(0)
     covered = np.zeros(3)
@@ -95,21 +83,6 @@ def test_the_influence_is_a_derivative(scored: tuple) -> None:
             )
 
 
-def test_a_difference_is_paired_where_systems_share_items(scored: tuple) -> None:
-    score, label, _ = scored
-    rng = np.random.default_rng(1)
-    other = np.where(rng.random(900) < 0.9, label, 1 - label)
-    a, b = (success_rate("labels", score, y) for y in (label, other))
-    shared = np.arange(900)
-    gap = (label - other).astype(float)
-    half = 1.6448536 * gap.std(ddof=1) / np.sqrt(900)
-    paired = difference(a, b, (shared, shared))
-    assert paired == pytest.approx((gap.mean(), gap.mean() - half, gap.mean() + half), abs=1e-9)
-    unpaired = difference(a, b)
-    assert unpaired.high - unpaired.low > 1.5 * (paired.high - paired.low)
-    assert difference(a, a, (shared, shared)).high == 0
-
-
 def test_wrong_labels_are_corrected_for(scored: tuple) -> None:
     score, label, _ = scored
     wide = np.tile(np.arange(900), 40)
@@ -127,17 +100,6 @@ def test_wrong_labels_are_corrected_for(scored: tuple) -> None:
         labels_only(some, noise=0.5)
 
 
-def test_win_rates_put_systems_in_order() -> None:
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    to_systems = mean_win_rates(pairs, 3)
-    rates = np.array([0.6, 0.9, 0.8])
-    np.testing.assert_allclose(
-        to_systems @ (rates - 0.5) + 0.5, [0.75, (0.4 + 0.8) / 2, (0.1 + 0.2) / 2]
-    )
-    with pytest.raises(JudgeBayesError, match="System 3 is in no pair"):
-        mean_win_rates(pairs, 4)
-
-
 def test_variances_match_the_bootstrap_over_groups(scored: tuple) -> None:
     score, _, some = scored
     groups = np.arange(900) % 300  # labelled and unlabelled items share groups
@@ -151,13 +113,3 @@ def test_variances_match_the_bootstrap_over_groups(scored: tuple) -> None:
         deviation = np.sqrt(covariance([rate], [groups])[0, 0])
         assert deviation == pytest.approx(np.std(bootstrap), rel=0.15)
         assert interval(rate, groups).mean == rate.value
-
-
-def test_missing_labels_are_reported(scored: tuple) -> None:
-    score, label, some = scored
-    with pytest.raises(JudgeBayesError, match="No item is labelled"):
-        prediction_powered(score, np.full(900, -1))
-    with pytest.raises(JudgeBayesError, match="Every item is labelled"):
-        prediction_powered(score, label)
-    with pytest.raises(JudgeBayesError, match="No item is invalid"):
-        rogan_gladen_interval(score, np.where(some == 0, -1, some))

@@ -1,18 +1,15 @@
 """These items or more items like them, in groups or independent."""
 
-import jax
 import numpy as np
 import pytest
 from scipy.stats import beta
 from strong_judges import GENERATORS, ITEMS, World, world
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import FittedShares, for_more_items, shares
 from judgebayes.generators.clusters import (
     Clusters,
     correlation_between,
     correlation_within,
-    normal_draws,
     residuals,
 )
 
@@ -83,23 +80,6 @@ def test_the_correlation_within_groups_is_found_and_absent_where_it_cannot_be() 
     assert (residuals(np.zeros(3200), np.full(3200, -1), generator, 2) == 0).all()
 
 
-def test_residuals_have_mean_zero_by_generator_and_unit_variance() -> None:
-    rng = np.random.default_rng(2)
-    score, generator = rng.normal(size=4000), np.repeat([0, 1], 2000)
-    y = (rng.random(4000) < 1 / (1 + np.exp(-score - np.array([0.5, -1])[generator]))).astype(int)
-    of_labels = residuals(score, y, generator, 2)
-    assert of_labels.var() == pytest.approx(1, abs=0.05)
-    for place in (0, 1):
-        assert of_labels[generator == place].mean() == pytest.approx(0, abs=0.06)
-
-
-def test_normal_draws_have_the_correlation_also_of_a_low_rank() -> None:
-    matrix = np.array([[1, 1, 0.5], [1, 1, 0.5], [0.5, 0.5, 1]])
-    draws = normal_draws(matrix, 20_000, jax.random.key(0))
-    np.testing.assert_allclose(np.corrcoef(draws.T), matrix, atol=0.02)
-    np.testing.assert_allclose(draws[:, 0], draws[:, 1], atol=1e-6)
-
-
 # --- targets --------------------------------------------------------------------------------------
 
 
@@ -143,22 +123,6 @@ def test_groups_widen_intervals_and_independent_items_in_groups_do_not(
     np.testing.assert_allclose(same[:3], alone[:3], rtol=0.1)
 
 
-def test_generators_with_the_same_groups_have_a_difference_that_is_better_known() -> None:
-    one = world(1)
-    rng = np.random.default_rng(4)
-    group = np.tile(np.arange(ITEMS), GENERATORS)
-    hard = rng.random(ITEMS) < 0.4
-    label = np.where(hard[group], 0, (rng.random(len(group)) < 0.95).astype(int))
-    known = np.where(one.generator < 2, label, -1)
-
-    def spread(groups: np.ndarray | None) -> float:
-        fit = shares(one.votes, known, one.generator, GENERATORS, target="more", groups=groups)
-        draws = fit.draws(2000)
-        return float((draws[:, 0] - draws[:, 1]).std())
-
-    assert spread(group) < 0.7 * spread(None)
-
-
 def test_a_known_share_has_jeffreys_posterior_among_more_items(
     drawn: World, labels: np.ndarray, these: FittedShares
 ) -> None:
@@ -176,8 +140,3 @@ def test_a_known_share_has_jeffreys_posterior_among_more_items(
         these, labels, drawn.generator, GENERATORS, groups=np.arange(len(labels))
     )
     np.testing.assert_allclose(one_group_each.effective, more.effective)
-
-
-def test_an_unknown_target_is_refused(drawn: World, labels: np.ndarray) -> None:
-    with pytest.raises(JudgeBayesError, match="choose one of: these, more"):
-        shares(drawn.votes, labels, drawn.generator, GENERATORS, target="all")

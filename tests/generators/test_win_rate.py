@@ -63,17 +63,6 @@ def test_labels_alone_have_the_beta_posterior_of_a_share(won: int, n: int) -> No
         assert fit.from_votes == 0
 
 
-def test_few_unlabelled_items_leave_little_open() -> None:
-    # The naive twin: the labelled wins and a Beta-binomial number of the others.
-    won, n, rest = 12, 30, 10
-    outcome = np.r_[np.arange(n) < won, np.full(rest, np.nan)]
-    draws = np.random.default_rng(0).binomial(
-        rest, np.random.default_rng(1).beta(won + 0.5, n - won + 0.5, 200_000)
-    )
-    expected = np.quantile((won + draws) / (n + rest), [0.05, 0.95])
-    np.testing.assert_allclose(ends(labels_alone(outcome))[[0, 2]], expected, atol=0.02)
-
-
 def test_the_posterior_is_that_of_a_grid() -> None:
     rng = np.random.default_rng(3)
     score = standardised(rng.standard_normal(25))
@@ -144,55 +133,6 @@ def test_the_order_of_judges_and_names_of_groups_do_not_matter(target: str) -> N
     np.testing.assert_allclose(ends(one), ends(other), atol=1e-6)
 
 
-def test_groups_of_one_item_are_no_groups() -> None:
-    votes, outcome = world(4)
-    alone = answer(votes, shown(outcome, 50))
-    single = answer(votes, shown(outcome, 50), groups=np.arange(200))
-    np.testing.assert_allclose(ends(alone), ends(single), atol=1e-9)
-
-
-def test_labels_of_whole_groups_say_less() -> None:
-    rng = np.random.default_rng(0)
-    groups = np.arange(400) // 20
-    outcome = (rng.random(20) < 0.5).astype(float)[groups]
-    votes = votes_of(rng.integers(0, 2, (400, 2, 1)))
-    n = 200  # of ten groups, each all won or all lost
-    grouped, plain = (
-        answer(votes, shown(outcome, n), target="more", groups=each) for each in (groups, None)
-    )
-    widths = [float(np.diff(ends(fit)[[0, 2]])[0]) for fit in (grouped, plain)]
-    # Ten outcomes instead of two hundred: a width of a Beta posterior of ten trials.
-    assert widths[0] > 3 * widths[1]
-    low, high = beta.ppf([0.05, 0.95], 5.5, 5.5)
-    assert widths[0] == pytest.approx(high - low, rel=0.25)
-
-
-def test_all_labels_leave_nothing_open() -> None:
-    votes, outcome = world(1)
-    fit = answer(votes, outcome)
-    np.testing.assert_allclose(ends(fit), outcome.mean(), atol=1e-12)
-    more = answer(votes, outcome, target="more")
-    error = np.sqrt(outcome.mean() * (1 - outcome.mean()) / 200)
-    assert np.diff(ends(more)[[0, 2]])[0] == pytest.approx(2 * 1.645 * error, rel=0.06)
-
-
-def test_perfect_votes_narrow_and_useless_ones_do_not_widen() -> None:
-    rng = np.random.default_rng(0)
-    outcome = rng.integers(0, 2, 500).astype(float)
-    alone = np.diff(ends(labels_alone(shown(outcome, 50)))[[0, 2]])[0]
-    right = np.repeat(outcome.astype(int)[:, None, None], 2, 1)
-    narrow = answer(votes_of(right), shown(outcome, 50))
-    assert narrow.from_votes > 0.99
-    assert np.diff(ends(narrow)[[0, 2]])[0] < 0.3 * alone
-    useless = [
-        answer(votes_of(rng.integers(0, 2, (500, 2, 1))), shown(outcome, 50)) for _ in range(20)
-    ]
-    widths = [np.diff(ends(fit)[[0, 2]])[0] for fit in useless]
-    assert np.mean(widths) == pytest.approx(alone, rel=0.02)
-    always = answer(votes_of(np.ones((500, 3, 1), int)), shown(outcome, 50))
-    np.testing.assert_allclose(ends(always), ends(labels_alone(shown(outcome, 50))), atol=1e-9)
-
-
 def test_intervals_cover_where_the_naive_rate_is_wrong() -> None:
     # Judges who favour A: the rate of the votes is far off, the intervals are not.
     covered, replays = 0, 60
@@ -205,19 +145,6 @@ def test_intervals_cover_where_the_naive_rate_is_wrong() -> None:
         covered += low <= outcome.mean() <= high
         assert verdicts(votes).rate("half") > outcome.mean() + 0.15
     assert covered >= 47  # 90 % of 60 are 54; P(46 or fewer) is 0.001
-
-
-def test_votes_for_one_side_may_be_decided_more_often() -> None:
-    """Votes for A are nearly always decided, votes for B seldom: with many labels, no bias is left."""
-    rng = np.random.default_rng(3)
-    vote = rng.integers(0, 3, 8000)
-    decided = rng.random(8000) < np.array([0.3, 0.6, 0.9])[vote]
-    won = rng.random(8000) < np.array([0.1, 0.5, 0.9])[vote]
-    outcome = np.where(decided, won.astype(float), 0.5)
-    low, middle, high = ends(answer(votes_of(vote[:, None, None], 3), shown(outcome, 1000)))
-    truth = outcome.mean()  # about .58; decided at one rate on both sides, it would be .5
-    assert low < truth < high
-    assert abs(middle - truth) < 0.02
 
 
 def test_pairs_of_systems() -> None:
@@ -290,24 +217,3 @@ def test_the_weighted_score_is_cross_fitted_and_silent_with_few_labels() -> None
 def test_bad_input(outcome: list[float], options: dict[str, str], message: str) -> None:
     with pytest.raises(JudgeBayesError, match=message):
         win_rates(WinScores([], []), np.array(outcome), **options)  # type: ignore[arg-type]
-
-
-def test_only_ties() -> None:
-    votes = votes_of(np.ones((50, 2, 1), int), 3)
-    outcome = np.full(50, np.nan)
-    outcome[:20] = 0.5
-    half = answer(votes, outcome, can_tie=True)
-    low, middle, high = ends(half)
-    assert middle == pytest.approx(0.5, abs=1e-3)
-    assert 0.4 < low < high < 0.6
-    whole = answer(votes, np.full(50, 0.5), ties="excluded", can_tie=True)
-    assert np.isnan(ends(whole)).all()
-
-
-def test_a_judge_who_always_votes_for_one_side_has_no_say() -> None:
-    rng = np.random.default_rng(0)
-    good = rng.choice([-1.0, 1.0], 60)
-    always = np.ones(60)
-    np.testing.assert_allclose(consensus(always[:, None]), 0, atol=1e-12)
-    both = consensus(np.column_stack([good, always]))
-    np.testing.assert_allclose(both, (good - good.mean()) / 2, atol=1e-12)

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from judgebayes.generators import PrecisionCounts, YoudenIndex, judge_youden, panel_youden
-from judgebayes.generators.guards import enough_of_both, has_youden_index, stable_power
+from judgebayes.generators.guards import has_youden_index
 from judgebayes.generators.youden import LEAST, REVERSED, SHIFT
 
 
@@ -45,14 +45,6 @@ def test_estimate_and_deviation_are_those_of_the_formula() -> None:
     assert float(each.deviation[0]) == pytest.approx(np.sqrt(variance))
 
 
-def test_copies_of_a_judge_are_no_new_evidence() -> None:
-    one, five = (panel_youden(counts_of(np.full(n, 0.8), np.full(n, 0.7))) for n in (1, 5))
-    assert float(five.below(LEAST)) == pytest.approx(float(one.below(LEAST)))
-    silent = panel_youden(counts_of(np.array([0.8]), np.array([0.7]), n=0.0))
-    assert np.isnan(silent.estimate)
-    assert np.isnan(silent.below(LEAST))
-
-
 def test_rogan_gladen_needs_a_youden_index_that_is_surely_above_the_least() -> None:
     """The guard refuses where the 90 % interval of the divisor has values below .05."""
     gaps = np.arange(0.0, 0.4, 0.005)
@@ -64,27 +56,6 @@ def test_rogan_gladen_needs_a_youden_index_that_is_surely_above_the_least() -> N
     assert below[1] < 0.05 <= below[0]
     assert 0.1 < gaps[first] < 0.25
     assert not has_youden_index(counts_of(np.array([0.8]), np.array([0.3]), n=0.0))
-
-
-def test_the_weight_of_votes_is_clipped() -> None:
-    labels = np.array([1, 0] * 20 + [-1] * 200)
-    noise = np.tile([0.0, 0.1, 0.2, 0.3], 60)
-    right = np.where(labels >= 0, labels, np.tile([1, 0], 120))
-    for slope, clipped in ((1.0, False), (-1.0, True), (0.3, True)):
-        scores = 0.5 + slope * (right - 0.5) + 0.1 * noise
-        power, inside = stable_power(scores, labels)
-        assert inside is not clipped
-        assert 0 <= power <= 1
-        assert power == (float(slope > 0) if clipped else pytest.approx(power))
-    assert stable_power(np.full(240, 0.5), labels) == (0.0, True)
-
-
-def test_a_normal_interval_needs_five_labels_of_either_class() -> None:
-    labels = np.array([1] * 90 + [0] * 4 + [-1] * 6)
-    assert not enough_of_both(labels)
-    labels[-1] = 0
-    assert enough_of_both(labels)
-    assert not enough_of_both(1 - labels[labels != 0])
 
 
 def test_judges_without_knowledge_are_hardly_ever_called_reversed() -> None:
