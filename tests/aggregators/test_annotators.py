@@ -1,7 +1,5 @@
 """The labels of several annotators: error rates, likelihoods and merged labels."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -87,32 +85,6 @@ def test_adjudication_hardly_changes_the_rate() -> None:
     assert free is not None
     assert decided is not None
     assert decided.rate[0] == pytest.approx(free.rate[0], abs=0.004)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_three_annotators_have_rates_of_their_own(n_classes: int) -> None:
-    truth = np.random.default_rng(1).integers(0, n_classes, 3000)
-    rates = error_rates(annotations(noisy(truth, [0.05, 0.1, 0.3], n_classes), n_classes))
-    assert rates is not None
-    np.testing.assert_allclose(rates.rate, [0.05, 0.1, 0.3], atol=0.03)
-
-
-def test_without_overlap_there_is_no_rate() -> None:
-    assert error_rates(annotations(np.array([[0, -1], [-1, 1]]))) is None
-
-
-def test_the_order_of_rows_does_not_matter() -> None:
-    truth = np.random.default_rng(2).integers(0, 2, 200)
-    labels = annotations(noisy(truth, [0.1, 0.2, 0.2], 2))
-    order = np.random.default_rng(3).permutation(len(labels.item))
-    columns = ("item", "annotator", "label", "final")
-    other = replace(labels, **{name: getattr(labels, name)[order] for name in columns})
-    rates, again = error_rates(labels), error_rates(other)
-    assert rates is not None
-    assert again is not None
-    np.testing.assert_allclose(again.rate, rates.rate, rtol=1e-8)
-    for how in ("majority", "adjudicated", "noisy"):
-        assert (labels.merged(how, rates) == other.merged(how, again)).all()  # type: ignore[arg-type]
 
 
 def test_the_nodes_have_the_mean_and_the_spread() -> None:

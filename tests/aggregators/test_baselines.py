@@ -32,13 +32,6 @@ def test_the_threshold_is_that_of_a_plain_loop(
     assert float(scores.mae(decisions, labels)) == pytest.approx(error)
 
 
-def test_all_ties_need_the_highest_threshold_and_no_ties_the_lowest(votes: Votes) -> None:
-    counts = np.asarray(votes.pooled_counts())
-    assert int(MarginThreshold().fit(votes, np.ones(60, int)).threshold) == 5
-    sign = 1 + np.sign(counts[:, 2] - counts[:, 0])
-    assert int(MarginThreshold().fit(votes, sign).threshold) == 1
-
-
 def every_possible_noisy_label(
     votes: Votes, labels: np.ndarray, noise: float
 ) -> tuple[Votes, np.ndarray, np.ndarray]:
@@ -59,41 +52,6 @@ def test_a_threshold_with_label_noise_is_that_of_the_true_labels(
     unaware = MarginThreshold().fit(several, noisy_labels, weight=weight)
     assert int(with_noise.threshold) == threshold
     assert int(unaware.threshold) > threshold  # a tie has a small loss for a wrong label
-
-
-def test_a_threshold_with_label_noise_minimises_the_error_it_estimates(
-    counts: np.ndarray, votes: Votes, labels: np.ndarray
-) -> None:
-    noise, used = 0.3, labels >= 0
-    inverse = np.linalg.inv(np.full((3, 3), noise / 2) + (1 - 1.5 * noise) * np.eye(3))
-    errors = []
-    for k in range(1, int(counts.sum(1).max()) + 2):
-        total = 0.0
-        for (minus, _, plus), label in zip(counts[used], labels[used], strict=True):
-            margin = plus - minus
-            decision = 1 if abs(margin) < k else (2 if margin > 0 else 0)
-            total += sum(inverse[label, true] * abs(decision - true) for true in range(3))
-        errors.append(total)
-    best = int(np.flatnonzero(np.array(errors) <= min(errors) + 1e-9)[0]) + 1
-    assert int(MarginThreshold(label_noise=noise).fit(votes, labels).threshold) == best
-
-
-def test_a_threshold_with_label_noise_errs_less_on_the_true_labels() -> None:
-    rng = np.random.default_rng(4)
-    true = rng.integers(0, 3, 4000)
-    p = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
-    votes = from_counts(np.stack([rng.multinomial(9, p[y]) for y in true]))
-    wrong = (true + rng.integers(1, 3, 4000)) % 3
-    noisy_labels = np.where(rng.random(4000) < 0.4, wrong, true)
-    error = {}
-    for noise in (0.0, 0.4):
-        fit = MarginThreshold(label_noise=noise).fit(votes, noisy_labels)
-        error[noise] = float(scores.mae(bayes_action(fit(votes), absolute_loss(3)), true))
-    best = float(
-        scores.mae(bayes_action(MarginThreshold().fit(votes, true)(votes), absolute_loss(3)), true)
-    )
-    assert error[0.4] == pytest.approx(best, abs=0.003)
-    assert error[0.0] > best + 0.02
 
 
 def test_the_threshold_is_for_ternary_votes() -> None:

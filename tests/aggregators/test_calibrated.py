@@ -11,12 +11,11 @@ import pytest
 from judgebayes.aggregators import BaseRate, Calibrated
 from judgebayes.aggregators.base import training
 from judgebayes.aggregators.calibrated import random_places
-from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
+from judgebayes.calibrators import Identity, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_splits, sweep
-from judgebayes.experiments.distribution_calibrated.confidence_votes import SoftVote
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.inference import Status
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes import Votes
@@ -55,7 +54,6 @@ class FittedCounting:
 
 
 COUNTING = Counting()
-MAPS = {"raw": Identity(), "isotonic": Isotonic()}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "nested": {"share": 0.7},
     "in-sample": {"share": None},
@@ -143,24 +141,6 @@ def test_unused_items_and_other_code_paths_change_nothing(
     np.testing.assert_allclose(np.exp(compiled()), np.exp(dropped), atol=1e-6)
 
 
-@protocols
-def test_a_sweep_of_calibrators_is_a_sweep_of_calibrated_methods(
-    protocol: str, votes: Votes, labels: np.ndarray, parts: Splits
-) -> None:
-    given = PROTOCOLS[protocol]
-    shared: dict[str, Any] = {"fit_on": "calibration", "metrics": ["nll", "accuracy"], "seed": 2}
-    one = sweep({"few": COUNTING}, votes, labels, parts, calibrators=MAPS, **given, **shared)
-    columns = ["method", "calibrator", "split", "metric", "value", "status"]
-    assert list(one.columns) == columns
-    assert list(one["calibrator"].unique()) == list(MAPS)
-    for name, calibrator in MAPS.items():
-        method = {"few": Calibrated(COUNTING, calibrator, **given)}
-        other = sweep(method, votes, labels, parts, **shared)
-        own = one[one["calibrator"] == name].reset_index(drop=True)
-        np.testing.assert_allclose(own["value"], other["value"], atol=1e-9)
-        np.testing.assert_array_equal(own["status"], other["status"])
-
-
 def test_the_evaluation_labels_do_not_leak(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
     other = labels.copy()
     one_split = Splits(parts.calibration[:1], parts.evaluation[:1])
@@ -172,13 +152,6 @@ def test_the_evaluation_labels_do_not_leak(votes: Votes, labels: np.ndarray, par
             for y in (labels, other)
         ]
         np.testing.assert_array_equal(*log_probs)
-
-
-def test_the_status_is_the_worse_of_the_two(votes: Votes) -> None:
-    fit = Calibrated(SoftVote(), Beta(), None).fit(
-        Votes(votes.index, jnp.ones(votes.index.shape), None, None, 3), np.ones(60, int)
-    )
-    assert Status(int(fit.status)) is Status.DEGENERATE
 
 
 def test_impossible_protocols_raise_errors(votes: Votes, labels: np.ndarray) -> None:

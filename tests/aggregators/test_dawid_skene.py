@@ -9,7 +9,7 @@ import pytest
 from panels import confused, judged
 
 from judgebayes.aggregators import EM, DawidSkene
-from judgebayes.inference import NUTS, Status
+from judgebayes.inference import Status
 from judgebayes.models.dawid_skene import Prior
 from judgebayes.votes import Votes
 
@@ -90,29 +90,11 @@ def test_it_is_em_in_plain_python(panel: tuple[Votes, np.ndarray], prior: Prior)
     np.testing.assert_allclose(probs[unknown], np.array(responsibilities)[unknown], atol=1e-6)
 
 
-def test_a_run_that_is_cut_short_has_the_status_max_steps(panel: tuple[Votes, np.ndarray]) -> None:
-    fit = DawidSkene(EM(max_steps=3)).fit(*panel)
-    assert int(fit.status) == Status.MAX_STEPS
-    assert int(fit.steps) == 3
-
-
 def test_more_steps_never_lower_the_posterior(panel: tuple[Votes, np.ndarray]) -> None:
     values = [
         float(DawidSkene(EM(max_steps=n)).fit(*panel).log_posterior) for n in (1, 2, 4, 8, 16)
     ]
     assert (np.diff(values) >= 0).all()
-
-
-def test_permuting_the_classes_permutes_the_result(panel: tuple[Votes, np.ndarray]) -> None:
-    votes, labels = panel
-    name = np.array([1, 2, 0])
-    index = jnp.where(votes.index >= 0, name[np.maximum(votes.index, 0)], -1)
-    with jax.enable_x64(True):
-        other = Votes(index.astype(jnp.int8), None, None, None, 3)
-    renamed = np.where(labels >= 0, name[labels], -1)
-    probs = np.exp(DawidSkene().fit(other, renamed)(other))
-    expected = np.exp(DawidSkene().fit(votes, labels)(votes))
-    np.testing.assert_allclose(probs[:, name], expected, atol=1e-6)
 
 
 def test_confusions_are_recovered_without_labels() -> None:
@@ -121,19 +103,6 @@ def test_confusions_are_recovered_without_labels() -> None:
     labels = rng.integers(0, 3, 4000)
     fit = DawidSkene().fit(confused(truth, labels, seed=1), np.full(4000, -1))
     np.testing.assert_allclose(np.asarray(fit.draws["confusion"])[0], truth, atol=0.05)
-
-
-def test_an_adversarial_judge_is_informative() -> None:
-    accuracy = np.array([0.85, 0.8, 0.75, 0.1, 0.7])
-    votes, labels = judged(accuracy, 1500, seed=6)
-    fit = DawidSkene().fit(votes, np.full(1500, -1))
-    assert int(fit.status) == Status.CONVERGED
-    reliability = fit.reliability(0.999)
-    assert ((reliability.low < accuracy) & (accuracy < reliability.high)).all()
-    with_it = (np.asarray(fit(votes)).argmax(1) == labels).mean()
-    without = votes.of_judges([0, 1, 2, 4])
-    without_judge = DawidSkene().fit(without, np.full(1500, -1))(without)
-    assert with_it > (np.asarray(without_judge).argmax(1) == labels).mean()
 
 
 def test_switched_classes_are_detected_unless_labels_confirm_them() -> None:
@@ -161,19 +130,6 @@ def test_wrong_labels_do_not_clamp_when_their_share_is_known() -> None:
     )
     assert abs(with_noise[0] - 0.95) < 0.03
     assert naive_fit[0] < 0.85
-
-
-def test_drawing_agrees_with_the_mode_and_does_not_switch() -> None:
-    votes, labels = judged(np.array([0.9, 0.8, 0.7, 0.2]), 120, seed=10)
-    some = np.where(np.arange(120) < 20, labels, -1)
-    sampled = DawidSkene(NUTS(draws=300, warmup=300, chains=2)).fit(votes, some)
-    assert int(sampled.status) in (Status.CONVERGED, Status.UNMIXED)
-    mode = DawidSkene().fit(votes, some)
-    assert np.abs(np.exp(sampled(votes)) - np.exp(mode(votes))).mean() < 0.05
-    reliability, at_mode = sampled.reliability(0.9), mode.reliability(0.9)
-    np.testing.assert_allclose(reliability.mean, at_mode.mean, atol=0.06)
-    assert (reliability.low < at_mode.mean).all()
-    assert (at_mode.mean < reliability.high).all()
 
 
 @pytest.mark.slow

@@ -6,14 +6,9 @@ from panels import judged
 from scipy import stats
 
 from judgebayes.aggregators import (
-    AccuracyWeighted,
     LogOddsWeighted,
-    MajorityVote,
     OneCoin,
-    VoteShare,
 )
-from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import Status
 from judgebayes.votes import Votes
 
 
@@ -98,39 +93,3 @@ def test_log_odds_smoothed_by_one_are_the_one_coin(
         OneCoin().fit(votes, labels)(votes),
         atol=1e-12,
     )
-
-
-def test_shares_are_smoothed_counts_and_agree_with_the_majority(votes: Votes) -> None:
-    counts = np.asarray(votes.pooled_counts())
-    fit = VoteShare(pseudo_count=2.0).fit(votes, np.full(60, -1))
-    expected = (counts + 2) / (counts.sum(1, keepdims=True) + 6)
-    np.testing.assert_allclose(np.exp(fit(votes)), expected, rtol=1e-12)
-    plain = np.exp(VoteShare(pseudo_count=0.0).fit(votes, np.full(60, -1))(votes))
-    np.testing.assert_allclose(plain[3], 1 / 3)  # no votes
-    clear = np.sort(counts, 1)[:, -1] > np.sort(counts, 1)[:, -2]
-    majority = np.asarray(MajorityVote().apply(votes)).argmax(1)
-    np.testing.assert_array_equal(plain.argmax(1)[clear], majority[clear])
-
-
-def test_accuracy_weights_on_an_example(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:
-    votes, labels, _ = panel
-    index = np.asarray(votes.index)[:, :, 0]
-    agree = (index == labels[:, None]).sum(0)
-    accuracy = (agree + 1) / ((index >= 0).sum(0) + 2)
-    share = [0.5 + ((index == k) * accuracy).sum(1) for k in (0, 1)]
-    log_probs = AccuracyWeighted().fit(votes, labels)(votes)
-    np.testing.assert_allclose(
-        np.exp(log_probs)[:, 1], share[1] / (share[0] + share[1]), rtol=1e-12
-    )
-
-
-def test_a_constant_label_is_degenerate(panel: tuple[Votes, np.ndarray, np.ndarray]) -> None:
-    votes, labels, _ = panel
-    for method in (OneCoin(), AccuracyWeighted(), LogOddsWeighted()):
-        assert int(method.fit(votes, np.ones(400, int)).status) == Status.DEGENERATE
-        assert int(method.fit(votes, labels).status) == Status.CONVERGED
-
-
-def test_labels_of_the_wrong_length_are_refused(votes: Votes) -> None:
-    with pytest.raises(JudgeBayesError, match="have 60 items"):
-        OneCoin().fit(votes, np.zeros(3, int))

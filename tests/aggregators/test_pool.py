@@ -102,24 +102,3 @@ def test_stackings_answers_without_an_items_label_are_close_to_refits() -> None:
     # The spread of the weights is learnt again without the item: a small difference remains.
     error = np.abs(answers[:8] - refit).mean()
     assert error < 0.5 * np.abs(np.asarray(fit(votes))[:8] - refit).mean()
-
-
-def test_where_votes_are_missing_the_pool_beats_stacking() -> None:
-    """Thirty judges of whom a few vote on each item: the judges must be pooled."""
-    votes, labels = panel(items=900, judges=30, cast=0.15, seed=5)
-    shown = np.where(np.arange(900) < 60, labels, -1)
-
-    def nll(method: Pool | Stacking) -> float:
-        answers = np.asarray(method.fit(votes, shown)(votes))
-        return float(-answers[np.arange(60, 900), labels[60:]].mean())
-
-    assert nll(Pool()) < nll(Stacking()) - 0.02
-
-
-def test_the_sentence_names_the_weights() -> None:
-    votes, labels = panel()
-    fit = Pool().fit(votes, labels)
-    weights = np.asarray(fit.sites["weight"]).round(2)
-    names = ("shared-difficulty", "stacking", "davidson")
-    for name, weight in zip(names, weights, strict=False):
-        assert f"{name} by {weight:g}" in fit.words()[0]

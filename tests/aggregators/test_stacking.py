@@ -7,7 +7,7 @@ import pytest
 from panels import judged
 
 from judgebayes.aggregators import OneCoin, Stacking
-from judgebayes.inference import NUTS, Laplace, Status
+from judgebayes.inference import Laplace, Status
 from judgebayes.measures.scores import mean_score, nll
 from judgebayes.votes import Votes
 
@@ -46,25 +46,6 @@ def test_it_converges_and_tau_is_that_of_a_finer_search(
     assert "weight" in repr(fit)
 
 
-def test_swapping_changes_the_sign_of_the_log_odds_exactly(
-    copied: tuple[Votes, np.ndarray],
-) -> None:
-    votes, labels = copied
-    fit = Stacking().fit(votes, labels)
-    np.testing.assert_allclose(fit(votes.swapped()), fit(votes)[:, ::-1], atol=1e-12)
-
-
-def test_the_free_form_has_an_offset_and_weights_of_missing_votes() -> None:
-    votes, labels = judged(np.array([0.6, 0.7]), 1500, seed=3)
-    index = np.asarray(votes.index).copy()
-    index[:, 1, 0] = np.where(labels == 1, -1, index[:, 1, 0])  # it gives no vote on one class
-    with jax.enable_x64(True):
-        holed = Votes(jnp.asarray(index), None, None, None, 2)
-    fit = Stacking(symmetric=False).fit(holed, labels)
-    assert float(fit.draws["absent"][0, 1]) > 1
-    assert float((np.asarray(fit(holed)).argmax(1) == labels).mean()) > 0.95
-
-
 def test_known_label_noise_undoes_the_shrinking_of_weights() -> None:
     votes, labels = judged(np.array([0.9, 0.9, 0.9]), 4000, seed=5)
     noisy_labels = np.where(np.random.default_rng(0).random(4000) < 0.2, 1 - labels, labels)
@@ -73,31 +54,3 @@ def test_known_label_noise_undoes_the_shrinking_of_weights() -> None:
     ignorant = Stacking().fit(votes, noisy_labels).reliability()
     assert ((with_noise.low < clean.mean) & (clean.mean < with_noise.high)).all()
     assert (ignorant.mean < 0.8 * clean.mean).all()
-
-
-@pytest.mark.slow
-def test_drawing_agrees_with_laplace_where_labels_are_many(
-    copied: tuple[Votes, np.ndarray],
-) -> None:
-    votes, labels = copied
-    small = votes.of_judges([0, 1, 2])
-    sampled = Stacking(NUTS(draws=150, warmup=150, chains=2)).fit(small, labels)
-    laplace = Stacking().fit(small, labels)
-    np.testing.assert_allclose(np.exp(sampled(small)), np.exp(laplace(small)), atol=0.03)
-    one, other = sampled.reliability(), laplace.reliability()
-    np.testing.assert_allclose(one.mean, other.mean, atol=0.15)
-    np.testing.assert_allclose(one.high - one.low, other.high - other.low, rtol=0.35)
-
-
-def test_ternary_votes_give_ternary_answers(votes: Votes, labels: np.ndarray) -> None:
-    fit = Stacking().fit(votes, labels)
-    probs = np.exp(np.asarray(fit(votes)))
-    tied = np.asarray(votes.pooled_counts())[:, 1] == 4
-    assert fit.draws["level_weight"].shape == (1, 1, 1)
-    assert int(fit.status) == Status.CONVERGED
-    assert probs[:, 1].max() > probs[~tied, 1].min()
-
-
-def test_constant_labels_are_degenerate(copied: tuple[Votes, np.ndarray]) -> None:
-    votes, _ = copied
-    assert int(Stacking().fit(votes, np.ones(600, int)).status) == Status.DEGENERATE

@@ -62,10 +62,6 @@ def panel(
     return Votes(jnp.asarray(index[..., None], jnp.int8), None, None, None, 2), labels
 
 
-def nll(log_probs: np.ndarray, labels: np.ndarray) -> float:
-    return -float(np.asarray(log_probs)[np.arange(len(labels)), labels].mean())
-
-
 def test_rates_are_the_posterior_means_of_a_loop() -> None:
     votes, labels = panel((0.3, 0.1), n=60)
     labels = np.where(np.arange(60) % 3 == 0, MISSING, labels)
@@ -107,27 +103,6 @@ def test_probabilities_follow_from_the_rates() -> None:
         for judge, vote in enumerate(np.asarray(votes.index)[item, :, 0]):
             own = own * (rate[judge] if vote == UNDECIDED else 1 - rate[judge])
         np.testing.assert_allclose(np.exp(fit(votes))[item], own / own.sum(), atol=1e-12)
-
-
-def test_informative_undecided_votes_lower_the_nll_and_others_hardly_change_it() -> None:
-    gains = {}
-    for rates in ((0.35, 0.1), (0.2, 0.2)):
-        new, truth = panel(rates, n=20_000, seed=9)
-        gains[rates] = [
-            nll(jb.OneCoin().fit(votes, labels)(new), truth)
-            - nll(jb.WithUndecided(jb.OneCoin()).fit(votes, labels)(new), truth)
-            for votes, labels in (panel(rates, n=100, seed=seed) for seed in range(10))
-        ]
-    assert np.mean(gains[0.35, 0.1]) > 0.03
-    assert np.mean(gains[0.2, 0.2]) > -0.002
-
-
-def test_without_undecided_votes_it_is_the_aggregator() -> None:
-    votes, labels = panel((0.0, 0.0), n=50)
-    plain, more = (
-        m.fit(votes, labels)(votes) for m in (jb.OneCoin(), jb.WithUndecided(jb.OneCoin()))
-    )
-    np.testing.assert_allclose(more, plain, atol=1e-12)
 
 
 def test_encoding_and_counting_of_undecided_votes() -> None:

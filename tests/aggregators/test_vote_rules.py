@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import MajorityVote, Verdict
+from judgebayes.aggregators import MajorityVote
 from judgebayes.aggregators.base import Rule
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.confidence_votes import (
@@ -12,8 +12,6 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
 )
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import Votes, from_counts
-
-NOTHING = np.full(1, -1)
 
 
 def decide(rule: Rule, votes: Votes) -> list[int]:
@@ -56,16 +54,6 @@ def test_a_binary_tie_is_left_open() -> None:
     np.testing.assert_allclose(probs, [[0.5, 0.5], [0, 1]])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
-@pytest.mark.parametrize("rule", [MajorityVote(), MajorityVote("outer"), RoundedMedian(4)])
-def test_swapping_the_responses_mirrors_the_result(rule: Rule, n_classes: int) -> None:
-    rng = np.random.default_rng(0)
-    votes = of(rng.integers(-1, n_classes, (40, 4)).tolist(), k=n_classes)
-    labels = np.full(40, -1)
-    here, there = rule.fit(votes, labels)(votes), rule.fit(votes, labels)(votes.swapped())
-    np.testing.assert_allclose(np.exp(there), np.exp(here)[:, ::-1], atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("row", "median"), [([1, 2], 2), ([0, 1], 0), ([0, 2], 1), ([2, 2], 2), ([1, -1], 1)]
 )
@@ -86,13 +74,6 @@ def test_confidence_votes_add_up() -> None:
     assert decide(ConfidenceVote(), votes) == [0, 2]
 
 
-def test_equal_confidences_are_a_majority_vote() -> None:
-    rng = np.random.default_rng(1)
-    rows = rng.integers(-1, 3, (50, 5))
-    votes = of(rows.tolist(), np.where(rows >= 0, 0.7, np.nan).tolist())
-    assert decide(ConfidenceVote(), votes) == decide(MajorityVote(), votes)
-
-
 def test_a_class_without_votes_has_no_support_however_low_the_confidences() -> None:
     votes = of([[0, 0, 0, 0]], [[0.0, 0.0, 0.0, 0.0]])
     for reduce in ("min", "mean", "product"):
@@ -103,10 +84,3 @@ def test_a_class_without_votes_has_no_support_however_low_the_confidences() -> N
 def test_rules_of_confidence_need_scores(rule: Rule) -> None:
     with pytest.raises(JudgeBayesError, match=r"encode\(score=...\)"):
         decide(rule, of([[0, 1]]))
-
-
-def test_an_external_verdict_is_unchanged() -> None:
-    index = jnp.array([[[2], [0]], [[1], [-1]]], jnp.int8)
-    votes = Votes(index, None, None, None, 3)
-    fit = Verdict(judge=1).fit(votes, np.array([-1, -1]))
-    np.testing.assert_allclose(np.exp(fit(votes)), [[1, 0, 0], [1 / 3] * 3])

@@ -1,6 +1,5 @@
 """The Beta-Binomial mixture against SciPy, enumeration and NumPyro."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
@@ -9,11 +8,6 @@ from densities import density_at
 from scipy import special, stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.betaconform import pooled_beta_binomial
-from judgebayes.experiments.betaconform.pooled_beta_binomial import (
-    PooledBetaBinomialModel,
-    PooledData,
-)
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
 
@@ -131,58 +125,3 @@ def test_unordered_components_are_the_same_posterior_twice() -> None:
 def test_one_component_is_in_order() -> None:
     sites = {"centre": jnp.asarray(0.4), "log_dispersion": jnp.array([-0.5])}
     assert BetaBinomialModel(5, 1).unordered().in_order(sites) == sites
-
-
-@in_float64
-def test_unordered_components_of_several_sets_are_the_same_posterior_twice() -> None:
-    data = PooledData(jnp.array([3, 0, 5]), jnp.full(3, 5), jnp.array([0, 1, 1]))
-    program = PooledBetaBinomialModel(2, 5).unordered()
-    sites = {
-        "centre": jnp.asarray(0.4),
-        "gap": jnp.asarray(-2.0),
-        "logit_share": jnp.asarray(-0.8),
-        "log_dispersion": jnp.array([-0.5, -2.0]),
-        "log_tau_share": jnp.asarray(-0.3),
-        "log_tau_centre": jnp.asarray(-0.7),
-        "share_by_set": jnp.array([0.3, -1.0]),
-        "centre_by_set": jnp.array([0.1, 0.5]),
-    }
-    ordered = program.in_order(sites)
-    there = pooled_beta_binomial.set_parameters(ordered)
-    back = pooled_beta_binomial.set_parameters(sites)
-    for one, other in zip(there, back, strict=True):
-        np.testing.assert_allclose(one, other[:, ::-1], atol=1e-12)
-    assert (there.mean[:, 0] < there.mean[:, 1]).all()
-    each = [density_at(program, data, own) for own in (sites, ordered)]
-    np.testing.assert_allclose(each[0], each[1], atol=1e-9)
-
-
-@in_float64
-def test_two_sets_without_deviation_are_one() -> None:
-    rng = np.random.default_rng(1)
-    correct, given = jnp.asarray(rng.binomial(7, 0.8, 20)), jnp.full(20, 7)
-    member = jnp.asarray(np.arange(20) % 2)
-    common = {
-        "centre": jnp.asarray(0.4),
-        "gap": jnp.asarray(2.0),
-        "logit_share": jnp.asarray(-0.8),
-        "log_dispersion": jnp.array([-0.5, -2.0]),
-        "log_tau_share": jnp.asarray(-0.3),
-        "log_tau_centre": jnp.asarray(-0.7),
-        "share_by_set": jnp.zeros(2),
-        "centre_by_set": jnp.zeros(2),
-    }
-    share = jax.nn.sigmoid(common["logit_share"])
-    single = beta_binomial.parameters({**common, "share": share})
-    both = pooled_beta_binomial.set_parameters(common)
-    for name in Parameters._fields:
-        for place in range(2):
-            np.testing.assert_allclose(getattr(both, name)[place], getattr(single, name))
-
-    def likelihood(weight: jax.Array) -> float:
-        data = PooledData(correct, given, member, weight)
-        return density_at(PooledBetaBinomialModel(2, 7), data, common)
-
-    difference = likelihood(jnp.ones(20)) - likelihood(jnp.zeros(20))
-    expected = beta_binomial.mixture_log_pmf(single, correct, given, 7).sum()
-    assert difference == pytest.approx(float(expected), abs=1e-9)

@@ -39,27 +39,6 @@ def test_ternary_link_equals_the_paper_in_plain_python(theta: tuple[float, float
         np.testing.assert_allclose(row, naive(tuple(item), theta), rtol=1e-12)
 
 
-@in_float64
-def test_smoothing_is_eq_2_and_3() -> None:
-    features = davidson.features(jnp.array([[1, 2, 5]]), alpha=0.5, kappa=2.0)
-    assert float(features.margin[0]) == pytest.approx(0.5 * math.log(5.5 / 1.5))
-    assert float(features.tie[0, 0]) == pytest.approx(math.log(4 / 10))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 5, 6])
-@in_float64
-def test_symmetric_form_mirrors_exactly(n_classes: int) -> None:
-    rng = np.random.default_rng(n_classes)
-    counts = jnp.asarray(rng.integers(0, 5, (20, n_classes)))
-    levels = davidson.n_levels(n_classes, symmetric=True)
-    theta = parameters(1.3, list(rng.normal(size=levels)), list(rng.normal(size=levels)))
-
-    def answer(c: jax.Array) -> jax.Array:
-        return davidson.link(theta, davidson.features(c), n_classes=n_classes)
-
-    np.testing.assert_allclose(answer(counts[:, ::-1]), answer(counts)[:, ::-1], atol=1e-14)
-
-
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
 @in_float64
@@ -91,18 +70,6 @@ def test_logits_are_the_columns_times_the_sites_in_one_vector(
     )
     wanted = davidson.link(theta, evidence, n_classes=n_classes, symmetric=symmetric)
     np.testing.assert_allclose(jax.nn.log_softmax(logits), wanted, atol=1e-12)
-
-
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-@in_float64
-def test_probabilities_sum_to_one_also_without_votes(n_classes: int, symmetric: bool) -> None:
-    levels = davidson.n_levels(n_classes, symmetric)
-    theta = parameters(2.0, [0.5] * levels, [1.0] * levels, 0.3)
-    evidence = davidson.features(jnp.zeros((1, n_classes), int), symmetric=symmetric)
-    log_probs = davidson.link(theta, evidence, n_classes=n_classes, symmetric=symmetric)
-    assert float(jnp.exp(log_probs).sum()) == pytest.approx(1.0)
-    assert float(jnp.abs(evidence.margin[0])) == 0.0
 
 
 @in_float64

@@ -10,7 +10,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.derived import log_likelihoods
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.models.base import PanelData
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
+from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 
 K, J = 3, 2
 PI = np.array([0.5, 0.3, 0.2])
@@ -73,18 +73,6 @@ def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
         logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
         stated.append(float(dawid_skene.log_prior(*logs, prior)))
     assert full[1] - full[0] == pytest.approx(stated[1] - stated[0])
-
-
-@in_float64
-def test_the_start_is_above_chance_and_depends_on_labelled_votes(index: np.ndarray) -> None:
-    count = dawid_skene.counts(jnp.asarray(index), K)
-    log_pi, blind = dawid_skene.start(count, jnp.full(5, -1), jnp.ones(5), K)
-    np.testing.assert_allclose(jnp.exp(log_pi), 1 / 3)
-    np.testing.assert_allclose(accuracy(blind), 0.75)
-    _, updated = dawid_skene.start(count, jnp.zeros(5, int), jnp.ones(5), K)
-    cast = np.array([(index[:, j] == 0).sum() for j in range(J)])
-    total = np.array([(index[:, j] >= 0).sum() for j in range(J)])
-    np.testing.assert_allclose(jnp.exp(updated)[:, 0, 0], (cast + 3.0) / (total + 4.0))
 
 
 @in_float64

@@ -1,8 +1,6 @@
 """`sample` against `log_prob`: probabilities sum to one, and samples have these frequencies."""
 
-import importlib
 import itertools
-import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +11,7 @@ import pytest
 from numpyro.distributions import Distribution
 from scipy import stats
 
-from judgebayes import models
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.models.cell_votes import CellVotes, student_deviations
 from judgebayes.models.distributions import (
     LEAST,
     CoinVotes,
@@ -23,10 +19,8 @@ from judgebayes.models.distributions import (
     CorrectVotes,
     Hypergeometric,
     LeaningVotes,
-    PanelVotes,
     QuasiBinomial,
 )
-from judgebayes.models.shared_difficulty import DifficultyVotes, log_vote_table
 
 DRAWS = 40_000
 RNG = np.random.default_rng(0)
@@ -99,15 +93,6 @@ def test_vote_probabilities_sum_to_one_and_match_samples(name: str) -> None:
         frequencies, expected = counts[frequent], probs[frequent] * DRAWS
         expected *= frequencies.sum() / expected.sum()
         assert stats.chisquare(frequencies, expected).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("name", PANELS)
-@in_float64
-def test_an_item_without_votes_has_likelihood_one(name: str) -> None:
-    panel = PANELS[name]()
-    none = jnp.full(panel.cast.shape, -1)
-    np.testing.assert_allclose(panel.log_prob(none), 0, atol=1e-12)
-    np.testing.assert_allclose(panel.log_prob_by_class(none), 0, atol=1e-12)
 
 
 @in_float64
@@ -200,73 +185,3 @@ def test_votes_of_extreme_judges_have_no_log_probability_above_zero(scale: float
         half, base, shift, jnp.asarray(scale), jnp.arange(24) % 2, votes >= 0, 15
     )
     assert (np.asarray(distribution.log_prob_by_class(votes)) <= 1e-9).all()
-
-
-def difficulty() -> Distribution:
-    parameters, ease = jnp.array([[1.0], [0.2]]), jnp.asarray(0.7)
-    return DifficultyVotes(
-        jnp.asarray(LOG_CLASS), log_vote_table(parameters, ease, 3, symmetric=True), CAST
-    )
-
-
-def cells() -> Distribution:
-    total, logits = jnp.full((2, 1, 3), 9), jnp.array([[[1.5, -0.5, 0.8]], [[2.0, 0.1, 0.3]]])
-    log_odds = jnp.array([-3.0])
-    return CellVotes(total, logits, jnp.asarray(0.4), student_deviations(4.0), log_odds)
-
-
-PANEL_VOTES = jnp.array([[[0, 2], [1, -1]], [[2, -1], [0, 1]]])
-EVERY: dict[str, tuple[Callable[[], Any], jax.Array]] = {
-    "ConfusionVotes": (confusion, PANEL_VOTES),
-    "CoinVotes": (coin_by_item, PANEL_VOTES),
-    "LeaningVotes": (lambda: leaning(7, 0.8), jnp.array([[0, 1, -1], [1, 1, 0]])[..., None]),
-    "DifficultyVotes": (difficulty, PANEL_VOTES),
-    "CorrectVotes": (correct_votes, jnp.array([7, 2, 0])),
-    "Hypergeometric": (
-        lambda: Hypergeometric(jnp.array([20, 8]), jnp.array([13, 8]), jnp.array([6, 5]), most=10),
-        jnp.array([4, 5]),
-    ),
-    "QuasiBinomial": (
-        lambda: QuasiBinomial(jnp.array([10.0, 7.0]), jnp.array([0.3, 0.8])),
-        jnp.array([4.5, 6.0]),
-    ),
-    "CellVotes": (cells, jnp.array([[[8, 1, 5]], [[9, 4, 4]]])),
-}
-"""Each distribution of the models, with a value."""
-
-
-def test_every_distribution_is_listed() -> None:
-    for module in pkgutil.iter_modules(models.__path__):
-        importlib.import_module(f"{models.__name__}.{module.name}")
-
-    def concrete(base: type) -> set[str]:
-        own = {c for c in base.__subclasses__() if c.__module__.startswith(models.__name__)}
-        return {c.__name__ for c in own if c is not PanelVotes}.union(*map(concrete, own))
-
-    assert concrete(Distribution) == set(EVERY)
-
-
-@pytest.mark.parametrize("name", EVERY)
-@in_float64
-def test_distributions_pass_through_compiled_and_vectorised_code(name: str) -> None:
-    make, value = EVERY[name]
-    own = make()
-    wanted = np.asarray(own.log_prob(value))
-    assert jax.tree.leaves(own)
-    log_prob = jax.jit(lambda d, v: d.log_prob(v))
-    for _ in range(2):  # the second call compares the static parts with those of the first
-        np.testing.assert_allclose(log_prob(make(), value), wanted, rtol=1e-12)
-    returned = jax.jit(lambda d: d)(own)
-    np.testing.assert_allclose(returned.log_prob(value), wanted, rtol=1e-12)
-    stacked = jax.tree.map(lambda x: jnp.stack([x, x]), own)
-    by_lane = jax.vmap(lambda d: d.log_prob(value))(stacked)
-    np.testing.assert_allclose(by_lane, [wanted, wanted], rtol=1e-12)
-    made = jax.vmap(lambda scale: jax.tree.map(lambda x: x * scale.astype(x.dtype), own))(
-        jnp.ones(2)
-    )
-    np.testing.assert_allclose(
-        jax.vmap(lambda d: d.log_prob(value))(made), [wanted, wanted], rtol=1e-12
-    )
-    if name != "QuasiBinomial":  # which cannot be sampled
-        drawn = jax.jit(lambda d, k: d.sample(k, (3,)))(own, jax.random.key(0))
-        np.testing.assert_array_equal(drawn, own.sample(jax.random.key(0), (3,)))

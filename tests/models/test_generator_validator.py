@@ -263,30 +263,6 @@ def test_the_item_level_density_is_that_of_the_story(
     )
 
 
-def log_joint(at: gv.ItemSites, points: int = gv.POINTS) -> np.ndarray:
-    """Return log P(label, votes) of every item; invalid first."""
-    data = gv.ItemData(*map(jnp.asarray, (VOTES[..., None], LABELS, GENERATOR)))
-    program = gv.ItemModel(2, points)
-    log_class = program._log_class(at, data)
-    votes = program._votes(log_class, at, data)
-    return np.asarray(log_class + votes.log_prob_by_class(data.votes))
-
-
-@in_float64
-def test_few_nodes_suffice(item_points: list[Point]) -> None:
-    at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]), gv.ItemPrior())
-    few, many = (log_joint(at, n) for n in (gv.POINTS, 61))
-    np.testing.assert_allclose(few, many, atol=2e-3)
-
-
-@in_float64
-def test_an_item_without_votes_has_its_generators_share(item_points: list[Point]) -> None:
-    at = gv.item_sites(jax.tree.map(jnp.asarray, item_points[0]), gv.ItemPrior())
-    joint = log_joint(at)
-    np.testing.assert_allclose(np.exp(joint[2]).sum(), 1)
-    np.testing.assert_allclose(np.exp(joint[2, 1]), expit(np.asarray(at.eta)[1]))
-
-
 @in_float64
 def test_the_form_for_samplers_has_the_same_posterior(counted: gv.Counted) -> None:
     """Its density is that of the program at the mapped point, times the map's Jacobian."""

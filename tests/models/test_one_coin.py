@@ -130,41 +130,6 @@ def test_noisy_labels_have_the_moments_of_the_numerical_posterior(
     assert posterior.std() == pytest.approx(deviation, rel=1e-3)
 
 
-@in_float64
-def test_with_one_judge_the_noisy_model_is_the_noisy_posterior() -> None:
-    index = np.array([0, 1, 1, 1, 0, 1])[:, None, None]
-    labels = np.array([0, 1, 1, 0, 0, 1])
-    r = np.linspace(0.05, 0.95, 7)
-
-    def density(x: float) -> float:
-        data = PanelData(jnp.asarray(index), jnp.asarray(labels))
-        return density_at(OneCoinModel(2, noise=0.2), data, {"accuracy": jnp.array([x])})
-
-    s = 0.8 * r + 0.2 * (1 - r)
-    expected = 5 * np.log(s) + 1 * np.log(1 - s)
-    densities = np.array([density(x) for x in r])
-    np.testing.assert_allclose(densities - densities[0], expected - expected[0], rtol=1e-10)
-
-
-@pytest.mark.parametrize(("accuracy", "likelihood"), [(1.0, 0.6 * 0.4), (0.0, 0.0)])
-@in_float64
-def test_a_judge_may_be_always_right_or_always_wrong(accuracy: float, likelihood: float) -> None:
-    data = PanelData(jnp.array([[[0], [0]], [[1], [0]]]), jnp.array([0, 1]))
-    sites = {"accuracy": jnp.array([accuracy, 0.6])}
-    density = density_at(OneCoinModel(2), data, sites)
-    assert math.exp(density) == pytest.approx(likelihood / 4)  # two labels of probability 1 / 2
-    predicted = jnp.exp(OneCoinModel(2).predict(sites, data))
-    np.testing.assert_allclose(predicted, np.eye(2) if accuracy else 1 - np.eye(2))
-
-
-@in_float64
-def test_no_noise_is_the_limit_of_little_noise() -> None:
-    tally = jnp.array([40.0, 3.0]), jnp.array([2.0, 30.0])
-    exact = one_coin.posterior(*tally, (1.0, 1.0), 0.0)
-    near = one_coin.posterior(*tally, (1.0, 1.0), 1e-9)
-    np.testing.assert_allclose(near, exact, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("items", "right", "by_program", "by_method"), [(20, 13, 0.949, 0.713), (1, 1, 0.6, 0.6)]
 )

@@ -9,22 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-import optax
 import pytest
-from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, log_likelihood
-from numpyro.infer.autoguide import AutoDelta
+from numpyro.infer import Predictive, log_likelihood
 from numpyro.infer.util import log_density
 from program_cases import PROGRAMS, Program
 
 import judgebayes.inference
 import judgebayes.models
-from judgebayes.aggregators import DawidSkene
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.derived import FIELDS, filled, log_likelihoods
 from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Model
-from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.votes import Votes
 
 MODELS = Path(judgebayes.models.__file__).parent
 PLAIN = {
@@ -173,22 +168,6 @@ def test_parameters_can_be_conditioned_on_and_set(name: str) -> None:
     assert all(np.isfinite(values).all() for values in simulated().values())
 
 
-UNCOMPILED = ("davidson", "dawid-skene", "beta-binomial", "generators, flat")
-"""Run without `jit` by default; it takes long, because every operation is compiled by itself."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [p if p in UNCOMPILED else pytest.param(p, marks=pytest.mark.slow) for p in PROGRAMS],
-)
-@in_float64
-def test_the_density_is_the_same_without_jit(name: str) -> None:
-    _, model, data = of(name)
-    at = first_draw(name)
-    density, _ = log_density(model, (data,), {}, at)
-    assert density_at(model, data, at) == pytest.approx(float(density))
-
-
 @ALL
 @in_float64
 def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -> None:
@@ -208,80 +187,3 @@ def test_weight_0_equals_a_dropped_item_and_weight_2_the_item_twice(name: str) -
     repeated = jax.tree.map(take, data)._replace(weight=None)
     wanted = density_at(model, repeated, at)
     assert density_at(model, data, at) == pytest.approx(wanted, rel=1e-10)
-
-
-def mode(problem: Problem) -> dict[str, jax.Array]:
-    """Return the posterior's mode: by MAP, or by EM for confusion matrices, whose support is no box."""
-    model, data = problem.model, problem.data
-    if isinstance(model, DawidSkeneModel):
-        votes = Votes(data.votes.astype(jnp.int8), None, None, None, model.n_classes)
-        method = DawidSkene(prior=model.prior, label_noise=model.noise)
-        draws = method.fit(votes, data.labels, weight=data.weight).draws
-    else:
-        draws = judgebayes.inference.MAP().solve(problem, jax.random.key(0)).draws
-    return {n: x[0] for n, x in draws.items()}
-
-
-@pytest.mark.slow
-@ALL
-@in_float64
-def test_variational_inference_reaches_the_mode(name: str) -> None:
-    _, model, data = of(name)
-    problem = Problem(model, data, size=jnp.ones(()))
-    at = mode(problem)
-    target, _ = log_density(model, (data,), {}, at)
-    # MAP starts there as well.
-    begin = {n: jnp.asarray(site["value"], float) for n, site in problem.latent.items()}
-    guide = AutoDelta(model, init_loc_fn=numpyro.infer.init_to_value(values=begin))
-    optimiser = optax.adam(optax.cosine_decay_schedule(0.03, 10_000))
-    svi = SVI(model, guide, optimiser, Trace_ELBO())
-    result = svi.run(jax.random.key(1), 10_000, data, progress_bar=False)
-    median = guide.median(result.params)
-    density, _ = log_density(model, (data,), {}, median)
-    n_parameters = sum(np.size(x) for x in at.values())
-    assert float(density) >= float(target) - 0.01 * n_parameters
-
-
-@pytest.mark.slow
-@ALL
-@in_float64
-def test_plain_nuts_agrees_with_ours(name: str) -> None:
-    program, model, data = of(name)
-    if not program.mixes:
-        return
-    ours = judgebayes.inference.NUTS(draws=2000, warmup=1000).solve(
-        Problem(model, data, size=jnp.ones(())), jax.random.key(0)
-    )
-    mcmc = MCMC(
-        NUTS(model, target_accept_prob=0.9),
-        num_warmup=1000,
-        num_samples=2000,
-        num_chains=4,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-    mcmc.run(jax.random.key(1), data)
-    theirs = mcmc.get_samples(group_by_chain=True)
-    assert ours.chains is not None
-    z = []
-    for site, x in ours.chains.draws.items():
-        means = [np.asarray(draws).mean((0, 1)).ravel() for draws in (x, theirs[site])]
-        errors = [error(np.asarray(draws)) for draws in (x, theirs[site])]
-        z.append((means[0] - means[1]) / np.hypot(*errors))
-    worst = np.abs(np.concatenate(z))
-    n_tests = sum(
-        sum(np.size(s["value"]) for s in Problem(p.model(), p.data()).latent.values())
-        for p in PROGRAMS.values()
-        if p.mixes
-    )
-    from scipy.stats import norm
-
-    assert worst.max() < norm.isf(0.01 / n_tests / 2)
-
-
-def error(draws: np.ndarray) -> np.ndarray:
-    """Return the Monte Carlo standard errors of the means of draws (chain, draw, ...)."""
-    from numpyro.diagnostics import effective_sample_size
-
-    flat = draws.reshape(*draws.shape[:2], -1)
-    return flat.std((0, 1)) / np.sqrt(effective_sample_size(flat))

@@ -41,41 +41,6 @@ def test_the_ternary_link_is_the_story_in_plain_python(symmetric: bool) -> None:
         np.testing.assert_allclose(row, naive(item, named, form), rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
-@in_float64
-def test_the_symmetric_form_mirrors_exactly(n_classes: int) -> None:
-    rng = np.random.default_rng(n_classes)
-    form = Form(4, n_classes, True)
-    index = rng.integers(-1, n_classes, (20, 4, 2))
-    mirrored = np.where(index >= 0, n_classes - 1 - index, -1)
-    flat = jnp.asarray(rng.normal(size=sum(math.prod(s) for s in form.blocks().values())))
-    one, other = (
-        stacking.link(flat, stacking.features(jnp.asarray(x), form), form)
-        for x in (index, mirrored)
-    )
-    np.testing.assert_allclose(other, one[:, ::-1], atol=1e-13)
-
-
-@in_float64
-def test_binary_log_odds_are_the_weighted_sum_of_votes() -> None:
-    index = np.array([[1, 0, -1], [1, 1, 0]])[:, :, None]
-    weight = jnp.array([0.7, -0.2, 1.1])
-    form = Form(3, 2, True)
-    log_probs = stacking.link(weight, stacking.features(jnp.asarray(index), form), form)
-    np.testing.assert_allclose(
-        log_probs[:, 1] - log_probs[:, 0], [0.9, 0.7 - 0.2 - 1.1], rtol=1e-12
-    )
-
-
-@pytest.mark.parametrize("symmetric", [True, False])
-@in_float64
-def test_split_is_the_inverse_of_join(symmetric: bool) -> None:
-    form = Form(3, 4, symmetric)
-    size = sum(math.prod(shape) for shape in form.blocks().values())
-    flat = jnp.arange(float(size))
-    np.testing.assert_array_equal(form.join(form.split(flat)), flat)
-
-
 @in_float64
 def test_the_centre_is_the_unit_vector_of_one_coin_log_odds() -> None:
     index = jnp.array([[2, 0], [0, 1], [2, -1], [0, 2]])[:, :, None]
