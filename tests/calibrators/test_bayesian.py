@@ -1,6 +1,5 @@
 """Posteriors of calibration maps: densities against point fits, intervals against draws."""
 
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,16 +10,13 @@ from numpyro.infer.util import log_density
 from scipy.special import log_softmax
 from scipy.stats import norm
 
-from judgebayes.aggregators import Calibrated, OneCoin
-from judgebayes.calibrators import BayesianMap, Beta, Isotonic, Platt, Temperature
+from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.calibrators.base import clipped
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import MAP, NUTS, NormalAtMode, PriorImportance, Status
+from judgebayes.inference import MAP, Status
 from judgebayes.models.calibration_maps import CalibrationMapModel, MapData, Prior
 from judgebayes.models.label_noise import with_label_noise
-from judgebayes.votes import Classes, Votes
-from judgebayes.workflow import fit_file
 
 MAPS = {
     "temperature": Temperature(),
@@ -95,26 +91,6 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     assert float(density) == pytest.approx(total + used @ log_prob_of_label, abs=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["temperature", "platt", "beta"])
-def test_many_labels_make_all_samplers_agree(name: str) -> None:
-    """Ends of intervals, in widths: five Monte Carlo errors of the 5 % quantiles of 1,000 draws."""
-    log_probs, labels = drawn(1000, 2)
-    new = np.log([[0.9, 0.1], [0.4, 0.6], [0.05, 0.95]])
-    ends = [
-        np.stack(BayesianMap(MAPS[name], inference).fit(log_probs, labels).interval(new))[..., 1]
-        for inference in (
-            NormalAtMode(4000),
-            NUTS(chains=2),
-            NormalAtMode(4000, weighted=True),
-            PriorImportance(2**17, 4000),
-        )
-    ]
-    width = ends[1][1] - ends[1][0]
-    for other in (ends[0], *ends[2:]):
-        assert (np.abs(other - ends[1]) < 0.1 * width).all()
-
-
 @pytest.mark.parametrize(
     "name",
     # Draws become intervals by the same code whatever the form, whose density is tested above.
@@ -147,39 +123,3 @@ def test_separated_certain_and_absent_labels_leave_a_posterior(name: str) -> Non
         low, high = map(np.asarray, fit.interval(certain))
         assert np.isfinite(fit(certain)).all()
         assert ((low >= 0) & (low <= high) & (high <= 1)).all()
-
-
-def test_a_calibrated_panel_is_saved_and_loaded(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    labels = rng.integers(0, 2, 60)
-    right = rng.random((60, 4, 1)) < 0.75
-    votes = Votes(
-        jnp.asarray(np.where(right, labels[:, None, None], 1 - labels[:, None, None]), jnp.int8),
-        *(None, None, None),
-        2,
-    )
-    fit = Calibrated(OneCoin(), BayesianMap(Beta()), None).fit(votes, labels)
-    saved = fit_file.SavedFit("x", fit, Classes((0, 1), True), fit_file.profile(votes))
-    fit_file.save_fit(tmp_path / "fit.json", saved)
-    again: Any = fit_file.load_fit(tmp_path / "fit.json").fitted
-    np.testing.assert_array_equal(again(votes), fit(votes))
-    log_probs = fit.aggregator(votes)
-    ends: Any = fit.calibrator
-    np.testing.assert_array_equal(
-        np.stack(again.calibrator.interval(log_probs)), np.stack(ends.interval(log_probs))
-    )
-
-
-def test_maps_without_posterior_or_interval_raise_errors() -> None:
-    log_probs, labels = drawn(20, 2)
-    with pytest.raises(JudgeBayesError, match="Isotonic has no posterior"):
-        BayesianMap(Isotonic()).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="Isotonic has no posterior"):
-        Isotonic().fit(log_probs, labels).interval(log_probs)
-    with pytest.raises(JudgeBayesError, match=r"prior\.slope=0"):
-        BayesianMap(Platt(), prior=Prior(slope=0.0)).fit(log_probs, labels)
-    fit = BayesianMap(Platt(), MAP()).fit(log_probs, labels)
-    with pytest.raises(JudgeBayesError, match="point estimate has no interval"):
-        fit.interval(log_probs)
-    with pytest.raises(JudgeBayesError, match="level=90"):
-        fit.interval(log_probs, level=90)

@@ -5,13 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpyro.infer.util import log_density
-from scipy import optimize, stats
+from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NUTS, Status
+from judgebayes.inference import Status
 from judgebayes.inference.fast.irt import evidence
-from judgebayes.item_response import ItemResponse, variance_shares
+from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
@@ -20,8 +19,6 @@ from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 60, 8
 USUAL = Prior()
-APART = 4e-6
-"""Distance of two modes: the gradient's tolerance over the least curvature, that of the prior."""
 
 
 def simulated(
@@ -37,19 +34,6 @@ def simulated(
         cast = np.where(right, labels[:, None], (labels[:, None] + other) % n_classes)
         cast = np.where(rng.random(cast.shape) < missing, -1, cast).astype(np.int32)
         return Votes(jnp.asarray(cast[..., None]), None, None, None, n_classes), labels, truth
-
-
-@pytest.fixture(scope="module")
-def small() -> tuple[Votes, np.ndarray, Parameters]:
-    return simulated(ITEMS, JUDGES, 1)
-
-
-def cells(votes: Votes, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    index = np.asarray(votes.index)[..., 0]
-    labelled = (labels >= 0)[:, None]
-    return ((index == labels[:, None]) & labelled).astype(float), ((index >= 0) & labelled).astype(
-        float
-    )
 
 
 def loss(
@@ -141,50 +125,6 @@ def test_abilities_and_difficulties_are_recovered_from_noisy_labels() -> None:
     assert difficulty["not"] < difficulty["clean"] - 0.2
 
 
-def test_truth_is_recovered_at_the_size_of_a_benchmark() -> None:
-    # A plain alternating Newton reached r = .996, .903, .450 on data of this kind.
-    votes, labels, truth = simulated(3000, 38, 0)
-    fit = ItemResponse().fit(votes, labels)
-    assert int(fit.status) == Status.CONVERGED
-    for name, least in (("ability", 0.995), ("difficulty", 0.88), ("log_discrimination", 0.6)):
-        correlation = np.corrcoef(fit.mean(name), getattr(truth, name))[0, 1]
-        assert correlation > least, name
-    mine, true = fit.shares(), variance_shares(*truth)
-    assert mine.judge == pytest.approx(true.judge, abs=0.06)
-    assert mine.item == pytest.approx(true.item, abs=0.06)
-    assert fit.rank_correlation(votes, labels) > 0.98
-
-
-def test_shares_are_an_analysis_of_variance(small: tuple[Votes, np.ndarray, Parameters]) -> None:
-    truth = small[2]
-    logits = np.exp(truth.log_discrimination)[:, None] * (
-        truth.ability[None, :] - truth.difficulty[:, None]
-    )
-    shares = variance_shares(*truth)
-    assert shares.judge == pytest.approx(logits.mean(0).var() / logits.var())
-    assert shares.item == pytest.approx(logits.mean(1).var() / logits.var())
-    assert shares.judge + shares.item + shares.interaction == pytest.approx(1)
-
-
-def test_rank_correlation_is_spearmans(small: tuple[Votes, np.ndarray, Parameters]) -> None:
-    votes, labels, _ = small
-    fit = ItemResponse().fit(votes, labels)
-    right, trials = cells(votes, labels)
-    expected = stats.spearmanr(fit.mean("ability"), right.sum(0) / trials.sum(0)).statistic
-    assert fit.rank_correlation(votes, labels) == pytest.approx(expected)
-
-
-def test_draws_agree_with_the_truth_and_between_chains() -> None:
-    votes, labels, truth = simulated(30, 5, 3)
-    fit = ItemResponse(inference=NUTS(draws=150, warmup=150, chains=2)).fit(votes, labels)
-    ability = np.asarray(fit.draws["ability"])
-    assert ability.shape == (300, 5)
-    low, high = np.quantile(ability, [0.01, 0.99], axis=0)
-    assert ((low < truth.ability) & (truth.ability < high)).all()
-    assert fit.chains is not None
-    assert 0 < fit.shares().judge < 1
-
-
 @in_float64
 def test_estimated_priors_are_the_true_ones() -> None:
     rng = np.random.default_rng(6)
@@ -260,9 +200,3 @@ def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None
         expected = np.sqrt((usual**2 + square) / (len(labelled) + 1))
         assert scale == pytest.approx(expected, abs=2e-4)
     assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was estimated
-
-
-def test_nuts_does_not_estimate_priors(small: tuple[Votes, np.ndarray, Parameters]) -> None:
-    votes, labels, _ = small
-    with pytest.raises(JudgeBayesError, match="NUTS needs given priors"):
-        ItemResponse(None, NUTS()).fit(votes, labels)

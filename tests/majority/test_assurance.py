@@ -44,28 +44,6 @@ def test_more_assurance_and_narrower_intervals_need_more_labels() -> None:
     assert (narrow.needed(0.9) or 120) > many
 
 
-@pytest.mark.slow
-def test_the_labels_that_are_bought_as_advised_meet_the_width() -> None:
-    rng = np.random.default_rng(0)
-    met = []
-    for seed in range(12):
-        whole = world(rng)
-        order = rng.permutation(300)
-        splits = bought(whole, order[:20])
-        goal = 0.6 * width(splits)
-        forecast = label_forecast(
-            SplitCurve().fit(splits), splits, 5, goal, target="these", seed=seed
-        )
-        typical, assured = forecast.needed(), forecast.needed(0.9)
-        assert typical is not None
-        assert assured is not None
-        assert 20 < typical < assured < 300
-        met.append([width(bought(whole, order[:n])) <= goal for n in (typical, assured)])
-    typically, surely = np.mean(met, axis=0)
-    assert 0.1 <= typically <= 0.9
-    assert surely >= 0.65  # 9 of 12 and less has probability .11 at .9
-
-
 def test_the_line_gives_the_labels_of_a_width() -> None:
     forecast = LabelForecast(0.1, 1000, np.log(1.0), -0.5, 0.2)
     assert forecast.needed() == 100  # w = n^-1/2

@@ -7,9 +7,15 @@ from scipy import optimize, stats
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.paper_em import PaperEM
-from judgebayes.inference import MAP, NUTS, PriorImportance, Status
-from judgebayes.majority import BetaBinomial, Binomial, Counts, Thinning, counts_of
-from judgebayes.majority.distribution import Distribution, in_population
+from judgebayes.inference import MAP, NUTS, Status
+from judgebayes.majority import (
+    BetaBinomial,
+    Binomial,
+    Counts,
+    Distribution,
+    Thinning,
+    counts_of,
+)
 
 METHODS: dict[str, Distribution] = {
     "binomial": Binomial(),
@@ -96,16 +102,6 @@ def test_the_mode_is_the_best_of_many_scipy_starts(components: int, easy_and_har
     assert float(fit.objective) == pytest.approx(best, abs=1e-5)
 
 
-def test_as_printed_the_components_coincide(easy_and_hard: Counts) -> None:
-    """Eq 7 with gamma_1 for both: one Beta-Binomial with the Binomial's mean, nearly a Binomial."""
-    fit = PaperEM("printed").fit(easy_and_hard)
-    mean = np.asarray(fit.theta.mean)[0]
-    assert mean[0] == pytest.approx(mean[1], abs=1e-12)
-    np.testing.assert_allclose(
-        errors("em-printed", easy_and_hard), errors("binomial", easy_and_hard), atol=0.03
-    )
-
-
 @in_float64
 def test_the_papers_iteration_matches_a_loop(easy_and_hard: Counts) -> None:
     """Eqs 6 and 7 written out item by item, with gamma_j."""
@@ -144,59 +140,3 @@ def test_nuts_has_intervals_and_marks_extrapolation(sampled, easy_and_hard: Coun
     with pytest.raises(JudgeBayesError, match="of=counts"):
         sampled.curve((7,), population=70)
     assert "items are hard" in sampled.words()[0]
-
-
-def test_weighed_draws_agree_with_the_chains(sampled, easy_and_hard: Counts) -> None:
-    weighed = BetaBinomial(2, PriorImportance(2**14)).fit(easy_and_hard)
-    assert int(weighed.status) == Status.CONVERGED
-    one, other = (np.asarray(fit.errors((1, 7))) for fit in (sampled, weighed))
-    np.testing.assert_allclose(one.mean(0), other.mean(0), atol=0.2 * one.std(0).min())
-    np.testing.assert_allclose(one.std(0), other.std(0), rtol=0.2)
-
-
-@pytest.mark.slow
-def test_chains_cross_where_the_components_are_alike() -> None:
-    """One broad Beta-Binomial: the labels do not determine which of two components is broader.
-
-    With ordered means the posterior has two parts that touch where the means are equal, and chains
-    disagree; unordered, chains agree on the errors.
-    """
-    rng = np.random.default_rng(0)
-    counts = counts_of(rng.binomial(40, rng.beta(2.0, 1.5, 300)), 40)
-    fit = BetaBinomial(2, NUTS()).fit(counts)
-    assert int(fit.status) == Status.CONVERGED
-    assert fit.chains is not None
-    drawn = {name: np.asarray(x) for name, x in fit.chains.draws.items()}
-    assert (drawn["gap"] >= 0).all()
-    broad = (drawn["log_dispersion"][..., 0] > drawn["log_dispersion"][..., 1]).mean(1)
-    assert ((broad > 0.05) & (broad < 0.95)).all()
-    free = Thinning().fit(counts).curve((1, 39))
-    np.testing.assert_allclose(fit.estimate((1, 39)), free.error, atol=0.02)
-
-
-@in_float64
-def test_a_point_estimate_has_no_interval(easy_and_hard: Counts) -> None:
-    fit = BetaBinomial(1, MAP(starts=1)).fit(easy_and_hard)
-    curve = fit.curve((7,))
-    assert np.isnan(curve.low).all()
-    assert fit.plug_in().n_draws == 1
-    np.testing.assert_allclose(float(fit.pmf(7).sum()), 1)
-    assert "correct with probability" in fit.words()[0]
-
-
-def test_in_a_population_the_labelled_items_are_known() -> None:
-    labelled = counts_of(np.array([7, 0, 7, 7]), 7)
-    pmf = np.full((3, 8), 1 / 8)
-    error = in_population(pmf, labelled, (7,), population=4)
-    np.testing.assert_allclose(error, 0.25)
-    half = in_population(np.repeat(pmf, 4000, 0), labelled, (7,), population=8)
-    assert half.mean() == pytest.approx((0.25 + 0.5) / 2, abs=0.005)
-
-
-def test_bad_requests_are_errors(easy_and_hard: Counts) -> None:
-    with pytest.raises(JudgeBayesError, match="choose 1 or 2"):
-        BetaBinomial(3).fit(easy_and_hard)
-    with pytest.raises(JudgeBayesError, match="negative or NaN"):
-        BetaBinomial(1).fit(easy_and_hard, weight=np.full(60, -1.0))
-    with pytest.raises(JudgeBayesError, match=r"the shape must be \(60,\)"):
-        Binomial().fit(easy_and_hard, weight=np.ones(3))

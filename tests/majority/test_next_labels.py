@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import MAP
 from judgebayes.majority import SplitCurve, Splits, losses, next_labels
 
 
@@ -30,12 +28,6 @@ def test_the_first_choice_has_the_largest_decrease_by_its_formula(splits: Splits
             gain[item] += np.cov(mean_loss, p, bias=True)[0, 1] ** 2 / p.mean()
     gain[splits.labelled] = -1
     assert gain[chosen[0]] == pytest.approx(gain.max(), rel=1e-6)
-
-
-def test_every_item_is_proposed_once_and_labelled_ones_never(splits: Splits) -> None:
-    fit = SplitCurve().fit(splits)
-    chosen = next_labels(fit, splits, 500, (1, 3, 5), target="these")
-    assert sorted(chosen) == sorted(np.flatnonzero(~splits.labelled))
 
 
 def test_floors_keep_every_margin(splits: Splits) -> None:
@@ -64,10 +56,3 @@ def test_which_side_is_named_first_does_not_change_the_choice(splits: Splits) ->
         np.abs(splits.given[first, 0] - splits.given[first, 1]),
         np.abs(splits.given[second, 0] - splits.given[second, 1]),
     )
-
-
-def test_a_point_estimate_or_a_floor_out_of_range_is_refused(splits: Splits) -> None:
-    with pytest.raises(JudgeBayesError, match="needs a posterior"):
-        next_labels(SplitCurve(inference=MAP()).fit(splits), splits, 1, (5,))
-    with pytest.raises(JudgeBayesError, match="between 0 and 1"):
-        next_labels(SplitCurve().fit(splits), splits, 1, (5,), floor=2.0)

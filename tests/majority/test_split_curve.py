@@ -1,22 +1,18 @@
 """The split curve: against a naive twin, the laws of a fit, and other inferences."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import betaln, log_softmax
+from scipy.special import log_softmax
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import MAP, NUTS, NormalAtMode
+from judgebayes.inference import MAP
 from judgebayes.majority import SplitCurve, Splits, Thinning, counts_of, losses, splits_of
 from judgebayes.models.split_curve import (
     HALF_LENGTH,
     TERMS,
-    Prior,
     SplitCurveModel,
-    bend,
     split_data,
-    steepness,
 )
 from judgebayes.votes import from_counts
 
@@ -68,36 +64,6 @@ def test_the_probabilities_are_those_of_the_formula() -> None:
     np.testing.assert_allclose(ours, naive, atol=1e-5)
 
 
-def test_more_votes_make_the_curve_steeper_as_for_judges_of_a_beta() -> None:
-    def log_odds(k: int, a: float, b: float) -> float:
-        """Return the log-odds that the plurality is right, per margin, at the split nearest to a tie."""
-        right, wrong = (k + 1) // 2, k // 2
-        odds = betaln(a + right, b + wrong) - betaln(a + wrong, b + right)
-        return float(odds) * k
-
-    votes = np.array([11, 31, 101, 1001])
-    for a, b in [(4.5, 3.5), (4.1, 3.9)]:
-        exact = np.array([log_odds(k, a, b) for k in votes])
-        np.testing.assert_allclose(steepness(jnp.asarray(votes)), exact / exact[0], rtol=0.003)
-    np.testing.assert_array_equal(steepness(jnp.arange(12)), 1.0)
-
-
-def test_the_steepness_multiplies_the_slope() -> None:
-    many, few = (split_data(jnp.array([[k, 0], [0, k]]), jnp.full(2, -1)) for k in (110, 11))
-    sites = {"alpha": jnp.array(0.2), "beta": jnp.array(2.0), "bend": jnp.zeros(TERMS)}
-    model = SplitCurveModel(2, by_class=False)
-    more = float(steepness(jnp.array([110]))[0]) - 1
-    odds = [float(p[0, 0] - p[0, 1]) for p in (model.predict(sites, d) for d in (many, few))]
-    assert odds[0] - odds[1] == pytest.approx(2.0 * more, rel=1e-5)
-
-
-def test_the_bend_has_the_kernel_of_the_process() -> None:
-    margins = jnp.linspace(0, 1, 21)
-    basis = jax.vmap(lambda w: bend(w, margins, Prior()), out_axes=0)(jnp.eye(TERMS))
-    kernel = 0.25 * np.exp(-0.5 * ((margins[:, None] - margins) / 0.3) ** 2)
-    assert np.abs(basis.T @ basis - kernel).max() < 0.01 * 0.25
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 def test_swapping_classes_swaps_the_answers(classes: int) -> None:
     splits = simulated(classes=classes)
@@ -105,14 +71,6 @@ def test_swapping_classes_swaps_the_answers(classes: int) -> None:
     swapped = Splits(splits.given[:, ::-1], labels, splits.label_classes)
     fits = [SplitCurve(by_class=False).fit(s).probs(s).mean(0) for s in (splits, swapped)]
     np.testing.assert_allclose(fits[0], fits[1][:, ::-1], atol=1e-7)
-
-
-def test_weight_zero_is_a_label_that_is_not_there() -> None:
-    splits = simulated()
-    weight = np.where(np.arange(300) < 30, 1.0, 0.0)
-    fewer = splits.with_labels(np.where(np.arange(300) < 30, splits.labels, -1))
-    one, two = SplitCurve().fit(splits, weight=weight), SplitCurve().fit(fewer)
-    np.testing.assert_allclose(one.probs(splits), two.probs(splits), atol=1e-9)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -192,38 +150,6 @@ def test_related_items_widen_the_interval() -> None:
     assert ((naive.high - naive.low) < 0.6 * width).all()
 
 
-def test_all_votes_that_each_item_has() -> None:
-    given = np.array([[3, 0], [1, 2], [0, 1], [0, 0]])
-    splits = Splits(given, np.array([0, 0, 1, 0]), (0, 1))
-    fit = SplitCurve().fit(splits)
-    of_all = fit.curve(splits, None, target="these", measure="wrong")
-    # The item without votes does not count.
-    np.testing.assert_allclose([of_all.error, of_all.low, of_all.high], 1 / 3)
-
-
-@pytest.mark.slow
-def test_other_inferences_agree() -> None:
-    splits = simulated(labels=40)
-    ways = {
-        "weighted": NormalAtMode(draws=20_000, weighted=True),
-        "nuts": NUTS(draws=4000, warmup=1000),
-    }
-    curves = {
-        name: SplitCurve(inference=way).fit(splits).curve(splits, SIZES, target="these")
-        for name, way in ways.items()
-    }
-    for one in ("error", "low", "high"):
-        values = [getattr(curve, one) for curve in curves.values()]
-        np.testing.assert_allclose(values[0], values[1], atol=0.006)
-
-
-def test_a_point_estimate_has_no_interval() -> None:
-    splits = simulated()
-    curve = SplitCurve(inference=MAP()).fit(splits).curve(splits, SIZES)
-    assert np.isfinite(curve.error).all()
-    assert np.isnan(curve.low).all()
-
-
 def test_a_vote_for_a_class_that_no_label_has_is_for_no_class() -> None:
     votes = from_counts(np.array([[3, 2, 0], [1, 2, 2], [0, 4, 1]]))
     splits = splits_of(votes, np.array([0, -1, 2]), (0, 2))
@@ -244,27 +170,3 @@ def test_splits_that_do_not_agree_are_refused(change: dict[str, object], sentenc
     usual = {"given": np.ones((3, 2), int), "labels": np.zeros(3, int), "label_classes": (0, 1)}
     with pytest.raises(JudgeBayesError, match=sentence):
         Splits(**(usual | change))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("wrong", [False, True])
-def test_judges_who_are_never_wrong_are_within_the_interval(wrong: bool) -> None:
-    """Ten labels without an error do not exclude that there is none; likewise with errors only."""
-    given = np.array([[5, 0], [4, 1], [0, 5], [1, 4]] * 50)
-    plurality = given.argmax(1)
-    truth = 1 - plurality if wrong else plurality
-    splits = Splits(given, np.where(np.arange(200) < 10, truth, -1), (0, 1))
-    fit = SplitCurve(by_class=False).fit(splits)
-    curve = fit.curve(splits, SIZES, target="these", measure="wrong")
-    exact = np.array([losses(splits, k, "wrong")[np.arange(200), truth].mean() for k in SIZES])
-    end = curve.high if wrong else curve.low
-    np.testing.assert_allclose(end, exact, atol=0.02)
-
-
-def test_one_error_among_the_labels_leaves_equal_tails() -> None:
-    splits = simulated(200, 40)
-    positions = splits.positions()
-    assert (splits.given.argmax(1) != positions)[:40].any()
-    fit = SplitCurve(by_class=False).fit(splits)
-    narrow = fit.curve(splits, (5,), target="these", measure="wrong", level=0.5)
-    wide = fit.curve(splits, (5,), target="these", measure="wrong", level=0.9)
-    assert wide.low < narrow.low < narrow.error < narrow.high < wide.high

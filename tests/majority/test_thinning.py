@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.betaconform.audit_intervals import bootstrapped
-from judgebayes.majority import Counts, Thinning, counts_of, odd_sizes
+from judgebayes.majority import Counts, Thinning, counts_of, thin
 from judgebayes.majority.model_free import mean_loss
-from judgebayes.majority.thinning import beta_quantile, thin
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 7])
@@ -18,13 +15,6 @@ def test_thinning_is_the_mean_over_all_panels(size: int) -> None:
         votes = [1] * correct + [0] * (7 - correct)
         wrong = [sum(panel) < size / 2 for panel in combinations(votes, size)]
         assert probability == pytest.approx(np.mean(wrong), abs=1e-12)
-
-
-def test_items_with_too_few_votes_do_not_count(easy_and_hard: Counts) -> None:
-    given, correct = (np.asarray(x) for x in (easy_and_hard.given, easy_and_hard.correct))
-    enough = (given == 7) & (correct >= 0)
-    error = Thinning().fit(easy_and_hard).estimate((7,))
-    assert error[0] == pytest.approx((correct[enough] < 4).mean())
 
 
 def test_at_the_largest_k_the_interval_is_jeffreys() -> None:
@@ -51,13 +41,6 @@ def test_moments_match_dirichlet_draws() -> None:
     np.testing.assert_allclose(finite[1], total.var(0), rtol=0.04)
 
 
-def test_a_fully_labelled_population_has_no_uncertainty() -> None:
-    correct = np.array([7, 7, 1, 6, 0, 7])
-    curve = Thinning().fit(counts_of(correct, 7)).curve((3, 7), population=6)
-    np.testing.assert_allclose(curve.low, curve.error, atol=1e-12)
-    np.testing.assert_allclose(curve.high, curve.error, atol=1e-12)
-
-
 def test_the_bootstrap_resamples_items() -> None:
     rng = np.random.default_rng(1)
     correct = rng.binomial(7, rng.beta(3, 1, 80))
@@ -75,28 +58,6 @@ def test_errors_beyond_the_observed_votes_are_nan(easy_and_hard: Counts) -> None
     assert curve.extrapolated.tolist() == [False, True]
     assert np.isfinite([curve.error[0], curve.low[0], curve.high[0]]).all()
     assert np.isnan([curve.error[1], curve.low[1], curve.high[1]]).all()
-
-
-def test_beta_quantiles_without_variance_are_the_mean() -> None:
-    quantiles = beta_quantile(0.05, np.array([0.2, 0.3]), np.array([0.0, 0.001]))
-    assert quantiles[0] == 0.2
-    size = 0.3 * 0.7 / 0.001 - 1
-    assert quantiles[1] == pytest.approx(stats.beta(0.3 * size, 0.7 * size).ppf(0.05))
-
-
-@pytest.mark.parametrize("sizes", [(2,), (1, 0), ()])
-def test_ties_are_not_defined(sizes: tuple[int, ...], easy_and_hard: Counts) -> None:
-    with pytest.raises(JudgeBayesError, match="use odd"):
-        Thinning().fit(easy_and_hard).curve(sizes)
-
-
-def test_no_label_at_all_is_an_error() -> None:
-    with pytest.raises(JudgeBayesError, match="Label at least one"):
-        Thinning().fit(counts_of(np.array([-1, -1]), 3)).curve((3,))
-
-
-def test_odd_sizes() -> None:
-    assert odd_sizes(1) == (1,)
 
 
 def test_the_number_of_items_may_differ_by_size() -> None:

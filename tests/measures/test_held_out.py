@@ -54,24 +54,6 @@ def test_mid_p_intervals_cover_about_their_level_in_every_world(trials: int) -> 
     assert usual.mean() == pytest.approx(0.9, abs=0.012)
 
 
-def test_misses_are_hits_of_the_complement_and_losses_have_units() -> None:
-    spread = Spread(0.002, 40, None)
-    of_hits, of_misses = (bounded_interval(share, spread, level=0.9) for share in (0.1, 0.9))
-    assert of_misses.low == pytest.approx(1 - of_hits.high)
-    assert of_misses.high == pytest.approx(1 - of_hits.low)
-    in_units = bounded_interval(0.5, Spread(0.05, 40, None), most=5.0, level=0.9)
-    np.testing.assert_allclose(in_units, np.multiply(of_hits, 5.0))
-    assert bounded_interval(0.0, Spread(0.0, 40, None), most=0.0) == (0.0, 0.0, 0.0)
-
-
-def test_small_parts_of_events_say_no_more_than_no_event() -> None:
-    nothing = bounded_interval(0.0, Spread(0.0, 60, None), level=0.9)
-    part = 0.1 / 60  # one item in a tenth of its splits
-    seen = bounded_interval(part, Spread(part**2, 60, None), level=0.9)
-    assert 0 < seen.low < part
-    assert seen.high == pytest.approx(nothing.high, rel=0.1)
-
-
 def test_with_nothing_seen_the_groups_or_the_decisions_that_are_left_count() -> None:
     for spread, counted, number in (
         (Spread(0.0, 300, 30), 1.0, 30),
