@@ -1,5 +1,3 @@
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,13 +15,12 @@ from judgebayes.aggregators import (
 from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate import batches
 from judgebayes.evaluate.batches import memory, splits_per_batch
-from judgebayes.evaluate.one_split import Evaluation, _training_data, evaluate, measure
+from judgebayes.evaluate.one_split import _training_data, evaluate
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits, sweep
 from judgebayes.inference import DRPS
-from judgebayes.measures.decide import absolute_loss, bayes_action, zero_one_loss
+from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import Votes
 
 FEW = Davidson(DRPS(starts=1))
@@ -63,24 +60,6 @@ def test_answers_are_those_of_the_evaluation_items(
     np.testing.assert_allclose(result.log_probs[:, :size], answers[splits.evaluation])
 
 
-def test_results_do_not_depend_on_the_vectorised_batch_size(
-    votes: Votes, labels: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Seven splits of 60 items, padded to 64: batches of two, the last one padded."""
-    splits = random_splits(60, splits=7, calibration=30, among=np.flatnonzero(labels >= 0))
-
-    def answers() -> dict[str, Evaluation]:
-        return evaluate_calibrators(
-            OneCoin(), {"t": Temperature()}, votes, labels, splits, fit_on="all"
-        )
-
-    in_one_batch = answers()["t"]
-    monkeypatch.setattr(batches, "MAX_BATCH_NUMBERS", 2 * 64)
-    in_batches_of_two = answers()["t"]
-    assert len(in_batches_of_two.status) == 7
-    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-10), in_one_batch, in_batches_of_two)
-
-
 def test_fits_on_all_items_use_calibration_labels_only(
     votes: Votes, labels: np.ndarray, parts: Splits
 ) -> None:
@@ -103,47 +82,6 @@ def test_the_evaluation_labels_do_not_leak(votes: Votes, labels: np.ndarray, par
             for y in (labels, other)
         ]
         np.testing.assert_array_equal(*answers)
-
-
-def test_padding_is_ignored(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
-    fill = -np.ones((4, 3), int)
-    wide = Splits(
-        np.concatenate([parts.calibration, fill], 1), np.concatenate([parts.evaluation, fill], 1)
-    )
-    one, other = (
-        sweep({"d": FEW}, votes, labels, p, fit_on="calibration")["value"] for p in (parts, wide)
-    )
-    np.testing.assert_allclose(one, other, atol=1e-9)
-
-
-def test_the_loss_of_the_decisions_can_be_chosen(
-    votes: Votes, labels: np.ndarray, parts: Splits
-) -> None:
-    rates = {"b": BaseRate()}
-    mode = sweep(rates, votes, labels, parts, fit_on="calibration", loss=zero_one_loss(3))
-    median = sweep(rates, votes, labels, parts, fit_on="calibration")
-    acc = {
-        n: t.query("metric == 'accuracy'")["value"].mean()
-        for n, t in {"mode": mode, "median": median}.items()
-    }
-    assert acc["mode"] >= acc["median"]
-
-
-def test_losses_are_nan_where_there_is_no_label(votes: Votes, labels: np.ndarray) -> None:
-    parts = Splits(np.flatnonzero(labels >= 0)[None, :30], np.array([[0, 1, 2]]))
-    evaluation = evaluate_splits(MajorityVote(), votes, labels, parts, fit_on="calibration")
-    assert np.isnan(evaluation.losses(absolute_loss(3))[0, 0])  # item 0 is unlabelled
-    assert np.isfinite(evaluation.losses(absolute_loss(3))[0, 1:3]).all()
-    of_items = np.asarray(evaluation.log_probs)[0, [1, 2], np.asarray(evaluation.labels)[0, 1:3]]
-    np.testing.assert_array_equal(evaluation.nll()[0, :3], [np.nan, *-of_items])
-
-
-def test_own_metrics_can_be_passed(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
-    def ties(e: Evaluation) -> jax.Array:
-        return (e.decisions == 1).mean(where=e.labels >= 0)
-
-    evaluation = evaluate_splits(MajorityVote(), votes, labels, parts, fit_on="calibration")
-    assert measure(evaluation, {"ties": ties})["ties"].shape == (4,)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate import one_by_one
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.votes import Votes
 
 METHODS = [Stacking(symmetric=False), Pool(symmetric=False)]
@@ -68,22 +68,3 @@ def test_splits_and_the_fit_to_all_are_one_program(monkeypatch: pytest.MonkeyPat
     assert all(each == shapes[0] for each in shapes)
     direct = METHODS[0].fit(some, labels[labelled], key=key)
     np.testing.assert_allclose(fitted(votes), direct(votes), atol=1e-9)
-
-
-@in_float64
-def test_each_split_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    votes, labels = panel()
-    monkeypatch.setattr(one_by_one, "LONG_FIT", 0.0)
-    splits = random_splits(50, splits=3, calibration=0.8, among=np.arange(40), seed=1)
-    told: list[tuple[str, int, int]] = []
-    evaluate_methods(
-        {"stacking": METHODS[0]},
-        votes,
-        labels,
-        splits,
-        fit_on={"stacking": "calibration"},
-        progress=lambda *step: told.append(step),
-    )
-    assert [step for step in told if step[0] == "stacking: splits"] == [
-        ("stacking: splits", done, 3) for done in range(4)
-    ]

@@ -2,10 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import judgebayes as jb
@@ -47,31 +43,6 @@ def test_class_names_and_columns_are_kept() -> None:
     assert fit.classes_.tolist() == ["bad", "fair", "good"]
     assert set(fit.predict(p)) <= set(fit.classes_)
     assert fit.predict_proba(p).shape == (90, 3)
-
-
-def test_a_grid_search_varies_the_map_and_its_settings(
-    answers: tuple[np.ndarray, np.ndarray],
-) -> None:
-    p, y = answers
-    grid = [
-        {"calibrator": [jb.Beta(), jb.Beta(penalty=10.0)]},
-        {"calibrator__penalty": [None, 0.1]},
-    ]
-    search = GridSearchCV(SklearnCalibrator(), grid, scoring="neg_log_loss", cv=2).fit(p, y)
-    scores = search.cv_results_["mean_test_score"]
-    assert len(scores) == 4
-    assert len(set(np.round(scores, 12))) == 4
-    assert search.best_score_ == scores.max()
-
-
-def test_it_works_in_a_pipeline(answers: tuple[np.ndarray, np.ndarray]) -> None:
-    p, y = answers
-    features = np.stack([p, p**2], 1)
-    raw = LogisticRegression().fit(features, y)
-    pipeline = make_pipeline(
-        FunctionTransformer(raw.decision_function), SklearnCalibrator(scale="logit")
-    )
-    assert pipeline.fit(features, y).predict_proba(features).shape == (120, 2)
 
 
 def test_parameters_round_trip_and_clones_are_equal() -> None:

@@ -59,25 +59,6 @@ def test_copies_of_an_item_in_one_group_count_as_little_more_than_one(
     np.testing.assert_allclose(narrow / wide, 0.5, atol=0.03)
 
 
-def test_groups_of_judges_without_a_mistake_count_once(labels: np.ndarray) -> None:
-    perfect = np.stack([labels, labels], 1)
-    table = judge_table(as_votes(perfect), labels, groups=np.arange(ITEMS) // 8)
-    low = stats.beta.ppf(0.05, 1 + ITEMS // 8, 1)
-    np.testing.assert_allclose(table["accuracy_low"], low)
-    assert (table["accuracy_high"] == 1).all()
-
-
-def test_the_error_of_a_position_bias_uses_groups(index: np.ndarray) -> None:
-    order = np.broadcast_to(np.array([0, 1]), (ITEMS, 6, 2))
-    both = np.stack([index, np.roll(index, 1, axis=0)], -1)
-    votes = as_votes(both, order=order)
-    copied = as_votes(np.repeat(both, 3, axis=0), order=np.repeat(order, 3, axis=0))
-    once = position_bias(votes)
-    grouped = position_bias(copied, np.repeat(np.arange(ITEMS), 3))
-    np.testing.assert_allclose(grouped, once)
-    np.testing.assert_allclose(position_bias(votes, np.arange(ITEMS)), once)
-
-
 def test_position_bias_by_hand() -> None:
     # Judge 0 always names the response shown first; judge 1 always A; judge 2 saw one order only.
     order = np.tile(np.array([0, 1])[None, None, :], (10, 3, 1))
@@ -89,14 +70,6 @@ def test_position_bias_by_hand() -> None:
     assert error[:2] == pytest.approx([0, 0])
     with pytest.raises(JudgeBayesError, match="no presentation order"):
         position_bias(as_votes(cast))
-
-
-def test_permuted_judges_give_permuted_rows(index: np.ndarray, labels: np.ndarray) -> None:
-    order = np.array([3, 0, 5, 1, 4, 2])
-    names = np.array(list("abcdef"))
-    a = judge_table(as_votes(index), labels, names.tolist()).iloc[order].reset_index(drop=True)
-    b = judge_table(as_votes(index[:, order]), labels, names[order].tolist())
-    assert a.equals(b)
 
 
 def test_a_judge_without_labelled_votes_has_no_accuracy(

@@ -9,15 +9,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from judgebayes.calibrators.conformal import coverage_law
 from judgebayes.finding import Finding
-from judgebayes.measures.significance import Interval
-from judgebayes.report.decisions import decisions_section
-from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
-from judgebayes.report.judges import judges_section
-from judgebayes.report.labels import Curve, labels_section
-from judgebayes.report.page import (
+from judgebayes.report import (
     Code,
     Drawing,
     Facts,
@@ -32,8 +25,11 @@ from judgebayes.report.page import (
     Table,
     render,
 )
+from judgebayes.report.decisions import decisions_section
+from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.held_out import HeldOut, probabilities_section
 from judgebayes.report.style import DARK, LIGHT, css
-from judgebayes.report.text import clean, escaped, presentable, shortened
+from judgebayes.report.text import presentable
 
 VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}
 MEGABYTE = "x" * 2**20
@@ -177,21 +173,6 @@ def test_a_link_never_leaves_the_folder() -> None:
     ]
 
 
-def test_names_are_short_and_distinct() -> None:
-    names = presentable(HOSTILE)
-    assert len(set(names)) == len(HOSTILE)
-    assert max(map(len, names)) < 80
-    assert not any("\n" in name for name in names)
-    assert names[-2] == "(no name)"
-    assert presentable(["a", "a", "a (2)"]) == ["a", "a (2)", "a (2) (2)"]
-    hebrew = names[HOSTILE.index("שופט א")]
-    assert (hebrew[0], hebrew[-1]) == ("\u2068", "\u2069")  # does not reverse other text
-    assert presentable(["plain"]) == ["plain"]
-    assert shortened("abcdefghij", 5) == "ab…ij"
-    assert clean("a\u202eb\x07") == "a\ufffdb\ufffd"
-    assert len(escaped(MEGABYTE)) < 5000
-
-
 def luminance(colour: str) -> float:
     """Relative luminance as defined in the Web Content Accessibility Guidelines 2.2."""
     channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
@@ -215,18 +196,6 @@ def test_contrast_is_enough_in_light_and_dark() -> None:
     assert all(f"--{name}: {value}" in css() for c in (LIGHT, DARK) for name, value in c.items())
     assert "@media print" in css()
     assert "prefers-color-scheme: dark" in css()
-
-
-def test_drawings_are_reproducible_and_have_titles() -> None:
-    one, two = drawing(["$x$", "<b>"]).svg, drawing(["$x$", "<b>"]).svg
-    assert one == two
-    assert "<dc:date>" not in one
-    assert "#000000" not in one  # colours follow the page
-    page = Reader(one)
-    assert page.said("title") == ["$x$"]
-    assert "$x$" in page.said("text")  # literal text, not a formula
-    assert "<b>" in page.said("desc")
-    assert all((a.get("id") or "a-figure").startswith("a-figure") for _, a, _ in page.tags)
 
 
 def test_a_heat_map_is_written_out_and_allowed() -> None:
@@ -270,12 +239,6 @@ def test_the_table_of_confidence_matches_hand_counts() -> None:
     assert len(check(render(Page("p", [], [section]))).of("svg")) == 3
 
 
-def test_constant_labels_get_no_diagram() -> None:
-    for given, degenerate in ((held_out(), True), (None, False)):
-        section = probabilities_section(given, ["no", "yes"], "m", degenerate=degenerate)
-        assert [type(block) for block in section.blocks] == [Paragraph]
-
-
 def test_decisions_sets_and_the_least_certain_items() -> None:
     p = np.array([0.9, 0.52, 0.2, 0.45])
     answers = pd.DataFrame({"item": HOSTILE[:4], "p(no)": 1 - p, "p(yes)": p})
@@ -294,120 +257,3 @@ def test_decisions_sets_and_the_least_certain_items() -> None:
     )
     assert "without a label" in first.caption
     check(render(Page("p", [], [section])))
-
-
-def test_only_uncertain_items_are_to_be_reviewed() -> None:
-    def last(loss: np.ndarray, labelled: int = 0) -> Table | Paragraph:
-        answers = pd.DataFrame({"item": np.arange(30), "p(no)": loss, "p(yes)": 1 - loss})
-        sets = np.zeros((30, 2), bool)  # an empty set is not uncertainty
-        args = (answers, ["no", "yes"], np.ones(30, int), loss, sets, [], "absolute")
-        return decisions_section(*args, np.arange(30) < labelled).blocks[-1]
-
-    loss = np.zeros(30)
-    loss[[3, 8, 20]] = 0.4, 0.02, 0.01
-    some, one, none, many = last(loss), last(loss, 5), last(np.zeros(30), 30), last(loss + 0.02)
-    assert [row[0] for row in some.rows] == ["3", "8"]  # 0.01 is not above it
-    assert [row[0] for row in one.rows] == ["8"]
-    assert isinstance(none, Paragraph)
-    assert none.text.startswith("No item has an expected loss above 0.01")
-    assert last(np.where(loss > 0.1, loss, 0), 5).text.startswith("No item without a label has")
-    assert len(many.rows) == 10
-    assert "the 10 least certain of 30, review" in many.caption
-
-
-def test_numbers_are_never_minus_zero() -> None:
-    assert with_interval(Interval(-0.0, -0.0001, 0.0)) == "0.000 [0.000, 0.000]"
-    assert with_interval(Interval(1.0, 0.97, 1.0), percent=True) == "100.0% [97.0%, 100.0%]"
-
-
-FELL = Interval(0.1, 0.05, 0.15), "fell by 0.100 [0.050, 0.150]: more labels still make"
-ROSE = Interval(-0.1, -0.15, -0.05), "rose by 0.100 [0.050, 0.150]: more labels of this kind do not"
-UNCLEAR = Interval(0.01, -0.05, 0.07), "changed by -0.010 [-0.070, +0.050], which may be chance"
-NONE = Interval(0.0, 0.0, 0.0), "did not change: there is no sign that more labels would make"
-UNKNOWN = Interval(np.nan, np.nan, np.nan), ""
-
-
-def labels_of(nll: Interval, loss: Interval, labels: int, items: int) -> Section:
-    scores = [Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6)]
-    curve = Curve([40, 80], scores, scores, nll, loss, (0.69, 0.5))
-    return labels_section(curve, labels, items, 0.8, 0.9, "m")
-
-
-def laws(section: Section) -> Table:
-    return [block for block in section.blocks if isinstance(block, Table)][-1]
-
-
-@pytest.mark.parametrize(
-    ("nll", "loss"),
-    [(FELL, UNCLEAR), (FELL, NONE), (ROSE, FELL), (UNCLEAR, ROSE), (UNKNOWN, FELL)],
-)
-def test_effects_of_more_labels(nll: tuple[Interval, str], loss: tuple[Interval, str]) -> None:
-    section = labels_of(nll[0], loss[0], 99, 1000)
-    said = " ".join(check(render(Page("p", [], [section]))).said("p"))
-    for (_, change), name, what in (
-        (nll, "held-out NLL", "probabilities"),
-        (loss, "mean loss of the decisions", "decisions"),
-    ):
-        start = f"From 40 to 80 labels the {name} "
-        assert (start in said) == bool(change)
-        if change:
-            own = said.split(start)[1].split(" better.")[0]
-            assert own.startswith(change)
-            assert own.endswith(f"the {what}")
-    # Only without a clear decrease is the gain limited to the intervals.
-    assert ("would narrow the intervals" in said) == (FELL not in (nll, loss))
-    law = laws(section)
-    assert [row[0] for row in law.rows] == ["99, as now", "198", "396"]
-    for row, n in zip(law.rows, (33, 66, 132), strict=True):
-        expected = coverage_law(n, 0.9, 10_000)
-        assert (
-            row[2] == f"{100 * expected.low:.0f} % to {100 * expected.high:.0f} % (95 % interval)"
-        )
-    few = labels_section(None, 4, 9, None, None, "m")
-    assert "too few" in " ".join(check(render(Page("p", [], [few]))).said("p"))
-
-
-@pytest.mark.parametrize(
-    ("labels", "sizes", "said"),
-    [
-        (120, ["120, as now", "240", "300, all items"], "There are 300 items"),
-        (150, ["150, as now", "300, all items"], "There are 300 items"),
-        (300, ["300, as now, all items"], "All 300 items are labelled"),
-        (75, ["75, as now", "150", "300, all items"], "There are 300 items"),
-        (70, ["70, as now", "140", "280"], ""),
-    ],
-)
-def test_no_more_labels_are_offered_than_there_are_items(
-    labels: int, sizes: list[str], said: str
-) -> None:
-    section = labels_of(UNCLEAR[0], UNCLEAR[0], labels, 300)
-    assert [row[0] for row in laws(section).rows] == sizes
-    words = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
-    assert said in words
-    assert ("you need more items with votes" in words) == bool(said)
-    assert ("would narrow the intervals" in words) == (labels < 300)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_judges_are_drawn_and_described(n_classes: int) -> None:
-    names = presentable(HOSTILE * 3)
-    share = np.linspace(0.9, 0.3, len(names))
-    columns = {"judge": names, "votes": 40, "missing": 0.1, "labelled": 40, "weight": 1.0}
-    for name in ("accuracy", "tpr", "tnr")[: 3 if n_classes == 2 else 1]:
-        columns |= {name: share, f"{name}_low": share - 0.1, f"{name}_high": share + 0.1}
-    section = judges_section(pd.DataFrame(columns))
-    page = check(render(Page("p", [], [section])))
-    assert len(page.of("svg")) == 1
-    (caption,) = page.said("figcaption")
-    for phrase in ('"one coin"', "Names without space"):
-        assert (phrase in caption) == (n_classes == 2)
-    few = judges_section(pd.DataFrame(columns).head(3))
-    assert (
-        "Names without space" not in next(b for b in few.blocks if isinstance(b, Drawing)).caption
-    )
-    assert len(page.of("table")) == 2
-    assert len(page.of("tr")) == 1 + 16 + 1 + len(names)
-    unknown = pd.DataFrame(columns).assign(accuracy=np.nan)
-    if n_classes == 3:
-        said = check(render(Page("p", [], [judges_section(unknown)]))).said("p")
-        assert "accuracy of the judges is unknown" in said[0]

@@ -7,10 +7,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import MISSING, Votes, array, from_counts
 
 
-def test_counts_come_back_from_counts(counts: np.ndarray, votes: Votes) -> None:
-    np.testing.assert_array_equal(votes.pooled_counts(), counts)
-
-
 def test_missing_votes_are_ignored() -> None:
     index = jnp.array([[[0, MISSING, 2, 2]]], jnp.int8)
     assert Votes(index, None, None, None, 3).counts().tolist() == [[[1, 0, 2]]]
@@ -29,28 +25,19 @@ def test_swapping_twice_changes_nothing(votes: Votes) -> None:
     np.testing.assert_array_equal(swapped.swapped().index, votes.index)
 
 
-def test_padded_items_have_no_votes(votes: Votes) -> None:
-    padded = votes.padded(70)
-    assert padded.n_items == 70
-    assert (padded.index[60:] == MISSING).all()
-
-
 def test_votes_pass_through_vmap_and_jit(votes: Votes) -> None:
     items = jnp.array([[0, 5], [7, 3]])
     counts = jax.jit(jax.vmap(lambda i: votes.take(i).pooled_counts()))(items)
     np.testing.assert_array_equal(counts, votes.pooled_counts()[items])
 
 
-def test_one_judge_out_of_two() -> None:
-    index = jnp.array([[[0], [2]], [[1], [1]]], jnp.int8)
-    assert Votes(index, None, None, None, 3).of_judges([1]).index.tolist() == [[[2]], [[1]]]
-
-
-def test_the_repr_summarises_also_inside_a_transformation(votes: Votes) -> None:
-    assert repr(votes).startswith("Votes(2")
-    reprs = []
-    jax.jit(lambda v: (reprs.append(repr(v)), v.index)[1])(votes)
-    assert "60 x 1 x 4" in reprs[0]
+def test_votes_of_one_order_only() -> None:
+    index = jnp.array([[[0, 1, 2, 1]]], jnp.int8)
+    order = jnp.array([[[0, 1, 0, 1]]], jnp.int8)
+    votes = Votes(index, None, order, None, 3)
+    assert votes.in_order(1).index.tolist() == [[[-1, 1, -1, 1]]]
+    with pytest.raises(JudgeBayesError, match="no presentation order"):
+        Votes(index, None, None, None, 3).in_order(1)
 
 
 @pytest.mark.parametrize(
