@@ -74,17 +74,3 @@ def test_the_script_fails_on_a_planted_regression_and_passes_without(folder: Pat
 
     code, said = gate(folder, "none.csv")
     assert (code, said) == (2, "Error: There is no file 'none.csv'.\n")
-
-
-@pytest.mark.slow
-def test_a_run_with_the_kept_folder_compiles_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"):
-        monkeypatch.delenv(name, raising=False)
-    assert gate(folder, "example/votes.csv")[0] == 0
-    kept = {path for path in (folder / ".judgebayes").rglob("*") if "-atime" not in path.name}
-    assert kept
-    assert gate(folder, "example/votes.csv")[0] == 0
-    again = {path for path in (folder / ".judgebayes").rglob("*") if "-atime" not in path.name}
-    assert again == kept

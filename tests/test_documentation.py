@@ -7,7 +7,6 @@ import re
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import judgebayes
@@ -87,14 +86,6 @@ def test_every_module_and_name_of_the_reference_has_a_task() -> None:
         assert all(f"   {reference.short(module)}\n" in page for module in pages)
 
 
-def test_a_module_without_a_task_lands_in_the_other_group() -> None:
-    reference = importlib.import_module("reference")
-    assert reference.task_of("judgebayes.workflow.novelty") is reference.OTHER
-    assert reference.task_of("judgebayes.novelty") is reference.OTHER
-    assert reference.task_of("judgebayes.evaluate.batches").slug == "scale"
-    assert reference.task_of("judgebayes.evaluate.novelty").slug == "compare"
-
-
 def said(call: ast.Call) -> str:
     """The constant parts of a finding's sentence."""
     parts = (n.value for n in ast.walk(call.args[1]) if isinstance(n, ast.Constant))
@@ -150,29 +141,3 @@ def test_the_guide_states_the_thresholds_of_the_code() -> None:
         number = limits[name] * 100 if "{:g} %" in words else limits[name]
         assert words.format(number) in text, name
     assert limits.keys() - WHERE_IT_SPEAKS_UP.keys() <= {"significance", "common"}
-
-
-def test_the_build_detects_a_page_that_loads_from_a_server() -> None:
-    pytest.importorskip("sphinx")  # the group `docs`
-    offline = importlib.import_module("offline")
-    page = '<a href="https://a/b"></a><link rel="icon" href="//c/d.css"><img src="images/e.png">'
-    assert offline.LOADED.findall(page + '<script src="https://f/g.js"></script>') == [
-        "//c/d.css",
-        "https://f/g.js",
-    ]
-    assert offline.IMPORTED.findall("a { background: url('http://h/i.svg') }") == ["http://h/i.svg"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-def test_the_code_of_a_models_page_runs(name: str) -> None:
-    page = (DOCS / "models" / f"{name}.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert blocks
-    for block in blocks:
-        assert "judgebayes.models" in block
-        few = re.sub(r"num_(warmup|samples)=500", r"num_\1=50", block)
-        namespace: dict[str, object] = {}
-        exec(compile(few, f"{name}.md", "exec"), namespace)
-        samples = namespace["mcmc"].get_samples()  # type: ignore[attr-defined]
-        assert all(np.isfinite(x).all() for x in samples.values())

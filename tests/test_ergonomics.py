@@ -1,17 +1,12 @@
 """Interactive use in IPython: short reprs, versions, name completion, progress bars."""
 
-import io
-import sys
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import judgebayes as jb
 from judgebayes.inference.status import Status
-from judgebayes.inference.summary import status_text, summary
-from judgebayes.progress import tracked
+from judgebayes.inference.summary import status_text
 from judgebayes.votes import Votes
 
 LONGEST = 4 * 99
@@ -65,66 +60,11 @@ def test_a_status_is_named_and_a_batch_counted() -> None:
     assert status_text(batch) == "converged 3, max_steps 1"
 
 
-def test_a_repr_is_there_inside_a_transformation() -> None:
-    reprs = []
-
-    def look(p: jax.Array) -> jax.Array:
-        fit = jb.Identity().fit(jnp.log(jnp.stack([1 - p, p], 1)), jnp.zeros(3, int))
-        reprs.append(summary(fit))
-        return p
-
-    jax.jit(look)(jnp.full(3, 0.5))
-    assert reprs[0].startswith("FittedIdentity(status=")
-
-
 def test_every_public_name_is_there_and_completes() -> None:
     names = dir(jb)
     for name in jb.__all__:
         assert name in names
         assert getattr(jb, name) is not None
-
-
-def test_versions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    jb.show_versions()
-    shown = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert shown["judgebayes"] == jb.__version__
-    assert shown["jax"] == jax.__version__
-    assert shown["devices"].startswith(jax.devices()[0].platform)
-
-
-@pytest.mark.parametrize("shown", [True, False])
-def test_progress_is_silent_without_a_terminal(
-    shown: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with tracked([1, 2, 3], "things", shown) as things:
-        assert list(things) == [1, 2, 3]
-    assert capsys.readouterr() == ("", "")
-
-
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_shows_in_a_terminal_and_restores_it_after_an_interrupt(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    screen = _Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("TERM", "xterm")
-
-    def work() -> None:
-        with tracked([1, 2, 3], "methods", True) as things:
-            for thing in things:
-                if thing == 2:
-                    raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    text = screen.getvalue()
-    assert "methods" in text
-    assert "\x1b[?25l" in text  # the cursor was hidden
-    assert text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l")  # and shown again
 
 
 def test_a_sweep_records_its_seed(panel: tuple[Votes, np.ndarray]) -> None:

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from laws import registry
 from laws.data import drawn
 from laws.families import AGGREGATOR, ITEMS_OF_GENERATORS, PRECISION
-from numpyro.infer import Predictive
-from program_cases import PROGRAMS
 
 import judgebayes as jb
 from judgebayes import inference
@@ -142,28 +139,12 @@ def test_the_error_for_an_ignored_prior_names_inferences_that_use_it(
     assert method(inference=jb.MAP(), prior=prior).prior == prior
 
 
-def test_the_inferences_that_use_a_prior_are_those_that_are_named() -> None:
-    solving = {n for n in inference.__all__ if hasattr(getattr(inference, n), "solve")}
-    ignoring = {n for n in solving if not getattr(getattr(inference, n), "uses_prior", True)}
-    assert ignoring == {"MinimumLoss", "MinimumScore"}
-    assert solving - ignoring == set(USE_PRIOR)
-
-
 def test_methods_without_a_prior_do_not_accept_one() -> None:
     """P4's regressions, P3's EM, the Binomial: the argument is unknown instead of ignored."""
     makers = {as_published, true_minimum, PaperEM, Binomial, Thinning}
     makers |= {type(case.estimator) for n, case in registry.CASES.items() if n not in METHODS}
     for make in makers:
         assert "prior" not in inspect.signature(make).parameters, make
-
-
-def test_a_method_in_compiled_code_raises_no_error() -> None:
-    method = jb.Davidson()
-    assert jax.jit(lambda m: m)(method) == jax.tree.map(jnp.asarray, method)
-    jax.tree.map(jnp.zeros_like, method)
-    jax.vmap(lambda m: m.alpha, in_axes=(jax.tree.map(lambda _: 0, method),))(
-        jax.tree.map(lambda x: jnp.stack([x, x]), method)
-    )
 
 
 @pytest.mark.parametrize("name", jb.priors.__all__)
@@ -189,50 +170,6 @@ def test_a_prior_of_the_other_form_is_rejected() -> None:
     given = case.family.takes(drawn(2))
     with pytest.raises(JudgeBayesError, match="'flat'; pass a FlatPrior"):
         GeneratorValidator("flat", jb.MAP(), gv.HierarchicalPrior()).fit(given)
-
-
-CHANGED: dict[str, tuple[dict[str, Any], str, float]] = {
-    "davidson": ({"beta": (3.0, 0.2)}, "beta", 3.0),
-    "hierarchical davidson": ({"log_beta": (1.0, 0.1)}, "log_beta", 1.0),
-    "one coin": ({"accuracy": (8.0, 2.0)}, "accuracy", 0.8),
-    "dawid-skene": ({"right": 8.0, "wrong": 1.0}, "confusion", 9 / 12),
-    "pooled dawid-skene, noise": ({"log_concentration": (1.0, 0.1)}, "log_concentration", 1.0),
-    "stacking": ({"log_tau": (1.0, 0.1)}, "tau", np.exp(1 + 0.1**2 / 2)),
-    "stacking, free, noise": ({"offset": 0.01}, "offset", 0.0),
-    "split curve": ({"slope": (1.0, 0.1)}, "beta", 1.0),
-    "split curve, by class, noise": ({"log_spread": (1.0, 0.1)}, "log_spread", 1.0),
-    "irt": ({"difficulty": (2.0, 0.1)}, "difficulty", 2.0),
-    "beta-binomial": ({"logit_mean": (-1.0, 0.1)}, "centre", -1.0),
-    "beta-binomial mixture": ({"share": (8.0, 2.0)}, "share", 0.8),
-    "pooled beta-binomial": ({"logit_share": (2.0, 0.1)}, "logit_share", 2.0),
-    "generators, flat": ({"tpr": (8.0, 2.0)}, "tpr", 0.8),
-    "generators, hierarchical": ({"slope": (0.2, 0.1)}, "slope", 0.2),
-    "generators, items": ({"follow": (3.0, 0.1)}, "follow", 3.0),
-}
-
-
-@pytest.mark.parametrize("name", CHANGED)
-@in_float64
-def test_the_prior_predictive_is_that_of_the_changed_prior(name: str) -> None:
-    change, site, mean = CHANGED[name]
-    model: Any = PROGRAMS[name].model()
-    program = dataclasses.replace(model, prior=model.prior._replace(**change))
-    sample = Predictive(program, num_samples=400, return_sites=[site])
-    values = sample(jax.random.key(0), PROGRAMS[name].data(), observed=())[site]
-    values = np.asarray(jnp.diagonal(values, axis1=-2, axis2=-1) if site == "confusion" else values)
-    values = values.reshape(400, -1).mean(1)
-    assert values.mean() == pytest.approx(mean, abs=5 * values.std() / 20)
-
-
-@in_float64
-def test_data_sampled_from_a_changed_prior_change() -> None:
-    data = PROGRAMS["one coin"].data()
-    model = dataclasses.replace(
-        PROGRAMS["one coin"].model(), prior=jb.priors.OneCoin((900.0, 100.0))
-    )
-    fresh = Predictive(model, num_samples=200)(jax.random.key(1), data, observed=())
-    votes, labels = np.asarray(fresh["votes"]), np.asarray(fresh["label"])[..., None, None]
-    assert (votes == labels)[votes >= 0].mean() == pytest.approx(0.9, abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -20,35 +20,27 @@ from judgebayes.aggregators import (
     Davidson,
     DawidSkene,
     LogOddsWeighted,
-    MajorityVote,
     OneCoin,
     Stacking,
     VoteShare,
 )
 from judgebayes.aggregators.dawid_skene import EM
-from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature, conformal
-from judgebayes.calibrators.conformal import SplitConformal
+from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature
 from judgebayes.calibrators.softmax import _penalised
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
 )
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
-from judgebayes.generators import Impression, PrecisionCounts, regression
+from judgebayes.generators import PrecisionCounts, regression
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
 from judgebayes.inference.fast.irt import evidence
-from judgebayes.inference.fast.stacking import predictors
-from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.mode import Table
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
-from judgebayes.measures import scores
-from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import (
     beta_binomial,
@@ -230,22 +222,6 @@ def test_derivatives_of_a_score_are_its_slopes(score: Any, noise: float) -> None
 
 
 @in_float64
-def test_fishers_information_of_stacking_is_the_hessian_without_noise() -> None:
-    votes, labels, weight = panel(3)
-    form = stacking.Form(JUDGES, 3, False)
-    problem = SoftmaxProblem(
-        predictors(jnp.asarray(votes.index), form),
-        jnp.asarray(stacking.read_out(form)),
-        label_noise.noise_matrix(0.0, 3),
-        jnp.asarray(labels),
-        scores.labelled_weight(labels, weight),
-    )
-    at = jax.jit(lambda x: _likelihood(problem, x))
-    start = np.random.default_rng(2).normal(size=form.size)
-    assert_differentiated(lambda x: at(x)[0], lambda x: at(x)[1], start, lambda x: -at(x)[2])
-
-
-@in_float64
 def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     """Test without label noise; with it the curvature is that of the votes given the classes."""
     votes, labels, weight = panel(2)
@@ -367,19 +343,6 @@ def test_a_million_votes_of_one_class_on_an_item(method: Any) -> None:
     assert probabilities[0, 1] == probabilities[:, 1].max()
 
 
-@pytest.mark.parametrize(
-    "method",
-    [VoteShare(), MajorityVote(), OneCoin(label_noise=0.1), AccuracyWeighted(), DawidSkene()],
-    ids=lambda m: type(m).__name__,
-)
-def test_a_million_items_of_one_class(method: Any) -> None:
-    """Test with all votes and labels equal; weights turn three items into a million."""
-    votes = Votes(jnp.asarray([[[1], [1]]] * 3, jnp.int8), None, None, None, 2)
-    fit = method.fit(votes, np.ones(3, int), weight=np.array([1e6, 1.0, 0.0]))
-    probabilities = assert_sound(fit, fit(votes), Status.CONVERGED, Status.DEGENERATE)
-    assert (probabilities[:, 1] > 0.8).all()
-
-
 @pytest.mark.parametrize("correct", [0, MANY])
 @pytest.mark.parametrize(
     "method",
@@ -430,26 +393,6 @@ def test_accuracies_of_0_and_1(method: Any, statuses: tuple[Status, ...]) -> Non
     assert_sound(fit, fit(odd), *statuses)
 
 
-def test_without_smoothing_a_judge_always_right_would_decide_alone() -> None:
-    votes, labels = certain_panel()
-    with pytest.raises(JudgeBayesError, match=r"smoothing=0\.0; it must be a number above 0"):
-        LogOddsWeighted(smoothing=0.0).fit(votes, labels)
-    silent = Votes(votes.index.at[:, 2].set(-1), None, None, None, 2)
-    fit = AccuracyWeighted(smoothing=0.0).fit(silent, labels)
-    np.testing.assert_allclose(fit.accuracy, [1.0, 0.0, 0.5])  # the limit for a judge without votes
-    assert_sound(fit, fit(votes), *FINE)
-
-
-def test_item_response_of_judges_always_right_or_wrong() -> None:
-    votes, labels = certain_panel()
-    for method in (ItemResponse(), ItemResponse(label_noise=0.1)):
-        fit = method.fit(votes, labels)
-        assert Status(int(fit.status)) in SEPARABLE
-        assert all(np.isfinite(np.asarray(x)).all() for x in fit.draws.values())
-        best, worst, _ = np.asarray(fit.draws["ability"][0])
-        assert best > 0 > worst
-
-
 def rare(items: int = 1000) -> tuple[np.ndarray, np.ndarray]:
     """Return votes and labels; one label in a thousand is of the other class."""
     rng = np.random.default_rng(8)
@@ -495,44 +438,6 @@ def test_maps_of_certain_answers_and_rare_labels(calibrator: Calibrator) -> None
         assert probabilities[:, 1].mean() == pytest.approx(
             0.001, abs=3e-3
         )  # Beta's penalty shrinks it
-
-
-def test_scores_and_sets_of_certain_answers() -> None:
-    with np.errstate(divide="ignore"):
-        log_probs = np.log(np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]] * 10))
-    labels = np.array([0, 1, 1] * 9 + [0, 0, -1])
-    for score, worst in ((drps, 1.0), (brier, 2.0)):
-        each = jax.vmap(score)(jnp.asarray(log_probs), jnp.maximum(labels, 0))
-        assert np.isfinite(each).all()
-        assert float(each.max()) == pytest.approx(worst)
-    assert float(scores.mean_score(nll, log_probs, labels)) == np.inf  # its true value
-    assert 0 <= float(scores.ece(log_probs, labels)) <= 1
-    assert np.isfinite(float(scores.ece_debiased(log_probs, labels)))
-    assert (np.asarray(bayes_action(log_probs, absolute_loss(2)))[:2] == [0, 1]).all()
-    for level, status in ((0.9, Status.CONVERGED), (0.99, Status.DEGENERATE)):
-        fit = SplitConformal(level).fit(log_probs, labels)
-        assert Status(int(fit.status)) is status
-        assert float(conformal.coverage(fit(log_probs), labels)) >= level
-
-
-def test_impressions_of_judges_who_accept_everything_or_nothing() -> None:
-    valid = np.array([[50.0, 50.0], [0.0, 0.0], [25.0, 25.0], [0.0, 0.0]])
-    accepted = np.array([1.0, 0.0])  # share of accepted items by judge
-    labelled = np.array([[1.0], [1.0], [1.0], [0.0]])
-    n, rest = np.full((4, 2), 50.0), np.where(labelled > 0, 0.0, 50.0) + np.zeros((4, 2))
-    bad = np.where(labelled > 0, n - valid, 0.0)
-    good = np.where(labelled > 0, valid, 0.0)
-    counts = PrecisionCounts(
-        *(jnp.asarray(x) for x in (accepted * rest, rest, accepted * good, good)),
-        *(jnp.asarray(x) for x in (accepted * bad, bad, good[:, 0], bad[:, 0], rest[:, 0])),
-    )
-    fit = Impression().fit(counts)
-    assert Status(int(fit.status)) in (Status.CONVERGED, Status.MAX_STEPS)
-    low, high = (np.asarray(x) for x in fit.interval())
-    middle = np.asarray(fit.estimate())
-    assert np.isfinite([low, middle, high]).all()
-    np.testing.assert_allclose(middle[:3], [1.0, 0.0, 0.5], atol=1e-9)
-    assert low[3] < 0.5 < high[3]  # such judges are uninformative
 
 
 # --- one precision --------------------------------------------------------------------------------
