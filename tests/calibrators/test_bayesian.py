@@ -13,7 +13,6 @@ from scipy.stats import norm
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.calibrators.base import clipped
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP, Status
 from judgebayes.models.calibration_maps import CalibrationMapModel, MapData, Prior
 from judgebayes.models.label_noise import with_label_noise
@@ -68,7 +67,7 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     own = type(MAPS[name])(**{**vars(MAPS[name]), "label_noise": noise})
     fit = own.fit(log_probs, labels, weight=weight)
     slopes, intercepts = np.asarray(fit.slopes[0]), np.asarray(fit.intercepts[0])
-    model = CalibrationMapModel(n_classes, own.form, Prior(1.3, 1.7, 1.0), noise)
+    model = CalibrationMapModel(n_classes, own.form, Prior(1.3, 1.7), noise)
     if own.form.tied:
         slopes = slopes[:1]
     elif own.form.symmetric:

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.generators import Strata, Stratified, count_strata
+from judgebayes.generators.choosing import labels_by_cell
 from judgebayes.generators.labelling import (
     FittedStratified,
     Strata,
@@ -40,6 +38,11 @@ def partly() -> StratumCounts:
 @pytest.fixture(scope="module")
 def fitted(partly: StratumCounts) -> FittedStratified:
     return Stratified().fit(partly)
+
+
+def next_labels(fit: FittedStratified, n: int, **options: object) -> np.ndarray:
+    design = fit.design(**options)  # type: ignore[arg-type]
+    return labels_by_cell(design, jnp.asarray(n)).reshape(fit.counts.valid.shape)
 
 
 def test_counts_match_a_loop() -> None:

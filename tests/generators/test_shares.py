@@ -6,9 +6,10 @@ import pytest
 from scipy.stats import binom, norm
 from strong_judges import GENERATORS, ITEMS, World, world
 
-from judgebayes.generators import FittedShares, item_scores, shares
+from judgebayes.generators import FittedShares, shares
 from judgebayes.generators.clusters import Clusters
 from judgebayes.generators.item_posterior import Items, quantiles, tail_probability
+from judgebayes.generators.own_labels import item_scores
 from judgebayes.votes import Votes
 from judgebayes.votes.evidence import certain
 

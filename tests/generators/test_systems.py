@@ -7,8 +7,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import (
     covariance,
     interval,
-    labels_only,
-    prediction_powered,
     success_rate,
 )
 from judgebayes.measures.significance import Interval

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judgebayes.majority import Counts, Thinning, counts_of, thin
+from judgebayes.experiments.betaconform.audit_intervals import bootstrapped
+from judgebayes.majority import Counts, Thinning, counts_of
 from judgebayes.majority.model_free import mean_loss
+from judgebayes.majority.thinning import thin
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 7])

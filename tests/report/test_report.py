@@ -10,7 +10,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from judgebayes.finding import Finding
-from judgebayes.report import (
+from judgebayes.report.decisions import decisions_section
+from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.held_out import HeldOut, probabilities_section
+from judgebayes.report.page import (
     Code,
     Drawing,
     Facts,
@@ -25,9 +28,6 @@ from judgebayes.report import (
     Table,
     render,
 )
-from judgebayes.report.decisions import decisions_section
-from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.held_out import HeldOut, probabilities_section
 from judgebayes.report.style import DARK, LIGHT, css
 from judgebayes.report.text import presentable
 

@@ -31,15 +31,6 @@ def test_votes_pass_through_vmap_and_jit(votes: Votes) -> None:
     np.testing.assert_array_equal(counts, votes.pooled_counts()[items])
 
 
-def test_votes_of_one_order_only() -> None:
-    index = jnp.array([[[0, 1, 2, 1]]], jnp.int8)
-    order = jnp.array([[[0, 1, 0, 1]]], jnp.int8)
-    votes = Votes(index, None, order, None, 3)
-    assert votes.in_order(1).index.tolist() == [[[-1, 1, -1, 1]]]
-    with pytest.raises(JudgeBayesError, match="no presentation order"):
-        Votes(index, None, None, None, 3).in_order(1)
-
-
 @pytest.mark.parametrize(
     ("bad", "sentence"),
     [

@@ -19,7 +19,7 @@ from judgebayes.generators import (
     rogan_gladen,
     targets,
 )
-from judgebayes.generators.systems import labels_only
+from judgebayes.generators.systems import interval, success_rate
 from judgebayes.inference import NUTS
 from judgebayes.workflow import precision_methods
 from judgebayes.workflow.precision_tables import check_words
