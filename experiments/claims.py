@@ -7,6 +7,7 @@ direction and its margin before its number is seen.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -125,8 +126,8 @@ def evidence(
     count = np.bincount(cell, minlength=splits * n_groups).reshape(shape).astype(float)
 
     def mean(of_splits: np.ndarray, of_groups: np.ndarray) -> np.ndarray:
-        above = ((of_splits @ total) * of_groups).sum(1)
-        below = ((of_splits @ count) * of_groups).sum(1)
+        above = ((of_groups @ total.T) * of_splits).sum(1)
+        below = ((of_groups @ count.T) * of_splits).sum(1)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(above / below)
 
@@ -400,6 +401,7 @@ def _check_margin(margin: float) -> None:
         raise JudgeBayesError(f"margin={margin}; it must be a number above 0.")
 
 
+@lru_cache(maxsize=10)  # those of the nine twins of a cell, and those of their comparisons
 def _weights(
     splits: int, groups: int, resamples: int, seed: int
 ) -> tuple[Float[np.ndarray, "draw split"], Float[np.ndarray, "draw group"]]:

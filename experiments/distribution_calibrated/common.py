@@ -31,7 +31,7 @@ from judgebayes.measures.significance import Interval, item_means, normal_interv
 
 PAPER = "distribution-calibrated"
 CALIBRATION = 0.05
-SCORES = ("mae", "accuracy", "drps", "nll", "ece")
+SCORES = ("mae", "accuracy", "drps", "nll")
 
 MARGIN = {
     # A third of the smallest gain over SC that the paper prints: 0.030 in Table 3, 0.016 in Table 4.
@@ -120,7 +120,7 @@ class Answers:
     items: Int[np.ndarray, "split item"]
     decisions: Int[np.ndarray, "split item"]
     scores: dict[str, Float[np.ndarray, " split"]]
-    """Metrics by split: mae, accuracy, drps, nll, ece."""
+    """Metrics by split: mae, accuracy, drps, nll."""
 
     @property
     def errors(self) -> Float[np.ndarray, "split item"]:

@@ -96,7 +96,7 @@ def twin_error(of: Answers, metric: str) -> Evidence:
     outcome = of.losses(metric) if metric == "mae" else 1.0 - of.losses(metric)
     labels = np.where(of.items >= 0, of.cell.labels[np.maximum(of.items, 0)], -1)
     overall = float(np.nanmean(outcome))
-    for label in np.unique(labels[labels >= 0]):
+    for label in np.unique(of.cell.labels):
         here = labels == label
         outcome = np.where(here, outcome - np.nanmean(outcome[here]) + overall, outcome)
     seed = crc32(" ".join(of.cell.key).encode())

@@ -43,7 +43,7 @@ def main(run: Run) -> Output:
         votes, coding, _ = llmbar_orders(run)
         records += _biases(votes, coding, "llmbar_evaluators")
     printed = expected(PAPER, "table1").set_index(["judge", "method", "metric"])["value"]
-    for judge, method in {(j, m) for j, m, _ in printed.index}:
+    for judge, method in dict.fromkeys((j, m) for j, m, _ in printed.index):
         first, second = printed[judge, method, "first"], printed[judge, method, "second"]
         ours, theirs = (first - second) / (first + second), printed[judge, method, "bias"]
         records.append(

@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -56,7 +57,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         If the data folder or an experiment does not exist, another run is writing to the folder, or
         the results cannot be written. Finished results are kept.
     """
-    console = Console()
+    console, start = Console(), time.monotonic()
     what, data, out = request.what or [], request.data, request.out
     if data is not None and not data.is_dir():
         raise JudgeBayesError(f"There is no folder {str(data)!r}.")
@@ -105,7 +106,10 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             soft_wrap=True,
         )
     _print_claims(console, done)
-    console.print(f"{len(done)} results in {index.parent}; start at {index}", soft_wrap=True)
+    took = duration(time.monotonic() - start)
+    console.print(
+        f"{len(done)} results in {index.parent} (in all {took}); start at {index}", soft_wrap=True
+    )
     if failed:
         for experiment, failure in failed.items():
             console.print(
