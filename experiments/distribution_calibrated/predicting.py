@@ -1,6 +1,8 @@
 """What the twins predict of the paper's numbers: weighted by fit, with an interval."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -8,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from judgebayes.evaluate.sweeps import methods_at_once
 from judgebayes.experiments.claims import Evidence, claim_range, evidence, simultaneous
 from judgebayes.experiments.core import FITTED, Run
 from judgebayes.experiments.data import Cell
@@ -30,10 +33,12 @@ def twin_answers(
     run: Run, task: str, judge: str, n: int, name: str, *, count: int | None = None
 ) -> list[Answers]:
     """Return a method's answers on each twin of a cell, for `sc` by the twin's tie rule."""
-    return [
-        answers(run, cell, n, rule_of(cell) if name == "sc" else name, count=count)
-        for cell in twin_cells(run, task, judge)
-    ]
+
+    def of_twin(cell: Cell) -> Answers:
+        return answers(run, cell, n, rule_of(cell) if name == "sc" else name, count=count)
+
+    with ThreadPoolExecutor(methods_at_once()) as pool:
+        return list(pool.map(of_twin, twin_cells(run, task, judge)))
 
 
 def twin_weights(run: Run, task: str, judge: str) -> Float[np.ndarray, " twin"]:
@@ -129,7 +134,8 @@ def twin_rows(
             values = {name: printed.get((task, judge, n, name)) for name in names}
             for name, by_twin in by_method.items():
                 record = {**where, "method": name, "metric": metric, "paper_value": values[name]}
-                of = [twin_error(each, metric) for each in by_twin]
+                with ThreadPoolExecutor(methods_at_once()) as pool:
+                    of = list(pool.map(partial(twin_error, metric=metric), by_twin))
                 graded = name == "davidson" and values[name] is not None
                 mark = {"claim": FITTED} if name == "sc" else {}
                 (scores if graded else others).append(_Prediction(record | mark, of, weights))
