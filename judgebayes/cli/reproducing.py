@@ -106,10 +106,9 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             soft_wrap=True,
         )
     _print_claims(console, done)
-    took = duration(time.monotonic() - start)
-    console.print(
-        f"{len(done)} results in {index.parent} (in all {took}); start at {index}", soft_wrap=True
-    )
+    took = f"All of it took {duration(time.monotonic() - start)}."
+    result = f"{len(done)} results in {index.parent}; start at {index}"
+    console.print(took, result, sep="\n", soft_wrap=True)
     if failed:
         for experiment, failure in failed.items():
             console.print(
