@@ -25,13 +25,14 @@ def mean_prediction(counts: PrecisionCounts) -> Float[Array, " generator"]:
     Examples
     --------
     >>> import jax.numpy as jnp
+    >>> import numpy as np
     >>> from judgebayes.generators import PrecisionCounts, mean_prediction
     >>> votes = jnp.array([[0.0, 0.0], [70.0, 90.0], [80.0, 70.0]])
     >>> judged = jnp.array([[0.0, 0.0], [100.0, 100.0], [100.0, 100.0]])
     >>> first = [jnp.zeros((3, 2)).at[0].set(n) for n in (72.0, 80.0, 14.0, 20.0)]
     >>> items = [jnp.array(n) for n in ([80.0, 0, 0], [20.0, 0, 0], [0.0, 100, 100])]
     >>> counts = PrecisionCounts(votes, judged, *first, *items)
-    >>> print(mean_prediction(counts).round(2))
+    >>> print(np.asarray(mean_prediction(counts)).round(2))
     [0.86 0.8  0.75]
     """
     return _mean(counts.matrix)

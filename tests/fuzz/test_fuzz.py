@@ -18,8 +18,9 @@ from fuzz.mutators import damage_bytes, damage_table, to_file_bytes
 from fuzz.naive import cells_of, counted, norm
 from fuzz.seeds import random_table
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import Options, import_votes
+from judgebayes.io.formats import import_votes
 from judgebayes.io.imported import Imported
+from judgebayes.io.options import Options
 from judgebayes.workflow.options import Columns, ReadingOptions
 from judgebayes.workflow.reading import Reading, open_source, read_votes
 from judgebayes.workflow.scales import classes_of

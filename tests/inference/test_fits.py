@@ -182,7 +182,7 @@ def test_averaging_over_draws_is_the_mean_probability(
         by_draw.append(np.exp(_with(sampled, one)(votes)))
     few = {k: v[::400] for k, v in sampled.draws.items()}
     np.testing.assert_allclose(np.exp(_with(sampled, few)(votes)), np.mean(by_draw, 0), rtol=1e-10)
-    mean = {k: v.mean(0, keepdims=True) for k, v in sampled.draws.items()}
+    mean = {k: np.asarray(v).mean(0, keepdims=True) for k, v in sampled.draws.items()}
     assert not np.allclose(_with(sampled, mean)(votes), sampled(votes))
 
 

@@ -1,5 +1,8 @@
 """Diagnostics and the 2PL model on the public panels, against known facts."""
 
+from dataclasses import replace
+
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +11,7 @@ from judgebayes.experiments.core import Run
 from judgebayes.finding import Finding
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
-from judgebayes.votes import Coding, Votes, encode, encode_wide
+from judgebayes.votes import MISSING, Coding, Votes, encode, encode_wide
 
 Panel = tuple[Votes, Coding, np.ndarray]
 BROKEN = "net/nfs.cirrascale/allennlp/jacobm/herm/rms/nectar/llama-2-7b-chat-nectar-700k/"
@@ -86,5 +89,7 @@ def test_llmbar_has_many_judges_below_chance_and_biased_ones(llmbar: Panel) -> N
     assert len(below) == 9
     assert all(name.split("/")[0] in ("ChatGPT", "LLaMA2") for name in below)
     assert "Falcon/CoT" in about(findings, "position-bias")[0].judges
-    one_order = diagnose(votes.in_order(0), labels, coding)
+    assert votes.order is not None
+    shown = np.where(np.asarray(votes.order) == 0, np.asarray(votes.index), MISSING)
+    one_order = diagnose(replace(votes, index=jnp.asarray(shown)), labels, coding)
     assert len(about(one_order, "one-coin")[0].judges) > 20
