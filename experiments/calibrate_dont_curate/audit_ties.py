@@ -97,6 +97,6 @@ def _with_ties(
 
 def _nll(
     method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"], splits: Splits
-) -> Float[np.ndarray, "split item"]:
+) -> Float[np.ndarray, "split evaluation"]:
     nll = evaluate_splits(method, votes, labels, splits, fit_on="calibration").nll()
     return nll[:, : splits.evaluation.shape[1]]  # without padding
