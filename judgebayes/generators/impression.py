@@ -24,7 +24,7 @@ they show mainly which judge prefers which style.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import ByQuantile
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
+from judgebayes.models.cell_votes import vote_logits
 
 POINTS_D = 7
 POINTS_U = 3
@@ -177,9 +178,9 @@ def _quantile(fit: FittedImpression, level: Scalar) -> Float[Array, " generator"
 class _Cells(NamedTuple):
     """Empirical logits of shares, their sampling variances, and which cells have votes."""
 
-    logit: Float[Array, "generator judge"]
-    variance: Float[Array, "generator judge"]
-    observed: Bool[Array, "generator judge"]
+    logit: Float[Array, "*label generator judge"]
+    variance: Float[Array, "*label generator judge"]
+    observed: Bool[Array, "*label generator judge"]
 
 
 class _Spreads(NamedTuple):
@@ -188,19 +189,7 @@ class _Spreads(NamedTuple):
     cell: Scalar
 
 
-class _Parameters(NamedTuple):
-    """The parameters that Gauss-Newton optimises at given spreads."""
-
-    a: Float[Array, " judge"]
-    kappa: Float[Array, " judge"]
-    eta: Float[Array, " generator"]
-    d: Float[Array, " generator"]
-    u: Float[Array, " generator"]
-    centres: Float[Array, " 4"]
-    """lambda, and the means of a, kappa and eta."""
-
-
-_Search = tuple[Array, Array, tuple[Array, Array, Array, Array]]
+_Search = tuple[Array, Array, Array, tuple[Array, Array, Array]]
 
 
 def _cells(count: Array, n: Array) -> _Cells:
@@ -209,231 +198,196 @@ def _cells(count: Array, n: Array) -> _Cells:
     return _Cells(logit(share), 1 / jnp.where(observed, n * share * (1 - share), 1.0), observed)
 
 
-class _System:
-    """The least-squares problem for given counts and prior: residuals and normal equations."""
+def vote_slopes(accept: Array, know: Array, eta: Array) -> Float[Array, "input 3 generator judge"]:
+    """Return the derivatives of `vote_logits` in its three inputs."""
+    along = jnp.broadcast_to(jnp.eye(3)[:, :, None, None], (3, 3, *accept.shape))
+    return jax.vmap(lambda step: jax.jvp(vote_logits, (accept, know, eta), tuple(step))[1])(along)
 
-    def __init__(self, counts: PrecisionCounts, prior: ImpressionPrior) -> None:
+
+def margins(pairs: Float[Array, "input generator judge"]) -> Float[Array, " margin"]:
+    """Return sums by judge for accept and know, then by generator for accept, know and eta."""
+    by_judge, by_generator = pairs[:2].sum(1), pairs.sum(2)
+    return jnp.concatenate([by_judge.ravel(), by_generator.ravel()])
+
+
+def row_margins(
+    pairs: Float[Array, "input generator judge"],
+) -> Float[Array, "generator margin"]:
+    """Return the margins of each generator's row alone."""
+    g = pairs.shape[1]
+    own = [jnp.diag(total) for total in pairs.sum(2)]
+    return jnp.concatenate([pairs[0], pairs[1], *own], axis=1).reshape(g, -1)
+
+
+def margin_matrix(
+    weight: Float[Array, "input input generator judge"],
+) -> Float[Array, "margin margin"]:
+    """Return the normal matrix of the margins, from the weights of each pair's inputs."""
+    two, three = range(2), range(3)
+    judges = [[jnp.diag(weight[a, b].sum(0)) for b in two] for a in two]
+    mixed = [[weight[a, b].T for b in three] for a in two]
+    generators = [[jnp.diag(weight[a, b].sum(1)) for b in three] for a in three]
+    upper = [[*judges[a], *mixed[a]] for a in two]
+    lower = [[mixed[0][a].T, mixed[1][a].T, *generators[a]] for a in three]
+    return jnp.block([*upper, *lower])
+
+
+class Pairs:
+    """The parameters of generators and judges as a vector, their prior, and the search for the mode.
+
+    In order: a and kappa of the judges; eta, d and u of the generators; lambda, and the means of a,
+    kappa and eta.
+    """
+
+    def __init__(self, counts: PrecisionCounts, prior: Any) -> None:
         self.prior = prior
-        self.true = _cells(counts.true_accepted, counts.valid_judged)
-        self.false = _cells(counts.false_accepted, counts.invalid_judged)
-        self.row = _cells(counts.accepted, counts.judged)
-        self.label = _cells(counts.valid, counts.valid + counts.invalid)
         self.generators, self.judges = counts.accepted.shape
-        rates = counts.rates()
-        youden = rates.tpr + rates.tnr - 1
-        rated = jnp.isfinite(youden)
-        mean = jnp.where(rated, youden, 0.0).sum() / jnp.maximum(rated.sum(), 1)
-        location, scale = prior.slope
-        fade = (1 - jnp.clip(mean, 0.0, 1.0) ** 2) ** 3
-        self.means = [
-            (location * fade, scale),
-            prior.impression,
-            prior.knowledge,
-            prior.quality,
-        ]
+        self.rates = counts.rates()
+        self.eta = slice(2 * self.judges, 2 * self.judges + self.generators)
 
-    def split(self, x: Array) -> _Parameters:
+    def evaluate(self, x: Array, *at: Any) -> tuple[Array, Array, Array]:
+        """Return minus twice the log posterior, half its negative gradient, and its information."""
+        raise NotImplementedError
+
+    def inputs(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return the logits of accepting and of knowing, and eta, of every pair."""
         g, j = self.generators, self.judges
-        ends = np.cumsum([j, j, g, g, g])
-        return _Parameters(*jnp.split(x, ends))
+        a, kappa, eta, d, u, centres = jnp.split(x, np.cumsum([j, j, g, g, g]))
+        wide = jnp.zeros_like(a)
+        return a + (centres[0] * eta + d)[:, None], kappa + u[:, None], eta[:, None] + wide
+
+    def lift(self, margins: Float[Array, "*rows margin"], x: Array) -> Array:
+        """Return derivatives in the parameters from those in (a, kappa, lambda eta + d, u, eta)."""
+        g, j = self.generators, self.judges
+        centres, eta = x[-4:], x[self.eta]
+        judges, shift, u, own = jnp.split(margins, np.cumsum([2 * j, g, g]), axis=-1)
+        slope = (shift @ eta)[..., None]
+        none = jnp.zeros((*margins.shape[:-1], 3))
+        return jnp.concatenate([judges, own + centres[0] * shift, shift, u, slope, none], axis=-1)
 
     def start(self) -> Array:
-        p = self.prior
-        g, j = self.generators, self.judges
-        return jnp.concatenate(
-            [
-                jnp.full(j, 0.3),
-                jnp.full(j, p.knowledge[0]),
-                jnp.full(g, p.quality[0]),
-                jnp.zeros(2 * g),
-                jnp.array([0.5, 0.3, p.knowledge[0], p.quality[0]]),
-            ]
-        )
+        """Return where the search starts."""
+        p, g, j = self.prior, self.generators, self.judges
+        parts = [jnp.full(j, 0.3), jnp.full(j, p.knowledge[0]), jnp.full(g, p.quality[0])]
+        centres = jnp.array([0.5, 0.3, p.knowledge[0], p.quality[0]])
+        return jnp.concatenate([*parts, jnp.zeros(2 * g), centres])
 
-    def precision_of_prior(self, spreads: _Spreads) -> tuple[Array, Array]:
-        """Return the rows of the standardised prior residuals, R x - c."""
+    def prior_rows(self, slope: tuple[Scalar, Scalar], d: Scalar, u: Scalar) -> tuple[Array, Array]:
+        """Return R and c of the standardised prior residuals R x - c."""
         p, g, j = self.prior, self.generators, self.judges
         size = 2 * j + 3 * g + 4
+        means = [slope, p.impression, p.knowledge, p.quality]
         scale = jnp.concatenate(
             [
                 jnp.full(2 * j, 1 / p.judge_spread),
                 jnp.full(g, 1 / p.quality_spread),
-                jnp.full(g, 1.0) / spreads.d,
-                jnp.full(g, 1.0) / spreads.u,
-                1 / jnp.array([m[1] for m in self.means]),
+                jnp.full(g, 1.0) / d,
+                jnp.full(g, 1.0) / u,
+                1 / jnp.array([m[1] for m in means]),
             ]
         )
         pull = np.zeros((size, size))
-        pull[:j, size - 3] = pull[j : 2 * j, size - 2] = pull[2 * j : 2 * j + g, size - 1] = -1
-        rows = scale[:, None] * (jnp.eye(size) + pull)
-        centre = jnp.zeros(size).at[-4:].set(jnp.array([m[0] for m in self.means]))
-        return rows, scale * centre
+        pull[:j, size - 3] = pull[j : 2 * j, size - 2] = pull[self.eta, size - 1] = -1
+        centre = jnp.zeros(size).at[-4:].set(jnp.stack([jnp.asarray(m[0]) for m in means]))
+        return scale[:, None] * (jnp.eye(size) + pull), scale * centre
 
-    def evaluate(self, x: Array, spreads: _Spreads) -> tuple[Array, Array, Array, Array]:
-        """Return chi-square, its half gradient, Gauss-Newton matrix, and the cells' chi-square."""
-        at = self.split(x)
-        slope = at.centres[0]
-        q = jax.nn.sigmoid(at.a + (slope * at.eta + at.d)[:, None])
-        k = jax.nn.sigmoid(at.kappa + at.u[:, None])
-        g = jax.nn.sigmoid(at.eta)[:, None]
-        t, f, p = k + (1 - k) * q, (1 - k) * q, k * g + (1 - k) * q
-        # 1 - t, 1 - f and 1 - p as products, to avoid cancellation.
-        t1, f1, p1 = (1 - k) * (1 - q), (1 - q) + k * q, k * (1 - g) + (1 - k) * (1 - q)
-        by_a = by_k = cross = gradient_a = gradient_k = jnp.zeros(q.shape)
-        cell_chi = jnp.zeros(())
-        for cells, value, rest, on_a, on_k in (
-            (self.true, t, t1, q / t, k / t),
-            (self.false, f, f1, (1 - q) / f1, -k / f1),
-        ):
-            weight = jnp.where(cells.observed, 1 / (cells.variance + spreads.cell**2), 0.0)
-            error = jnp.where(cells.observed, cells.logit - (jnp.log(value) - jnp.log(rest)), 0.0)
-            by_a, by_k = by_a + weight * on_a**2, by_k + weight * on_k**2
-            cross = cross + weight * on_a * on_k
-            gradient_a, gradient_k = (
-                gradient_a + weight * on_a * error,
-                gradient_k + weight * on_k * error,
-            )
-            cell_chi = cell_chi + (weight * error**2).sum()
-        jacobian_a, jacobian_k = self._jacobians(at, slope)
-        normal = (
-            jacobian_a.T @ _two_way_normal_matrix(by_a) @ jacobian_a
-            + jacobian_a.T @ _two_way_normal_matrix(cross) @ jacobian_k
-            + jacobian_k.T @ _two_way_normal_matrix(cross) @ jacobian_a
-            + jacobian_k.T @ _two_way_normal_matrix(by_k) @ jacobian_k
+    def solve(self, x: Array, steps: int, *at: Any) -> tuple[Array, Array, Array, Array]:
+        """Return the mode, its information, minus twice the log posterior, and the next step."""
+
+        def step(state: _Search, _: None) -> tuple[_Search, Array]:
+            x, move, damping, old = state
+            new = self.evaluate(x + move, *at)
+            better = new[0] <= old[0] + 1e-10 * jnp.abs(new[0])
+            x = jnp.where(better, x + move, x)
+            chi, gradient, normal = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, old)
+            damping = jnp.where(better, damping * 0.1, damping * 10)
+            damped = normal + damping * jnp.diag(jnp.diag(normal))
+            move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
+            return (x, move, damping, (chi, gradient, normal)), jnp.abs(move)
+
+        size = len(x)
+        none = jnp.asarray(jnp.inf), jnp.zeros(size), jnp.eye(size)
+        first = (x, jnp.zeros(size), jnp.asarray(1e-2), none)
+        (x, _, _, (chi, _, normal)), moves = jax.lax.scan(step, first, None, length=steps + 1)
+        return x, normal, chi, moves[-1]
+
+
+class _System(Pairs):
+    """The least-squares problem for given counts and prior."""
+
+    def __init__(self, counts: PrecisionCounts, prior: ImpressionPrior) -> None:
+        super().__init__(counts, prior)
+        self.cells = _cells(
+            jnp.stack([counts.true_accepted, counts.false_accepted, counts.accepted]),
+            jnp.stack([counts.valid_judged, counts.invalid_judged, counts.judged]),
         )
-        gradient = jacobian_a.T @ _margin_sums(gradient_a) + jacobian_k.T @ _margin_sums(gradient_k)
+        self.label = _cells(counts.valid, counts.valid + counts.invalid)
+        youden = self.rates.tpr + self.rates.tnr - 1
+        rated = jnp.isfinite(youden)
+        mean = jnp.where(rated, youden, 0.0).sum() / jnp.maximum(rated.sum(), 1)
+        location, scale = prior.slope
+        self.slope = location * (1 - jnp.clip(mean, 0.0, 1.0) ** 2) ** 3, scale
+
+    def errors(self, x: Array, spreads: _Spreads) -> tuple[Array, Array]:
+        """Return the errors of all cells, and the precisions of those on labelled items."""
+        logits, variance, observed = self.cells
+        weight = jnp.where(observed[:2], 1 / (variance[:2] + spreads.cell**2), 0.0)
+        return jnp.where(observed, logits - vote_logits(*self.inputs(x)), 0.0), weight
+
+    def cell_chi(self, x: Array, spreads: _Spreads) -> Scalar:
+        """Return the chi-square of the cells on labelled items."""
+        error, weight = self.errors(x, spreads)
+        return (weight * error[:2] ** 2).sum()
+
+    def evaluate(self, x: Array, spreads: _Spreads) -> tuple[Array, Array, Array]:
+        """Return chi-square, its half negative gradient, and the Gauss-Newton matrix."""
+        error, weight = self.errors(x, spreads)
+        slopes = vote_slopes(*self.inputs(x))
+        by_pair = jnp.einsum("kcgj,cgj->kgj", slopes[:, :2], weight * error[:2])
+        squares = jnp.einsum("kcgj,lcgj,cgj->klgj", slopes[:, :2], slopes[:, :2], weight)
         # Unlabelled generators: the mean over judges of the logit shares.
-        share = self.row.observed / jnp.maximum(self.row.observed.sum(1), 1)[:, None]
-        some = self.row.observed.any(1)
-        noise = (share**2 * (self.row.variance + spreads.cell**2)).sum(1)
-        row_error = (share * (self.row.logit - (jnp.log(p) - jnp.log(p1)))).sum(1)
+        voted = self.cells.observed[2]
+        share = voted / jnp.maximum(voted.sum(1), 1)[:, None]
+        noise = (share**2 * (self.cells.variance[2] + spreads.cell**2)).sum(1)
+        some = voted.any(1)
         width = jnp.where(some, 1 / jnp.sqrt(jnp.where(some, noise, 1.0)), 0.0)
-        on_a = share * (1 - k) * q * (1 - q) / (p * p1)
-        on_k = share * (g - q) * k * (1 - k) / (p * p1)
-        on_eta = (share * k * g * (1 - g) / (p * p1)).sum(1)
-        one = jnp.eye(self.generators)
-        rows = width[:, None] * jnp.concatenate(
-            [
-                on_a,
-                on_k,
-                one * (slope * on_a.sum(1) + on_eta)[:, None],
-                one * on_a.sum(1)[:, None],
-                one * on_k.sum(1)[:, None],
-                (at.eta * on_a.sum(1))[:, None],
-                jnp.zeros((self.generators, 3)),
-            ],
-            axis=1,
-        )
-        normal, gradient = normal + rows.T @ rows, gradient + rows.T @ (width * row_error)
+        row_error = width * (share * error[2]).sum(1)
+        rows = width[:, None] * row_margins(share * slopes[:, 2])
+        gradient = self.lift(margins(by_pair) + rows.T @ row_error, x)
+        normal = self.lift(self.lift(margin_matrix(squares) + rows.T @ rows, x).T, x)
         # Labels.
         label_weight = jnp.where(self.label.observed, 1 / self.label.variance, 0.0)
-        label_error = jnp.where(self.label.observed, self.label.logit - at.eta, 0.0)
-        eta_slice = slice(2 * self.judges, 2 * self.judges + self.generators)
-        normal = normal.at[eta_slice, eta_slice].add(jnp.diag(label_weight))
-        gradient = gradient.at[eta_slice].add(label_weight * label_error)
-        prior_rows, centre = self.precision_of_prior(spreads)
-        prior_residual = prior_rows @ x - centre
-        chi = (
-            cell_chi
-            + ((width * row_error) ** 2).sum()
-            + (label_weight * label_error**2).sum()
-            + prior_residual @ prior_residual
-        )
-        return (
-            chi,
-            gradient - prior_rows.T @ prior_residual,
-            normal + prior_rows.T @ prior_rows,
-            cell_chi,
-        )
-
-    def _jacobians(self, at: _Parameters, slope: Array) -> tuple[Array, Array]:
-        """Return the Jacobians of the predictors' judge and generator parts in all parameters."""
-        g, j = self.generators, self.judges
-        one_g, one_j = jnp.eye(g), jnp.eye(j)
-        none = jnp.zeros
-        jacobian_a = jnp.concatenate(
-            [
-                jnp.concatenate([one_j, none((j, j + 3 * g + 4))], 1),
-                jnp.concatenate(
-                    [
-                        none((g, 2 * j)),
-                        slope * one_g,
-                        one_g,
-                        none((g, g)),
-                        at.eta[:, None],
-                        none((g, 3)),
-                    ],
-                    1,
-                ),
-            ]
-        )
-        jacobian_k = jnp.concatenate(
-            [
-                jnp.concatenate([none((j, j)), one_j, none((j, 3 * g + 4))], 1),
-                jnp.concatenate([none((g, 2 * j + 2 * g)), one_g, none((g, 4))], 1),
-            ]
-        )
-        return jacobian_a, jacobian_k
+        label_error = jnp.where(self.label.observed, self.label.logit - x[self.eta], 0.0)
+        normal = normal.at[self.eta, self.eta].add(jnp.diag(label_weight))
+        gradient = gradient.at[self.eta].add(label_weight * label_error)
+        prior_rows, centre = self.prior_rows(self.slope, spreads.d, spreads.u)
+        residual = prior_rows @ x - centre
+        chi = (weight * error[:2] ** 2).sum() + (row_error**2).sum()
+        chi = chi + (label_weight * label_error**2).sum() + residual @ residual
+        return chi, gradient - prior_rows.T @ residual, normal + prior_rows.T @ prior_rows
 
     def log_spreads(self, spreads: _Spreads) -> Array:
         """Return the log scales of the normal densities, up to terms without the spreads."""
-        total = self.generators * (jnp.log(spreads.d) + jnp.log(spreads.u))
-        for cells in (self.true, self.false):
-            each = 0.5 * jnp.log(cells.variance + spreads.cell**2)
-            total = total + jnp.where(cells.observed, each, 0.0).sum()
-        return total
-
-    def solve(self, spreads: _Spreads, x: Array, steps: int) -> tuple[Array, Array, Array, Array]:
-        """Return the mode, its Gauss-Newton matrix, chi-square, and the last step's length."""
-
-        def step(state: _Search, _: None) -> tuple[_Search, Array]:
-            x, damping, (chi, gradient, normal, cell) = state
-            damped = normal + damping * jnp.diag(jnp.diag(normal))
-            move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
-            trial = self.evaluate(x + move, spreads)
-            better = trial[0] <= chi
-            accepted = jax.tree.map(
-                lambda new, old: jnp.where(better, new, old), trial, (chi, gradient, normal, cell)
-            )
-            at = jnp.where(better, x + move, x)
-            return (at, jnp.where(better, damping * 0.1, damping * 10), accepted), jnp.abs(
-                move
-            ).max()
-
-        initial = (x, jnp.asarray(1e-3), self.evaluate(x, spreads))
-        (x, _, evaluation), moves = jax.lax.scan(step, initial, None, length=steps)
-        return x, evaluation[2], evaluation[0], moves[-1]
-
-
-def _two_way_normal_matrix(weight: Array) -> Array:
-    """Return the normal matrix of a two-way layout, judges first, generators after."""
-    return jnp.concatenate(
-        [
-            jnp.concatenate([jnp.diag(weight.sum(0)), weight.T], 1),
-            jnp.concatenate([weight, jnp.diag(weight.sum(1))], 1),
-        ]
-    )
-
-
-def _margin_sums(cells: Array) -> Array:
-    return jnp.concatenate([cells.sum(0), cells.sum(1)])
+        each = 0.5 * jnp.log(self.cells.variance[:2] + spreads.cell**2)
+        of_cells = jnp.where(self.cells.observed[:2], each, 0.0).sum()
+        return self.generators * (jnp.log(spreads.d) + jnp.log(spreads.u)) + of_cells
 
 
 @jax.jit
 def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
     prior = method.prior
     system = _System(counts, prior)
-    generators, judges = counts.accepted.shape
-    labelled = system.true.observed.any(1).sum()
-    n_observed = system.true.observed.sum() + system.false.observed.sum()
-    degrees_of_freedom = jnp.maximum(n_observed - 2.0 * judges - 2.0 * labelled, 5.0)
+    on_labels = system.cells.observed[:2]
+    labelled, n_observed = on_labels[0].any(1).sum(), on_labels.sum()
+    degrees_of_freedom = jnp.maximum(n_observed - 2.0 * system.judges - 2.0 * labelled, 5.0)
     typical_spreads = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
 
     def refine(_: Int[Array, ""] | int, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Scale the cell spread so that the cells' chi-square equals its degrees of freedom."""
         x, cell = state
-        x = system.solve(_Spreads(typical_spreads[0], typical_spreads[1], cell), x, STEPS // 2)[0]
-        chi = system.evaluate(x, _Spreads(typical_spreads[0], typical_spreads[1], cell))[3]
+        spreads = _Spreads(*typical_spreads, cell)
+        x = system.solve(x, STEPS // 2, spreads)[0]
+        chi = system.cell_chi(x, spreads)
         rescaled = jnp.clip(cell * jnp.sqrt(chi / degrees_of_freedom), 0.02, 1.0)
         return x, jnp.where(n_observed > 0, rescaled, cell)
 
@@ -447,12 +401,12 @@ def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
 
     def at_point(d: Array, u: Array) -> tuple[Array, Array, Array, Array, Array]:
         spreads = _Spreads(d, u, cell)
-        mode, normal, chi, move = system.solve(spreads, x, STEPS // 2)
+        mode, normal, chi, move = system.solve(x, STEPS // 2, spreads)
         root = jnp.linalg.cholesky(normal)
         evidence = -0.5 * chi - system.log_spreads(spreads) - jnp.log(jnp.diag(root)).sum()
         inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
-        eta_slice = slice(2 * judges, 2 * judges + generators)
-        return mode[eta_slice], inverse[eta_slice, eta_slice], evidence, mode[-4], move
+        eta = system.eta
+        return mode[eta], inverse[eta, eta], evidence, mode[-4], move.max()
 
     mean, covariance, evidence, slope, move = jax.vmap(at_point)(d, u)
     weight = jax.nn.softmax(evidence - 0.5 * jnp.asarray((z**2).sum(0)))

@@ -41,7 +41,14 @@ from jaxtyping import Array, Float
 from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.impression import FittedImpression
+from judgebayes.generators.impression import (
+    FittedImpression,
+    Pairs,
+    margin_matrix,
+    margins,
+    row_margins,
+    vote_slopes,
+)
 from judgebayes.inference.status import Status
 from judgebayes.inference.summary import summary
 from judgebayes.models.cell_votes import vote_logits
@@ -139,9 +146,6 @@ class FittedPanel(FittedImpression):
     __repr__ = summary
 
 
-_Search = tuple[Array, Array, Array, tuple[Array, Array, Array]]
-
-
 class _Cells(NamedTuple):
     """Votes for valid and all votes: on items labelled valid, labelled invalid, and unlabelled."""
 
@@ -167,45 +171,6 @@ class _Spreads(NamedTuple):
     slope: Scalar
     d: Scalar
     u: Scalar
-
-
-def _split(x: Array, generators: int, judges: int) -> tuple[Array, ...]:
-    """Return a, kappa, eta, d, u, and lambda with the means of a, kappa and eta."""
-    return tuple(jnp.split(x, np.cumsum([judges, judges, generators, generators, generators])))
-
-
-def _slopes(accept: Array, know: Array, eta: Array) -> Float[Array, "input 3 generator judge"]:
-    """Return the derivatives of `vote_logits` in its three inputs."""
-    along = jnp.broadcast_to(jnp.eye(3)[:, :, None, None], (3, 3, *accept.shape))
-    return jax.vmap(lambda step: jax.jvp(vote_logits, (accept, know, eta), tuple(step))[1])(along)
-
-
-def _margins(pairs: Float[Array, "input generator judge"]) -> Float[Array, " margin"]:
-    """Return sums by judge for accept and know, then by generator for accept, know and eta."""
-    by_judge, by_generator = pairs[:2].sum(1), pairs.sum(2)
-    return jnp.concatenate([by_judge.ravel(), by_generator.ravel()])
-
-
-def _row_margins(
-    pairs: Float[Array, "input generator judge"],
-) -> Float[Array, "generator margin"]:
-    """Return the margins of each generator's row alone."""
-    g = pairs.shape[1]
-    own = [jnp.diag(total) for total in pairs.sum(2)]
-    return jnp.concatenate([pairs[0], pairs[1], *own], axis=1).reshape(g, -1)
-
-
-def _margin_matrix(
-    weight: Float[Array, "input input generator judge"],
-) -> Float[Array, "margin margin"]:
-    """Return the normal matrix of the margins, from the weights of each pair's inputs."""
-    two, three = range(2), range(3)
-    judges = [[jnp.diag(weight[a, b].sum(0)) for b in two] for a in two]
-    mixed = [[weight[a, b].T for b in three] for a in two]
-    generators = [[jnp.diag(weight[a, b].sum(1)) for b in three] for a in three]
-    upper = [[*judges[a], *mixed[a]] for a in two]
-    lower = [[mixed[0][a].T, mixed[1][a].T, *generators[a]] for a in three]
-    return jnp.block([*upper, *lower])
 
 
 def _deviance(count: Array, n: Array, p: Array) -> Array:
@@ -249,18 +214,16 @@ def _ordinary(odd: Array, n: Array) -> Float[Array, " judge"]:
     return ((1 - odd[:2]) * cast).sum((0, 1)) / jnp.maximum(cast.sum((0, 1)), 1)
 
 
-class _System:
+class _System(Pairs):
     """The weighted likelihood of given counts and prior, its score and its information."""
 
     def __init__(self, counts: PrecisionCounts, prior: PanelPrior) -> None:
-        self.prior = prior
+        super().__init__(counts, prior)
         self.cells = _Cells(
             jnp.stack([counts.true_accepted, counts.false_accepted, counts.accepted]),
             jnp.stack([counts.valid_judged, counts.invalid_judged, counts.judged]),
         )
         self.valid, self.labelled = counts.valid, counts.valid + counts.invalid
-        self.generators, self.judges = counts.accepted.shape
-        self.rates = counts.rates()
 
     def follow(self, odd: Array) -> Scalar:
         """Return f, from the mean Youden index of judges who vote both ways, weighted by how much."""
@@ -272,54 +235,14 @@ class _System:
         mean = (weight * jnp.where(rated, youden, 0.0)).sum() / jnp.maximum(weight.sum(), 1e-6)
         return 1 / (1 + (jnp.clip(mean, 0.0, 1.0) / HALF_YOUDEN) ** 6)
 
-    def inputs(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return the logits of accepting and of knowing, and eta, of every pair."""
-        a, kappa, eta, d, u, centres = _split(x, self.generators, self.judges)
-        wide = jnp.zeros_like(a)
-        return a + (centres[0] * eta + d)[:, None], kappa + u[:, None], eta[:, None] + wide
-
     def logits(self, x: Array) -> Array:
         return vote_logits(*self.inputs(x))
-
-    def lift(self, margins: Float[Array, "*rows margin"], x: Array) -> Array:
-        """Return derivatives in the parameters from those in (a, kappa, lambda eta + d, u, eta)."""
-        g, j = self.generators, self.judges
-        centres, eta = x[-4:], x[2 * j : 2 * j + g]
-        judges, shift, u, own = jnp.split(margins, np.cumsum([2 * j, g, g]), axis=-1)
-        slope = (shift @ eta)[..., None]
-        none = jnp.zeros((*margins.shape[:-1], 3))
-        return jnp.concatenate([judges, own + centres[0] * shift, shift, u, slope, none], axis=-1)
-
-    def start(self) -> Array:
-        p, g, j = self.prior, self.generators, self.judges
-        parts = [jnp.full(j, 0.3), jnp.full(j, p.knowledge[0]), jnp.full(g, p.quality[0])]
-        centres = jnp.array([0.5, 0.3, p.knowledge[0], p.quality[0]])
-        return jnp.concatenate([*parts, jnp.zeros(2 * g), centres])
-
-    def prior_rows(self, at: _Spreads) -> tuple[Array, Array]:
-        """Return R and c of the standardised prior residuals R x - c."""
-        p, g, j = self.prior, self.generators, self.judges
-        size = 2 * j + 3 * g + 4
-        means = [(at.slope, p.slope_scale), p.impression, p.knowledge, p.quality]
-        scale = jnp.concatenate(
-            [
-                jnp.full(2 * j, 1 / p.judge_spread),
-                jnp.full(g, 1 / p.quality_spread),
-                jnp.full(g, 1.0) / at.d,
-                jnp.full(g, 1.0) / at.u,
-                1 / jnp.array([m[1] for m in means]),
-            ]
-        )
-        pull = np.zeros((size, size))
-        pull[:j, size - 3] = pull[j : 2 * j, size - 2] = pull[2 * j : 2 * j + g, size - 1] = -1
-        centre = jnp.zeros(size).at[-4:].set(jnp.stack([jnp.asarray(m[0]) for m in means]))
-        return scale[:, None] * (jnp.eye(size) + pull), scale * centre
 
     def evaluate(self, x: Array, at: _Spreads, weights: _Weights) -> tuple[Array, Array, Array]:
         """Return minus twice the log posterior, half its negative gradient, and its information."""
         count, n = self.cells
         at_pairs = self.inputs(x)
-        theta, slopes = vote_logits(*at_pairs), _slopes(*at_pairs)
+        theta, slopes = vote_logits(*at_pairs), vote_slopes(*at_pairs)
         p = jax.nn.sigmoid(theta)
         information = weights.power * n * p * jax.nn.sigmoid(-theta)
         score = weights.power * (count - n * p)
@@ -335,49 +258,25 @@ class _System:
         chi = chi + (inverse * row_score**2).sum()
         along = slopes[:, 2] * information[2]
         by_pair = by_pair + (inverse * row_score)[:, None] * along
-        row = _row_margins(along) * jnp.sqrt(inverse)[:, None]
-        gradient = self.lift(_margins(by_pair), x)
-        normal = self.lift(self.lift(_margin_matrix(weight) + row.T @ row, x).T, x)
+        row = row_margins(along) * jnp.sqrt(inverse)[:, None]
+        gradient = self.lift(margins(by_pair), x)
+        normal = self.lift(self.lift(margin_matrix(weight) + row.T @ row, x).T, x)
         # Labels.
-        eta = slice(2 * self.judges, 2 * self.judges + self.generators)
+        eta = self.eta
         g = jax.nn.sigmoid(x[eta])
         chi = chi + _deviance(self.valid, self.labelled, g).sum()
         gradient = gradient.at[eta].add(self.valid - self.labelled * g)
         normal = normal.at[eta, eta].add(jnp.diag(self.labelled * g * (1 - g)))
-        rows, centre = self.prior_rows(at)
+        rows, centre = self.prior_rows((at.slope, self.prior.slope_scale), at.d, at.u)
         residual = rows @ x - centre
         chi = chi + residual @ residual
         return chi, gradient - rows.T @ residual, normal + rows.T @ rows
-
-    def solve(
-        self, at: _Spreads, weights: _Weights, x: Array, steps: int
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return the mode, its information, minus twice the log posterior, and the next step in eta."""
-
-        def step(state: _Search, _: None) -> tuple[_Search, Array]:
-            x, move, damping, old = state
-            new = self.evaluate(x + move, at, weights)
-            better = new[0] <= old[0] + 1e-10 * jnp.abs(new[0])
-            x = jnp.where(better, x + move, x)
-            chi, gradient, normal = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, old)
-            damping = jnp.where(better, damping * 0.1, damping * 10)
-            damped = normal + damping * jnp.diag(jnp.diag(normal))
-            move = jax.scipy.linalg.solve(damped, gradient, assume_a="pos")
-            return (x, move, damping, (chi, gradient, normal)), jnp.abs(move[eta])
-
-        size = len(x)
-        eta = slice(2 * self.judges, 2 * self.judges + self.generators)
-        none = jnp.asarray(jnp.inf), jnp.zeros(size), jnp.eye(size)
-        first = (x, jnp.zeros(size), jnp.asarray(1e-2), none)
-        (x, _, _, (chi, _, normal)), moves = jax.lax.scan(step, first, None, length=steps + 1)
-        return x, normal, chi, moves[-1]
 
 
 @jax.jit
 def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
     prior = method.prior
     system = _System(counts, prior)
-    generators, judges = counts.accepted.shape
     typical = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
     labelled_cells = system.cells.n[:2] > 0
     labelled = labelled_cells.any((0, 2)).sum()
@@ -385,7 +284,7 @@ def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
     def refine(_: Array | int, state: tuple[Array, _Weights]) -> tuple[Array, _Weights]:
         """Weigh the cells anew, with the spread at which their deviance is its expectation."""
         x, weights = state
-        x = system.solve(_Spreads(weights.follow, *typical), weights, x, ROUND_STEPS)[0]
+        x = system.solve(x, ROUND_STEPS, _Spreads(weights.follow, *typical), weights)[0]
         p = jax.nn.sigmoid(system.logits(x))
         power, odd = _weigh(system.cells, p, weights.sigma)
         scaled = power[:2] * _deviance(*system.cells, p)[:2]
@@ -411,12 +310,12 @@ def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
 
     def at_point(slope: Array, log_d: Array, log_u: Array) -> tuple[Array, ...]:
         at = _Spreads(slope, jnp.exp(log_d), jnp.exp(log_u))
-        mode, normal, chi, move = system.solve(at, weights, x, STEPS)
+        mode, normal, chi, move = system.solve(x, STEPS, at, weights)
         root = jnp.linalg.cholesky(normal)
-        evidence = -0.5 * chi - generators * (log_d + log_u) - jnp.log(jnp.diag(root)).sum()
+        evidence = -0.5 * chi - system.generators * (log_d + log_u) - jnp.log(jnp.diag(root)).sum()
         inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
-        eta = slice(2 * judges, 2 * judges + generators)
-        left = (move / jnp.sqrt(jnp.diag(inverse)[eta])).max()
+        eta = system.eta
+        left = (move[eta] / jnp.sqrt(jnp.diag(inverse)[eta])).max()
         return mode[eta], inverse[eta, eta], evidence, mode[-4], left
 
     mean, covariance, evidence, slopes, left = jax.vmap(at_point)(slope, log_d, log_u)
