@@ -20,7 +20,7 @@ from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.json_lines import columns_of_lines, json_text
+from judgebayes.io.json_lines import json_text, table_of_lines
 from judgebayes.io.lines import refuse_merged_rows
 from judgebayes.io.parquet import check_parquet
 from judgebayes.io.read_once import remembered
@@ -418,12 +418,11 @@ def _as_numbers(texts: pd.Series) -> pd.Series:
 
 
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
-    columns = columns_of_lines(path, encoding)
-    if not columns.rows:
+    frame = table_of_lines(path, encoding)
+    if frame is None:
         return pd.DataFrame()
-    frame = columns.table()
     _check_width(frame.shape[1], path)
-    blank = columns.last_line - columns.rows  # blank lines at the end are no records of anybody
+    blank = int(frame.index[-1]) - len(frame)  # blank lines at the end are no records of anybody
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame
