@@ -21,8 +21,9 @@ from judgebayes.experiments.betaconform.common import (
     methods,
     simulated,
 )
+from judgebayes.experiments.betaconform.paper_em import Distribution
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.majority import Distribution, Thinning
+from judgebayes.majority import Thinning
 from judgebayes.measures.significance import normal_interval
 
 SIZES = (56, 100, 400)

@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.paper_em import Distribution, PaperEM
 from judgebayes.experiments.claims import (
     Evidence,
     Kind,
@@ -26,7 +26,6 @@ from judgebayes.majority import (
     BetaBinomial,
     Binomial,
     Counts,
-    Distribution,
     SplitCurve,
     Splits,
     Thinning,

@@ -33,7 +33,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import Counts, labelled_weight, prepare
-from judgebayes.majority.distribution import FittedDistribution
+from judgebayes.majority.distribution import BetaBinomial, Binomial, FittedDistribution
 from judgebayes.models.beta_binomial import Parameters
 
 State = tuple[Float[Array, ""], Float[Array, " component"], Float[Array, " component"]]
@@ -76,6 +76,10 @@ class PaperEM:
         """
         counts, weights, _ = prepare(counts, weight, key)
         return _fit(self, counts, weights)
+
+
+Distribution = Binomial | BetaBinomial | PaperEM
+"""The estimators of the distribution of correct votes."""
 
 
 @jax.jit

@@ -200,7 +200,7 @@ def limited(
     if own.n_draws != 1 or pooled.n_draws != 1 or not reach >= 0:
         raise JudgeBayesError(
             f"There are {own.n_draws} and {pooled.n_draws} draws and the reach is {reach}; pass "
-            "two point estimates (plug_in() turns draws into one) and a reach of 0 or more."
+            "two point estimates and a reach of 0 or more."
         )
     sizes = odd_sizes(counts.most)
     _, variance = Thinning().fit(counts).moments(sizes)

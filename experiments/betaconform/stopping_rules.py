@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.counts import counts_of
-from judgebayes.majority.curve import largest_odd
+from judgebayes.majority.curve import odd_sizes
 from judgebayes.majority.thinning import FittedThinning, Thinning, beta_quantile
 
 Unreachable = Literal["largest", "wait"]
@@ -170,7 +170,7 @@ class WidthRule:
     def reach(self, fitted: FittedThinning) -> float:
         """Return the current width of the interval."""
         most = fitted.counts.most
-        size = largest_odd(most) if self.size is None else self.size
+        size = odd_sizes(most)[-1] if self.size is None else self.size
         mean, variance = fitted.moments((size,), population=self.population)
         ends = ((1 - self.level) / 2, (1 + self.level) / 2)
         low, high = (beta_quantile(q, mean, variance) for q in ends)

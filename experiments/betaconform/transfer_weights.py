@@ -95,7 +95,7 @@ def transfer(
     if len(fits) != len(weights) or any(f.theta.mean.shape[-2:] != (1, 2) for f in fits):
         raise JudgeBayesError(
             f"There are {len(fits)} fits and {len(weights)} weights; pass one weight per fit, and "
-            "point estimates of mixtures of two (plug_in() turns draws into one)."
+            "point estimates of mixtures of two."
         )
     share = jnp.asarray(weights) / jnp.sum(jnp.asarray(weights))
 

@@ -24,7 +24,7 @@ from judgebayes.experiments.betaconform.common import (
     subsets,
 )
 from judgebayes.experiments.betaconform.embeddings import mean_embeddings, tfidf_embeddings
-from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.paper_em import Distribution, PaperEM
 from judgebayes.experiments.betaconform.pooling import REACH, PooledBetaBinomial, share_of_pool
 from judgebayes.experiments.betaconform.transfer_weights import (
     TransferWeights,
@@ -36,7 +36,6 @@ from judgebayes.inference import MAP
 from judgebayes.majority import (
     BetaBinomial,
     Counts,
-    Distribution,
     FittedDistribution,
     Thinning,
     counts_of,

@@ -20,9 +20,10 @@ from judgebayes.experiments.betaconform.common import (
     simulated,
     wrong_majorities,
 )
+from judgebayes.experiments.betaconform.paper_em import Distribution
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.majority import Counts, Thinning, counts_of
-from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, Distribution, in_population
+from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, in_population
 
 LABELS = 57
 WIDTH = 0.2

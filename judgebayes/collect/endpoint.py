@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from judgebayes.collect.redact import Redactor
@@ -21,6 +21,7 @@ from judgebayes.collect.replies import (
     body_of,
     excerpt,
 )
+from judgebayes.collect.spending import Attempts
 from judgebayes.errors import JudgeBayesError
 
 if TYPE_CHECKING:
@@ -211,16 +212,6 @@ class _FailedError(Exception):
         self.charged, self.wait, self.final, self.fatal = charged, wait, final or fatal, fatal
 
 
-class Booking(Protocol):
-    """The account of the attempts of one question."""
-
-    def book(self) -> bool:
-        """Book an attempt before it is sent; False if the budget does not allow it."""
-
-    def failed(self, *, charged: bool) -> None:
-        """Note that the attempt failed, and whether it may have been charged for."""
-
-
 @dataclass
 class Endpoint:
     """The client of one judge, shared by all workers."""
@@ -241,7 +232,7 @@ class Endpoint:
         """Read the key."""
         self._secret = self.judge.key()
 
-    async def ask(self, prompt: str, booking: Booking, read: Callable[[Answer], T]) -> T:
+    async def ask(self, prompt: str, booking: Attempts, read: Callable[[Answer], T]) -> T:
         """Return what `read` makes of the answer to a prompt.
 
         It is called in a thread, so that no text that a server sends keeps other requests waiting.

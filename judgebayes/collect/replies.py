@@ -49,12 +49,6 @@ class Answer:
     cut: bool = False
     """Whether the text was longer than `MAX_TEXT`."""
 
-    @property
-    def tokens(self) -> int | None:
-        """Tokens of prompt and answer, None if the server does not count them."""
-        counted = (self.prompt_tokens, self.completion_tokens)
-        return None if None in counted else sum(n for n in counted if n is not None)
-
 
 async def body_of(reply: "httpx2.Response") -> bytes:
     """Return the unpacked bytes of a reply, whose body was not read yet.

@@ -8,14 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
-
-
-def _mean(values: Float[Array, "generator judge"]) -> Float[Array, " generator"]:
-    """Return the mean over the judges that were run."""
-    return jnp.nanmean(values, axis=1)
 
 
 @in_float64
@@ -35,7 +29,7 @@ def mean_prediction(counts: PrecisionCounts) -> Float[Array, " generator"]:
     >>> print(np.asarray(mean_prediction(counts)).round(2))
     [0.86 0.8  0.75]
     """
-    return _mean(counts.matrix)
+    return jnp.nanmean(counts.matrix, axis=1)
 
 
 @in_float64
@@ -60,7 +54,7 @@ def logit_shift(counts: PrecisionCounts) -> Float[Array, " generator"]:
     >>> print(logit_shift(counts).round(2))
     [0.8  0.72 0.66]
     """
-    raw = _mean(counts.matrix)
+    raw = mean_prediction(counts)
     cast = (counts.judged + counts.valid_judged + counts.invalid_judged).sum(1)
     m = _logit(raw, cast)
     g = _logit(counts.labelled_precision, counts.valid + counts.invalid)
@@ -76,10 +70,6 @@ def _logit(share: Array, n: Array) -> Array:
     return jax.scipy.special.logit(inside)
 
 
-def _corrected(share: Array, tpr: AnyArray, tnr: AnyArray) -> Array:
-    return jnp.clip((share + tnr - 1) / (tpr + tnr - 1), 0.0, 1.0)
-
-
 @in_float64
 def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
     r"""Return the raw means corrected by the mean rates of the judges, clipped to [0, 1].
@@ -92,5 +82,7 @@ def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
     """
     rates = counts.rates()
     run = jnp.isfinite(counts.matrix)
-    tpr, tnr = (_mean(jnp.where(run, rate, jnp.nan)) for rate in (rates.tpr, rates.tnr))
-    return _corrected(mean_prediction(counts), tpr, tnr)
+    tpr, tnr = (
+        jnp.nanmean(jnp.where(run, rate, jnp.nan), axis=1) for rate in (rates.tpr, rates.tnr)
+    )
+    return jnp.clip((mean_prediction(counts) + tnr - 1) / (tpr + tnr - 1), 0.0, 1.0)

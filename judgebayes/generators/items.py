@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.arrays import ItemCodes, ItemInts, ItemValues, Key, Labels, Weights
+from judgebayes.arrays import ItemInts, ItemValues, Key, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.posterior import FittedGeneratorValidator
@@ -32,17 +32,6 @@ NO_SCORE = (
     "The item-level model is fitted by its likelihood, to labelled and unlabelled items: use "
     "NormalAtMode(), MAP() or NUTS() without a score."
 )
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Rows:
-    """Distinct items, with the number of copies of each as its weight."""
-
-    votes: Int[Array, "item judge"]
-    labels: ItemCodes
-    generator: ItemCodes
-    weight: ItemValues
 
 
 @jax.tree_util.register_dataclass
@@ -123,8 +112,11 @@ class ItemLevel:
 
 
 def unique_items(
-    votes: Votes, labels: Labels, generators: Labels, weight: Weights | None = None
-) -> tuple[Rows, ItemInts]:
+    votes: Votes,
+    labels: Labels,
+    generators: Labels,
+    weight: Weights | None = None,
+) -> tuple[ItemData, ItemInts]:
     """Return the distinct items with their weights, and the index of the row of every item.
 
     Raises
@@ -146,8 +138,8 @@ def unique_items(
     # Rows of weight 0 pad to a power of two, so that fewer sizes are compiled.
     padding = (1 << (len(unique_rows) - 1).bit_length()) - len(unique_rows)
     unique_rows = np.pad(unique_rows, ((0, padding), (0, 0)))
-    rows = Rows(
-        jnp.asarray(unique_rows[:, :-2]),
+    rows = ItemData(
+        jnp.asarray(unique_rows[:, :-2, None]),
         jnp.asarray(unique_rows[:, -2]),
         jnp.asarray(unique_rows[:, -1]),
         jnp.asarray(np.pad(total, (0, padding))),
@@ -157,16 +149,16 @@ def unique_items(
 
 @jax.jit
 def _solve(
-    method: ItemLevel, rows: Rows, zeros: Float[Array, " generator"], key: Key
+    method: ItemLevel, rows: ItemData, zeros: Float[Array, " generator"], key: Key
 ) -> FittedGeneratorValidator:
     generators = zeros.shape[0]
-    data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
-    problem = method._problem(data, generators)
+    problem = method._problem(rows, generators)
+    assert rows.weight is not None
     program = problem.model
     assert isinstance(program, ItemModel)
 
     def valid_probability(sites: Sites) -> ItemValues:
-        return jnp.exp(program.predict(sites, data)[:, 1])
+        return jnp.exp(program.predict(sites, rows)[:, 1])
 
     solve, noise = jax.random.split(key)
     fit = method.inference.solve(problem, solve)

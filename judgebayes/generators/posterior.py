@@ -90,7 +90,12 @@ class GeneratorValidator:
 
         `whole` states whether the counts are whole numbers, which compiled code cannot check.
         """
-        data, whole = binomial_data(counts), _are_whole_numbers(counts) if whole is None else whole
+        whole = _are_whole_numbers(counts) if whole is None else whole
+        labelled = counts.valid + counts.invalid
+        data = Counted(
+            *(counts.accepted, counts.judged, counts.true_accepted, counts.valid_judged),
+            *(counts.false_accepted, counts.invalid_judged, counts.valid, labelled),
+        )
         prior_type, make = FORMS[self.form]
         prior = self.prior or prior_type()
         if not isinstance(prior, prior_type):
@@ -147,20 +152,6 @@ class FittedGeneratorValidator(Sampled, ByQuantile):
         del key
         have = len(self.precision)
         return self.precision[jnp.linspace(0, have - 1, min(n_draws, have)).astype(int)]
-
-
-def binomial_data(counts: PrecisionCounts) -> Counted:
-    """Return the counts in the form of the model's data."""
-    return Counted(
-        counts.accepted,
-        counts.judged,
-        counts.true_accepted,
-        counts.valid_judged,
-        counts.false_accepted,
-        counts.invalid_judged,
-        counts.valid,
-        counts.valid + counts.invalid,
-    )
 
 
 def _are_whole_numbers(counts: PrecisionCounts) -> bool:

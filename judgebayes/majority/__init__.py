@@ -10,7 +10,6 @@ from judgebayes.majority.design_effect import design_effect
 from judgebayes.majority.distribution import (
     BetaBinomial,
     Binomial,
-    Distribution,
     FittedDistribution,
 )
 from judgebayes.majority.model_free import mean_loss
@@ -31,7 +30,6 @@ __all__ = [
     "Binomial",
     "Counts",
     "Decision",
-    "Distribution",
     "ErrorCurve",
     "FittedDistribution",
     "FittedSplitCurve",

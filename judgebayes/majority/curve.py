@@ -30,11 +30,6 @@ def odd_sizes(most: int) -> tuple[int, ...]:
     return tuple(range(1, most + 1, 2))
 
 
-def largest_odd(most: int) -> int:
-    """Return the largest odd number up to `most`."""
-    return most - 1 + most % 2
-
-
 def check_sizes(sizes: Sequence[int]) -> None:
     """Raise unless every number of votes is odd (P3 Definition 3.2: no ties).
 

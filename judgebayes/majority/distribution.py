@@ -1,8 +1,7 @@
 """Distributions of the number of correct votes, and the resulting error of a majority vote."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -27,17 +26,6 @@ from judgebayes.sentence import percent
 
 MAX_REPORTED_WIDTH = 0.5
 """A share of hard items with a wider interval than this is reported as undetermined."""
-
-
-@runtime_checkable
-class Distribution(Protocol):
-    """An estimator of the distribution of correct votes; `fit` does not change it."""
-
-    def fit(
-        self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
-    ) -> "FittedDistribution":
-        """Fit the counts of labelled items."""
-        ...
 
 
 @jax.tree_util.register_dataclass
@@ -135,12 +123,6 @@ class FittedDistribution(Sampled):
         if self.n_draws == 1:
             low = high = np.full(len(sizes), np.nan)
         return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~observed)
-
-    @in_float64
-    def plug_in(self) -> "FittedDistribution":
-        """Return the same distribution at the mean of its parameters: one draw."""
-        mean = jax.tree.map(lambda x: x.mean(-2, keepdims=True), self.theta)
-        return replace(self, theta=mean, chains=None)
 
     def words(self) -> list[str]:
         """Return the parameters in sentences; for draws, with 90 % intervals."""

@@ -34,11 +34,10 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
     generator, truth = jnp.asarray(of_item), jnp.asarray(labels)
     total = jnp.asarray(np.bincount(of_item, minlength=len(names)))
     program = ItemModel(len(names), points, points == 1, prior)
-    row_data = ItemData(rows.votes[..., None], rows.labels, rows.generator, rows.weight)
     item_data = ItemData(jnp.asarray(data.index[..., :1], int), truth, generator)
 
     def constrained(sites: Sites, key: Key) -> Sites:
-        valid = jnp.exp(program.predict(sites, row_data)[row_of_item, 1])
+        valid = jnp.exp(program.predict(sites, rows)[row_of_item, 1])
         drawn = jax.random.bernoulli(key, valid)
         validity = jnp.where(truth >= 0, truth == 1, drawn)
         share = jax.ops.segment_sum(validity.astype(float), generator, len(names)) / total
@@ -49,7 +48,7 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
 
     shared = points > 1
     return ModelSpec(
-        problem=Problem(program, row_data),
+        problem=Problem(program, rows),
         data=item_data,
         constrained=constrained,
         statistics=statistics,

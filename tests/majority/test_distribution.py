@@ -6,10 +6,9 @@ from scipy import optimize, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.betaconform.paper_em import Distribution, PaperEM
 from judgebayes.inference import MAP, NUTS, Status
 from judgebayes.majority import BetaBinomial, Binomial, Counts, Thinning, counts_of
-from judgebayes.majority.distribution import Distribution
 
 METHODS: dict[str, Distribution] = {
     "binomial": Binomial(),
