@@ -12,6 +12,7 @@ import pandas as pd
 from judgebayes.collect.prompts import TASKS, Task, placeholders
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES as VOTE_ROLES
+from judgebayes.io.columns import plain_names
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.votes.classes import written
 
@@ -115,7 +116,7 @@ def read_items(
         _item(name, {each: str(texts[each].iloc[row]) for each in used_fields})
         for row, name in enumerate(names)
     ]
-    other_columns = {_plain(name): name for name in table.columns if name not in column_of.values()}
+    other_columns = plain_names([n for n in table.columns if n not in column_of.values()])
     label = next(
         (other_columns[name] for name in VOTE_ROLES["label"] if name in other_columns), None
     )
@@ -138,13 +139,9 @@ def _columns(
     column_of = dict(named)
     for role, likely in ROLES.items():
         if column_of.get(role) is None:
-            free = {_plain(n): n for n in reversed(names) if n not in column_of.values()}
+            free = plain_names([n for n in names if n not in column_of.values()])
             column_of[role] = next((free[name] for name in likely if name in free), None)
     return {role: column_of[role] for role in ROLES}
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s\-]+", "_", name.strip().casefold())
 
 
 def _check_template(

@@ -149,7 +149,7 @@ def plain_label(columns: Iterable[str]) -> str | None:
     The name is `label` or a synonym, or else the only name that begins with gold or ends with label,
     truth or gold: "Goldlabel", "Human Labels".
     """
-    by_plain_name = _plain_names(list(columns))
+    by_plain_name = plain_names(list(columns))
     similar = [by_plain_name[name] for name in by_plain_name if LABELS.fullmatch(name)]
     exact = next(
         (
@@ -164,17 +164,17 @@ def plain_label(columns: Iterable[str]) -> str | None:
 
 def criterion_column(columns: Iterable[str]) -> str | None:
     """Return the first column that is named like a criterion or a rubric, if there is one."""
-    by_plain_name = _plain_names(list(columns))
+    by_plain_name = plain_names(list(columns))
     return next((by_plain_name[n] for n in reversed(by_plain_name) if CRITERION.fullmatch(n)), None)
 
 
-def _plain_names(names: list[str]) -> dict[str, str]:
+def plain_names(names: list[str]) -> dict[str, str]:
     """Return names by their normalised form; if two normalise alike, the first one."""
     return {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
 
 
 def _most_likely(names: list[str], role: str) -> str | None:
-    by_plain_name = _plain_names(names)
+    by_plain_name = plain_names(names)
     exact = next(
         (by_plain_name[name] for name in ROLES.get(role, ()) if name in by_plain_name), None
     )

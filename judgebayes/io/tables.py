@@ -222,7 +222,7 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 columns=_escape_formula
             )
             # pandas quotes a carriage return only if it is part of the line terminator.
-            line_end = "\r\n" if any(_has_return(c) for _, c in escaped.items()) else "\n"
+            line_end = "\r\n" if any("\r" in text for text in texts) else "\n"
             separator = "\t" if kind == "tsv" else ","
             escaped.to_csv(
                 beside,
@@ -426,11 +426,6 @@ def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame
-
-
-def _has_return(column: pd.Series) -> bool:
-    """Tell whether a cell contains a carriage return."""
-    return any("\r" in text for text in _texts(column))
 
 
 def _texts(column: pd.Series) -> set[str]:

@@ -124,7 +124,6 @@ class Page:
     title: str
     blocks: Sequence[Block]
     sections: Sequence[Section]
-    language: str = "en"
 
 
 def render(page: Page) -> str:
@@ -142,7 +141,7 @@ def render(page: Page) -> str:
         "form-action 'none'"
     )
     return (
-        f'<!DOCTYPE html>\n<html lang="{escaped(page.language)}">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
