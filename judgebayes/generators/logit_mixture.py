@@ -132,7 +132,7 @@ def _component(
     if prior.pseudo:  # half an outcome of either kind
         x = np.vstack([x, np.eye(1, d)])
         n, ones = np.append(n, 1.0), np.append(ones, 0.5)
-    mode, hessian = _mode(x, ones, n, precision)
+    mode, hessian = mode_of(x, ones, n, precision)
     weighed = d <= MOST_WEIGHED
     factor = np.linalg.cholesky(np.linalg.inv(hessian)) * (SPREAD if weighed else 1.0)
     free = _free(d, heavy=weighed, mirrored=prior.mirrored, turned=prior.turned)
@@ -158,13 +158,16 @@ def _component(
     return Drawn(score, draws, log_posterior(draws) - proposal - log(len(draws)))
 
 
-def _mode(
+def mode_of(
     x: Float[np.ndarray, "item coefficient"],
     ones: ItemFloats,
     n: ItemFloats,
     precision: Float[np.ndarray, " coefficient"],
 ) -> tuple[Float[np.ndarray, " coefficient"], Float[np.ndarray, "coefficient coefficient"]]:
-    """Return the mode and the negative Hessian there, by Newton's method with bounded steps."""
+    """Return the mode of a penalised logistic regression, and the negative Hessian there.
+
+    By Newton's method with bounded steps. `n` are the weights of the rows, `ones` of their outcomes 1.
+    """
     at = np.zeros(x.shape[1])
     for _ in range(STEPS):
         p = expit(x @ at)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import expit
 
 from judgebayes.arrays import ItemFloats
+from judgebayes.generators.logit_mixture import mode_of
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
 FOLDS = 10
@@ -27,7 +27,7 @@ FEWEST = 3
 """Decided labels of either side below which there is no weighted score."""
 MOST_JUDGES = 200
 """Of more judges, those with the most votes on labelled items have own weights."""
-STEPS, TOLERANCE = 15, 1e-6
+TOLERANCE = 1e-6
 
 
 class Verdicts(NamedTuple):
@@ -112,28 +112,13 @@ def weighted_score(mean: Float[np.ndarray, "item judge"], outcome: ItemFloats) -
     used = np.sort(np.argsort(-voted, kind="stable")[:MOST_JUDGES])
     x = np.column_stack([np.ones(len(common)), common / scale, _centred(mean[:, used])])
     penalty = np.r_[0.05, COMMON_PENALTY, np.full(len(used), JUDGE_PENALTY)]
-    score = x[:, 1:] @ _ridge(x[decided], won, penalty)[1:]
+    one = np.ones(len(outcome))
+    score = x[:, 1:] @ mode_of(x[decided], won, one[decided], penalty)[0][1:]
     known = np.flatnonzero(np.isfinite(outcome))
     fold = np.full(len(outcome), -1)
     fold[known] = np.arange(len(known)) % FOLDS
-    for one in range(FOLDS):
-        out, rest = known[fold[known] == one], decided[fold[decided] != one]
+    for place in range(FOLDS):
+        out, rest = known[fold[known] == place], decided[fold[decided] != place]
         if len(out):
-            score[out] = x[out, 1:] @ _ridge(x[rest], outcome[rest], penalty)[1:]
+            score[out] = x[out, 1:] @ mode_of(x[rest], outcome[rest], one[rest], penalty)[0][1:]
     return np.asarray(score)
-
-
-def _ridge(
-    x: Float[np.ndarray, "item input"], y: ItemFloats, penalty: Float[np.ndarray, " input"]
-) -> Float[np.ndarray, " input"]:
-    """Return the weights of a penalised logistic regression, by Newton's method."""
-    weight = np.zeros(x.shape[1])
-    for _ in range(STEPS):
-        p = expit(x @ weight)
-        gradient = x.T @ (y - p) - penalty * weight
-        hessian = (x.T * (p * (1 - p))) @ x + np.diag(penalty)
-        step = np.linalg.solve(hessian, gradient)
-        weight = weight + step * min(1.0, 5.0 / max(float(np.abs(x @ step).max()), TOLERANCE))
-        if np.abs(step).max() < TOLERANCE:
-            break
-    return weight
