@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import judgebayes as jb
-from judgebayes.inference.status import Status
-from judgebayes.inference.summary import status_text
+from judgebayes.inference.status import Status, status_text
 from judgebayes.votes import Votes
 
 LONGEST = 4 * 99

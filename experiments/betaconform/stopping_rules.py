@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.majority.counts import counts_of
-from judgebayes.majority.curve import odd_sizes
+from judgebayes.majority.counts import counts_of, odd_sizes
 from judgebayes.majority.thinning import FittedThinning, Thinning, beta_quantile
 
 Unreachable = Literal["largest", "wait"]

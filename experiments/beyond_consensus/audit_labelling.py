@@ -36,8 +36,7 @@ from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, item_
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, crowd, llmbar_orders
 from judgebayes.generators import stratify, valid_share
-from judgebayes.generators.choosing import labels_by_cell
-from judgebayes.generators.labelling import Strata, Stratified, StratumCounts
+from judgebayes.generators.labelling import Strata, Stratified, StratumCounts, labels_by_cell
 
 REPLAYS = 40
 ROUND = 20

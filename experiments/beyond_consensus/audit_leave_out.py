@@ -40,7 +40,7 @@ from judgebayes.generators.item_posterior import Mixture, quantiles, tail_probab
 from judgebayes.generators.own_labels import item_scores
 from judgebayes.generators.panel import FittedPanel
 from judgebayes.measures.significance import share_interval
-from judgebayes.votes.evidence import certain
+from judgebayes.votes.columns import certain
 
 LABELS = (0, 5, 20, 40, 80, 160)
 FACTORS = {"panel": 1.0, "prior 1.2 times as wide": 1.2, "prior 1.5 times as wide": 1.5}

@@ -37,8 +37,8 @@ from judgebayes.experiments.data import (
     rb2_judges,
 )
 from judgebayes.experiments.panels import REWARDBENCH, llmbar_panel, rewardbench_panel
+from judgebayes.generators.logit_mixture import Verdicts, verdicts
 from judgebayes.generators.win_rate import labels_alone, win_rates, win_scores
-from judgebayes.generators.win_scores import Verdicts, verdicts
 from judgebayes.votes import Votes, encode
 
 NEEDS = (LLMBAR, REWARDBENCH, RB2, MTBENCH_PEOPLE)

@@ -27,8 +27,8 @@ from judgebayes.experiments.beyond_consensus.common import (
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.generators import choose_threshold, ensemble_precision, ensembles
+from judgebayes.generators.baselines import KINDS
 from judgebayes.generators.counts import Rates
-from judgebayes.generators.voting import KINDS
 from judgebayes.plots.series import curves
 
 

@@ -15,8 +15,7 @@ from jaxtyping import Array, Float
 from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.regression import FLOOR, WEIGHTS, Parameters, Regression, Targets
-from judgebayes.inference.newton import Newton, Point, State, Trial
-from judgebayes.inference.optimise import minimise
+from judgebayes.inference.optimise import Newton, Point, State, Trial, minimise
 
 TOLERANCE = 1e-7
 MAX_STEPS = 2000

@@ -10,8 +10,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.status import worst
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import summary, worst
 
 
 @jax.tree_util.register_dataclass

@@ -21,10 +21,9 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.checks import Thresholds
-from judgebayes.panel.dependence import effective_judges, residual_correlation
-from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
-from judgebayes.panel.saturation import panel_curve
+from judgebayes.panel.tally import effective_judges, residual_correlation
 from judgebayes.plots.judges import judge_map
 
 TOPICS = (

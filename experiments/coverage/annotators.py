@@ -12,7 +12,7 @@ from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.arrays import AnyArray
 from judgebayes.experiments.coverage.engine import Ends, Setting, Trials, at_levels, trials
 from judgebayes.panel.by_value import rates_by
-from judgebayes.votes.evidence import Evidence
+from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.data import Data, read
 from judgebayes.workflow.precision import precision
 from judgebayes.workflow.precision_fits import has_draws

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, training
-from judgebayes.aggregators.hierarchical_davidson import tasks_of
+from judgebayes.aggregators.davidson import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import summary
 from judgebayes.votes.array import MISSING, Votes
 
 

@@ -27,9 +27,8 @@ from numpyro.diagnostics import effective_sample_size
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.derived import drawn_from_prior, filled, log_likelihoods
-from judgebayes.inference.numpyro_lock import numpyro_lock
-from judgebayes.inference.problem import Chains, Sites
+from judgebayes.inference.problem import Chains, Sites, numpyro_lock
+from judgebayes.inference.sampled import drawn_from_prior, filled, log_likelihoods
 from judgebayes.models.base import Model
 
 LIKELIHOOD = "log_likelihood"

@@ -21,7 +21,7 @@ from judgebayes.aggregators import (
     SharedDifficulty,
     Stacking,
 )
-from judgebayes.aggregators.hierarchical_davidson import tasks_of
+from judgebayes.aggregators.davidson import tasks_of
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.experiments.betaconform import pooled_beta_binomial as pooled_model
 from judgebayes.experiments.betaconform.pooled_beta_binomial import (

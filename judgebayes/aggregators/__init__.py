@@ -4,15 +4,13 @@ This package may not import `item_response` or any package after it.
 """
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, FittedRule, Reliability
-from judgebayes.aggregators.base_rate import BaseRate
-from judgebayes.aggregators.calibrated import Calibrated, FittedCalibrated
-from judgebayes.aggregators.davidson import Davidson, FittedDavidson
-from judgebayes.aggregators.dawid_skene import EM, DawidSkene, FittedDawidSkene
-from judgebayes.aggregators.hierarchical_davidson import (
+from judgebayes.aggregators.davidson import (
+    Davidson,
+    FittedDavidson,
     FittedHierarchicalDavidson,
     HierarchicalDavidson,
 )
-from judgebayes.aggregators.margin_threshold import MarginThreshold
+from judgebayes.aggregators.dawid_skene import EM, DawidSkene, FittedDawidSkene
 from judgebayes.aggregators.one_coin import FittedOneCoin, OneCoin
 from judgebayes.aggregators.pool import FittedPool, Pool
 from judgebayes.aggregators.shared_difficulty import (
@@ -21,9 +19,10 @@ from judgebayes.aggregators.shared_difficulty import (
     SharedDifficulty,
 )
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
-from judgebayes.aggregators.undecided import FittedWithUndecided, WithUndecided
 from judgebayes.aggregators.vote_rules import (
+    BaseRate,
     MajorityVote,
+    MarginThreshold,
     Verdict,
 )
 from judgebayes.aggregators.weighted import (
@@ -32,6 +31,12 @@ from judgebayes.aggregators.weighted import (
     FittedLogOddsWeighted,
     LogOddsWeighted,
     VoteShare,
+)
+from judgebayes.aggregators.wrapped import (
+    Calibrated,
+    FittedCalibrated,
+    FittedWithUndecided,
+    WithUndecided,
 )
 
 __all__ = [

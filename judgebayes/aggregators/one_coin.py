@@ -17,8 +17,7 @@ from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
-from judgebayes.inference.status import degenerate_status
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import degenerate_status, summary
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.one_coin import Prior
 from judgebayes.votes.array import Votes

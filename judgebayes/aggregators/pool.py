@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Training, VoteMethod
-from judgebayes.aggregators.costs import Cost, Size
+from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
 from judgebayes.aggregators.davidson import Davidson, FittedDavidson
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.one_coin import ClassPrior
@@ -25,8 +24,7 @@ from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.score_derivatives import Design
-from judgebayes.inference.status import worst
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import summary, worst
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData, Prior
 from judgebayes.models.stacking import Prior as StackingPrior
 from judgebayes.votes.array import Votes

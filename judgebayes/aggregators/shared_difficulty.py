@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Reliability, Training, VoteMethod, summarised
-from judgebayes.aggregators.costs import Cost, Size
+from judgebayes.aggregators.base import Cost, Reliability, Size, Training, VoteMethod, summarised
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
 from judgebayes.arrays import ItemValues, Labels, LogProbs
 from judgebayes.compiled.float64 import in_float64

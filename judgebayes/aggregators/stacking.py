@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Reliability, Training, VoteMethod, summarised
-from judgebayes.aggregators.costs import Cost, Size
+from judgebayes.aggregators.base import Cost, Reliability, Size, Training, VoteMethod, summarised
 from judgebayes.arrays import ItemValues, Labels, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp

@@ -18,8 +18,7 @@ from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.status import degenerate_status
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import degenerate_status, summary
 from judgebayes.votes.array import Votes
 
 

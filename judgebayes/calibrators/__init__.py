@@ -5,7 +5,6 @@ This package may not import `aggregators` or any package after it.
 
 from judgebayes.calibrators.base import Calibrator, FittedCalibrator
 from judgebayes.calibrators.bayesian import BayesianMap
-from judgebayes.calibrators.beta import Beta
 from judgebayes.calibrators.conformal import (
     CoverageLaw,
     FittedConformal,
@@ -13,10 +12,8 @@ from judgebayes.calibrators.conformal import (
     coverage,
     coverage_law,
 )
-from judgebayes.calibrators.identity import Identity
 from judgebayes.calibrators.isotonic import Isotonic
-from judgebayes.calibrators.platt import Platt
-from judgebayes.calibrators.temperature import Temperature
+from judgebayes.calibrators.maps import Beta, Identity, Platt, Temperature
 
 __all__ = [
     "BayesianMap",

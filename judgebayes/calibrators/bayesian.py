@@ -17,9 +17,7 @@ from judgebayes.calibrators.base import (
     clipped,
     require,
 )
-from judgebayes.calibrators.beta import Beta
-from judgebayes.calibrators.platt import Platt
-from judgebayes.calibrators.temperature import Temperature
+from judgebayes.calibrators.maps import Beta, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_mean_exp
@@ -33,8 +31,7 @@ from judgebayes.inference.problem import (
 )
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import degenerate_status, worst
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import degenerate_status, summary, worst
 from judgebayes.models.calibration_maps import CalibrationMapModel, Form, MapData, Prior
 
 ITEMS_AT_ONCE = 1024

@@ -22,8 +22,7 @@ from judgebayes.calibrators.base import calibration_data, require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.status import Status, when
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import Status, summary, when
 from judgebayes.measures.scores import average, labelled_weight
 
 ROUNDING = 1e-9

@@ -17,8 +17,7 @@ from judgebayes.calibrators.base import (
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import calibrator, in_files
-from judgebayes.inference.status import degenerate_status
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import degenerate_status, summary
 
 FLOOR = 1e-6
 """The least calibrated probability: a frequency of 0 that is wrong costs 13.8 nats."""

@@ -23,11 +23,9 @@ from judgebayes.collect.endpoint import (
     parse_judges,
     require_client,
 )
-from judgebayes.collect.items import ItemTable, read_items
-from judgebayes.collect.ledger import Ledger, Line
-from judgebayes.collect.prompts import fill_template
+from judgebayes.collect.items import ItemTable, fill_template, read_items
+from judgebayes.collect.ledger import Budget, Ledger, Line
 from judgebayes.collect.sampling import Outcome, Plan, Watch, collect_votes
-from judgebayes.collect.spending import Budget
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns
@@ -241,7 +239,7 @@ def _rule(
             "votes of other judges without --until-settled."
         )
     from judgebayes.aggregators import FittedDavidson
-    from judgebayes.aggregators.decided_by import DecidedBy
+    from judgebayes.aggregators.wrapped import DecidedBy
     from judgebayes.workflow.adaptive import price_within, share_prior
     from judgebayes.workflow.fit_file import load_fit
 

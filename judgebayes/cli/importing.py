@@ -11,8 +11,7 @@ from judgebayes.cli.requests import ImportRequest
 from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.imported import MAX_CLASSES, Imported
-from judgebayes.io.options import Options, Verdicts, VotesFrom, join_names
+from judgebayes.io.options import MAX_CLASSES, Imported, Options, Verdicts, VotesFrom, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, infer_classes

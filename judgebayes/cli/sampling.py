@@ -35,7 +35,7 @@ from judgebayes.posterior.story import TARGETS, ModelSpec
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
 from judgebayes.sentence import sentences
-from judgebayes.votes.data import Data
+from judgebayes.votes.array import Data
 from judgebayes.workflow.data import read_files
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice

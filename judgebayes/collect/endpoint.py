@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from judgebayes.collect.redact import Redactor
+from judgebayes.collect.ledger import Attempts
 from judgebayes.collect.replies import (
     ACCEPT_ENCODING,
     Answer,
+    Redactor,
     UnreadableError,
     answer_of,
     body_of,
     excerpt,
 )
-from judgebayes.collect.spending import Attempts
 from judgebayes.errors import JudgeBayesError
 
 if TYPE_CHECKING:

@@ -1,14 +1,87 @@
-"""The growing file of votes: a line per answer, so that no answer is paid for twice."""
+"""The growing file of votes: a line per answer, so that no answer is paid for twice.
 
-from collections.abc import Mapping
+The calls of a file of votes, each written down before its request leaves.
+
+A budget must hold over all runs, also where a run is killed while its requests are under way. So a call
+is booked in a file beside the votes first, and then sent. A request that the server refused is taken
+back; one whose answer was lost stays booked, because it may have been charged for.
+
+What the calls of a file of votes have cost, and whether the budget allows another one.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
-from judgebayes.collect.bookings import Bookings
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.appended import Appended, AppendedWords, excerpt
+from judgebayes.io.appended import Appended, AppendedWords, GrowingFile, excerpt, lines_of
+
+
+def bookings_path(path: Path) -> Path:
+    """Return the path of the bookings of a file of votes."""
+    return path.with_name(path.name + ".calls.jsonl")
+
+
+class Bookings:
+    """The number of booked calls of a file of votes, kept in a file.
+
+    Parameters
+    ----------
+    path
+        The file of votes.
+    answers
+        The number of answers in it, each of which was a call.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the file of bookings cannot be read or written.
+    """
+
+    def __init__(self, path: Path, answers: int) -> None:
+        self.path = bookings_path(path)
+        self._file = GrowingFile(self.path, "answers")
+        try:
+            self.calls = sum(_change(line, self.path) for line in lines_of(self.path))
+            if self.calls < answers:  # an earlier version wrote no bookings
+                self._add(answers - self.calls, "answers of earlier runs")
+        except BaseException:
+            self._file.close(quietly=True)
+            raise
+
+    def book(self, judge: str, item: str) -> None:
+        """Write down a call, before it is sent."""
+        self._add(1, f"{judge} on {item}")
+
+    def take_back(self, judge: str, item: str) -> None:
+        """Write down that a call was refused."""
+        self._add(-1, f"{judge} on {item} was refused")
+
+    def _add(self, calls: int, what: str) -> None:
+        self._file.append(json.dumps({"calls": calls, "what": what}))
+        self.calls += calls
+
+    def close(self, *, quietly: bool = False) -> None:
+        """Write everything to the disk, and release the file; `quietly` as in `GrowingFile`."""
+        self._file.close(quietly=quietly)
+
+
+def _change(line: bytes, path: Path) -> int:
+    try:
+        record = json.loads(line)
+        calls = record["calls"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        calls = None
+    if type(calls) is not int or not -1 <= calls < 2**53:
+        raise JudgeBayesError(
+            f"{str(path)!r} has a line that is not a booking of judgebayes collect; restore the file, "
+            "or choose another file of votes with -o."
+        )
+    return calls
+
 
 WORDS = AppendedWords(
     contents="answers",
@@ -160,3 +233,94 @@ def _wrong(line: Line) -> str | None:
         if type(value) is int and not 0 <= value < MOST:
             return name
     return None if line.order in (None, "AB", "BA") else "order"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The budget of one file of votes, over all runs; None for no limit.
+
+    A call is an answer, or a request that may have been answered and charged for: it was sent and not
+    refused. Tokens are those that the servers count, of prompts and answers; a call without a count is
+    assumed to have cost as many as the most costly answer.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+
+
+@dataclass
+class Spending:
+    """The spending on a file so far, and bounds for pending answers."""
+
+    budget: Budget
+    bookings: Bookings
+    tokens: int
+    """Tokens of all answers with a count."""
+    counted: int
+    """The number of these answers."""
+    largest: int
+    """The largest number of tokens of an answer so far, 0 if unknown."""
+    longest: int
+    """The tokens that a lost answer is assumed to have cost while `largest` is unknown."""
+    under_way: int = 0
+    """The number of booked calls that are neither answered nor failed."""
+
+    @classmethod
+    def of(
+        cls, budget: Budget, bookings: Bookings, tokens: Sequence[int | None], longest: object
+    ) -> "Spending":
+        """Return the spending on a file with these tokens by answer."""
+        counted = [n for n in tokens if n is not None]
+        limit = longest if isinstance(longest, int) else 0
+        return cls(budget, bookings, sum(counted), len(counted), max(counted, default=0), limit)
+
+    def short_of(self) -> str | None:
+        """Return the budget that another call might exceed, or None."""
+        calls = self.bookings.calls
+        if self.budget.calls is not None and calls >= self.budget.calls:
+            return "calls"
+        if self.budget.tokens is None:
+            return None
+        if self.largest == 0 and self.under_way > 0:
+            return "tokens"  # nothing is known yet: wait for the first answer
+        uncounted = calls - self.counted - self.under_way
+        after = self.tokens + uncounted * (self.largest or self.longest)
+        after += (self.under_way + 1) * self.largest
+        return "tokens" if after > self.budget.tokens else None
+
+    def answered(self, tokens: int | None) -> None:
+        """Count an answer."""
+        self.under_way -= 1
+        if tokens is not None:
+            self.tokens += tokens
+            self.counted += 1
+            self.largest = max(self.largest, tokens)
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """The attempts of one question, booked before they are sent."""
+
+    spending: Spending
+    judge: str
+    item: str
+
+    def book(self) -> bool:
+        """Book an attempt; False if the budget does not allow it.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the booking cannot be written.
+        """
+        if self.spending.short_of() is not None:
+            return False
+        self.spending.bookings.book(self.judge, self.item)
+        self.spending.under_way += 1
+        return True
+
+    def failed(self, *, charged: bool) -> None:
+        """Note a failed attempt; one that was not charged for is taken back."""
+        self.spending.under_way -= 1
+        if not charged:
+            self.spending.bookings.take_back(self.judge, self.item)

@@ -22,11 +22,9 @@ from judgebayes.collect.endpoint import (
     OverBudgetError,
     RetryPolicy,
 )
-from judgebayes.collect.items import Item
-from judgebayes.collect.ledger import Ledger, Line, Question
-from judgebayes.collect.prompts import Task, fill_template, vote_of
+from judgebayes.collect.items import Item, Task, fill_template, vote_of
+from judgebayes.collect.ledger import Attempts, Budget, Ledger, Line, Question, Spending
 from judgebayes.collect.replies import Answer
-from judgebayes.collect.spending import Attempts, Budget, Spending
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.verdict import parse_verdict
 

@@ -11,9 +11,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, UInt
 
-from judgebayes.aggregators.base import Aggregator
-from judgebayes.aggregators.calibrated import Calibrated
-from judgebayes.aggregators.costs import Size, cost_of
+from judgebayes.aggregators.base import Aggregator, Size, cost_of
+from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import ItemCodes, ItemValues, Labels
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import Evaluation, FitOn

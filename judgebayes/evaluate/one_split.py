@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Aggregator, ByAgreement, FittedAggregator, training
-from judgebayes.aggregators.calibrated import first_stage
+from judgebayes.aggregators.wrapped import first_stage
 from judgebayes.arrays import AnyArray, ItemCodes, Key, LogProbs, Scalar, Weights
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.float64 import in_float64, inside
@@ -22,8 +22,7 @@ from judgebayes.inference.fast.agreement import (
     agreement_of_array,
     packed_agreement,
 )
-from judgebayes.inference.status import worst
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import summary, worst
 from judgebayes.measures import scores
 from judgebayes.measures.decide import bayes_action
 from judgebayes.votes.array import MISSING, Votes

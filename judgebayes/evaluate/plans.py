@@ -1,6 +1,20 @@
-"""What is computed for a batch of splits: compiled programs over all of its splits, or a loop."""
+"""What is computed for a batch of splits: compiled programs over all of its splits, or a loop.
 
+Long fits on splits, one after the other, with the compiled program of a single fit.
+
+A sweep usually fits many splits in one vectorised program. For a long fit that has two costs: the
+program takes many seconds to compile, and then again for the single fit to all labels; and every split
+waits for the one that needs the most steps. On a CPU, where one fit keeps a core busy, such splits are
+therefore fitted one by one, on several threads. The items are padded to the number of all labels, so
+that the fit to all of them (`fit_to_all`) is the same program.
+
+Evaluate methods that are not JAX code, split by split, without compilation.
+"""
+
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -8,15 +22,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Aggregator
-from judgebayes.aggregators.calibrated import Calibrated
-from judgebayes.arrays import ItemCodes, ItemValues, Scalar
+from judgebayes.aggregators.base import Aggregator, Costed, FittedAggregator, Size, cost_of
+from judgebayes.aggregators.wrapped import Calibrated
+from judgebayes.arrays import (
+    AnyArray,
+    ItemCodes,
+    ItemInts,
+    ItemValues,
+    Key,
+    Labels,
+    LogProbs,
+    Scalar,
+    Weights,
+)
 from judgebayes.calibrators.base import Calibrator
-from judgebayes.evaluate.batches import SPLIT, Plan, Pytree, SplitArrays, SplitBatch, SplitData
-from judgebayes.evaluate.by_loop import evaluate_by_loop
-from judgebayes.evaluate.one_by_one import evaluate_one_by_one, is_long
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.batches import (
+    SPLIT,
+    Plan,
+    Pytree,
+    SplitArrays,
+    SplitBatch,
+    SplitData,
+    bucket_size,
+    is_sequential,
+)
 from judgebayes.evaluate.one_split import (
     AggregatorOutput,
     Evaluation,
@@ -26,8 +59,192 @@ from judgebayes.evaluate.one_split import (
     fits_from_agreement,
     map_split,
 )
+from judgebayes.inference.status import Status
+from judgebayes.measures.decide import bayes_action
 from judgebayes.progress import Progress, followed
-from judgebayes.votes.array import Votes
+from judgebayes.votes.array import MISSING, Votes
+
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class PlainFit:
+    """A fit that is not JAX code, with checked predictions and a status."""
+
+    inner: Any
+    status: Int[Array, ""]
+
+    def __call__(self, votes: Votes) -> LogProbs:
+        """Return the items' log-probabilities.
+
+        Raises
+        ------
+        JudgeBayesError
+            If they have another shape, are not numbers, or their exponentials do not sum to one.
+        """
+        return predict_checked(self.inner, votes)
+
+
+def fit_plain(method: Any, votes: Votes, labels: Labels, key: Array) -> PlainFit:
+    """Fit a method that is not JAX code; a fit without a status counts as converged."""
+    inner = method.fit(votes, labels, key=key)
+    return PlainFit(inner, jnp.asarray(int(getattr(inner, "status", Status.CONVERGED))))
+
+
+def evaluate_by_loop(
+    method: Any,
+    votes: Votes,
+    labels: Labels,
+    calibration: Int[AnyArray, "split calibration"],
+    evaluation: Int[AnyArray, "split evaluation"],
+    keys: Array,
+    loss: Float[AnyArray, "action class"],
+    fit_on: FitOn,
+    n_items: int,
+) -> Evaluation:
+    """Fit and evaluate every split in turn; the results have a leading split axis.
+
+    `n_items` is the number of items without padding.
+    """
+    labels, rows = np.asarray(labels), []
+    for calibration_items, evaluation_items, key in zip(
+        np.asarray(calibration), np.asarray(evaluation), keys, strict=True
+    ):
+        calibration_items, fit_labels = (
+            calibration_items[calibration_items >= 0],
+            np.full(n_items, MISSING),
+        )
+        fit_labels[calibration_items] = labels[calibration_items]
+        fit_items = np.arange(n_items) if fit_on == "all" else calibration_items
+        fitted = fit_plain(method, votes.take(fit_items), fit_labels[fit_items], key)
+        rows.append((fitted(votes.take(np.maximum(evaluation_items, 0))), fitted.status))
+    log_probs, status = (jnp.asarray(np.stack(each)) for each in zip(*rows, strict=True))
+    items = jnp.asarray(evaluation)
+    return Evaluation(
+        items=items,
+        labels=jnp.where(items >= 0, jnp.asarray(labels)[jnp.maximum(items, 0)], MISSING),
+        log_probs=log_probs,
+        decisions=bayes_action(log_probs, jnp.asarray(loss)),
+        status=status,
+    )
+
+
+def predict_checked(fitted: Any, votes: Votes) -> LogProbs:
+    """Return the log-probabilities of every item's classes from a fit, after checks.
+
+    Raises
+    ------
+    JudgeBayesError
+        If they have another shape, are not numbers, or their exponentials do not sum to one.
+    """
+    name = type(fitted).__name__
+    predicted = np.asarray(fitted(votes), float)
+    expected = (votes.n_items, votes.n_classes)
+    if predicted.shape != expected:
+        raise JudgeBayesError(
+            f"{name} returns an array of shape {predicted.shape}; expected the log-probabilities "
+            f"of {expected[0]} items and {expected[1]} classes."
+        )
+    with np.errstate(over="ignore"):
+        total = np.exp(predicted).sum(1)
+    if not (np.abs(total - 1) < SUM_TOLERANCE).all():
+        item = int(np.argmax(~(np.abs(total - 1) < SUM_TOLERANCE)))
+        raise JudgeBayesError(
+            f"{name} returns {predicted[item]} for item {item}. The exponentials of "
+            f"log-probabilities sum to 1, but these sum to {total[item]:g}."
+        )
+    return jnp.asarray(predicted)
+
+
+LONG_FIT = 3e6
+"""The operations from which a fit takes much longer than its call."""
+
+
+def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
+    """Tell whether a fit to this many items is long, by the method's own cost, and runs on a CPU."""
+    inner: object = method
+    while not isinstance(inner, Costed) and hasattr(inner, "aggregator"):
+        inner = inner.aggregator
+    # The folds of a map's cross-fitting depend on the number of items, with padding.
+    if not isinstance(inner, Costed) or isinstance(method, Calibrated) or is_sequential(method):
+        return False
+    size = Size(items, votes.n_judges, votes.n_samples, votes.n_classes)
+    return cost_of(method, size).operations >= LONG_FIT and jax.default_backend() == "cpu"
+
+
+def fit_to_all(method: Aggregator, votes: Votes, labels: ItemInts, key: Key) -> FittedAggregator:
+    """Return the fit to all items, by the program of the splits."""
+    return _fitted(method, votes, labels, np.arange(len(labels)), bucket_size(len(labels)), key)
+
+
+def answers_of(fitted: FittedAggregator, votes: Votes) -> LogProbs:
+    """Return the answers of a fit."""
+    return _answers(fitted, votes)
+
+
+def evaluate_one_by_one(
+    method: Aggregator, batch: SplitBatch, what: str = "", progress: Progress | None = None
+) -> Evaluation:
+    """Fit and evaluate every split of a batch, each on its calibration items only.
+
+    `progress` is told each split, with `what` as the name of the task.
+    """
+    labels, loss = np.asarray(batch.labels), jnp.asarray(batch.loss)
+    calibration, evaluation = (np.asarray(part) for part in batch.splits[:2])
+    sizes = ((calibration >= 0).sum(1).max(), (evaluation >= 0).sum(1).max())
+    # All labels, unless most items are held out.
+    n_items = bucket_size(int(sum(sizes) if sizes[1] <= sizes[0] else sizes[0]))
+    votes = jax.tree.map(np.asarray, batch.votes)
+
+    @in_float64  # the setting is a thread's own
+    def one(split: int) -> tuple[Float[np.ndarray, "item class"], Int[np.ndarray, ""]]:
+        items = calibration[split][calibration[split] >= 0]
+        fitted = _fitted(method, votes, labels, items, n_items, batch.splits[2][split])
+        some = votes.take(np.maximum(evaluation[split], 0))
+        return np.asarray(answers_of(fitted, some)), np.asarray(fitted.status)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(one, range(len(calibration)))
+        parts = [next(results) for _ in followed(calibration, what, progress)]
+    log_probs, status = (jnp.asarray(np.stack(each)) for each in zip(*parts, strict=True))
+    return Evaluation(
+        items=jnp.asarray(evaluation),
+        labels=jnp.where(evaluation >= 0, labels[np.maximum(evaluation, 0)], MISSING),
+        log_probs=log_probs,
+        decisions=bayes_action(log_probs, loss),
+        status=status,
+    )
+
+
+def _fitted(
+    method: Aggregator,
+    votes: Votes,
+    labels: ItemInts,
+    items: Int[np.ndarray, " some"],
+    n_items: int,
+    key: Key,
+) -> FittedAggregator:
+    """Return the fit to some items, padded with items without votes and of weight 0."""
+    rest = n_items - len(items)
+    return _fit(
+        method,
+        votes.take(items).padded(n_items),
+        np.pad(labels[items], (0, rest), constant_values=MISSING),
+        np.pad(np.ones(len(items)), (0, rest)),
+        key,
+    )
+
+
+@jax.jit
+def _fit(
+    method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key
+) -> FittedAggregator:
+    return method.fit(votes, labels, weight=weight, key=key)
+
+
+@jax.jit
+def _answers(fitted: FittedAggregator, votes: Votes) -> LogProbs:
+    return fitted(votes)
 
 
 def is_jax(method: Any) -> bool:

@@ -4,8 +4,14 @@ This package may not import `priors` or any package after it.
 """
 
 from judgebayes.generators.baselines import (
+    YoudenIndex,
+    choose_threshold,
+    ensemble_precision,
+    ensembles,
+    judge_youden,
     logit_shift,
     mean_prediction,
+    panel_youden,
     rogan_gladen,
 )
 from judgebayes.generators.counts import (
@@ -14,23 +20,16 @@ from judgebayes.generators.counts import (
     expected_counts,
 )
 from judgebayes.generators.impression import Impression
+from judgebayes.generators.item_posterior import MoreItems, for_more_items
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.labelling import (
     Labelling,
     stratify,
     valid_share,
 )
-from judgebayes.generators.more_items import MoreItems, for_more_items
-from judgebayes.generators.own_labels import FittedShares, shares
+from judgebayes.generators.own_labels import FittedShares, expected_validity, shares
 from judgebayes.generators.panel import Panel
 from judgebayes.generators.regression import as_published, starts, targets
-from judgebayes.generators.uncertain import expected_validity
-from judgebayes.generators.voting import (
-    choose_threshold,
-    ensemble_precision,
-    ensembles,
-)
-from judgebayes.generators.youden import YoudenIndex, judge_youden, panel_youden
 
 __all__ = [
     "FittedShares",

@@ -1,15 +1,113 @@
-r"""Estimators of precision that need no iteration: raw mean, logit shift, Rogan-Gladen.
+r"""Whether judges tell valid from invalid items: the posterior of their Youden indices.
+
+The Youden index of a judge is :math:`J = \mathrm{TPR} + \mathrm{TNR} - 1`: 1 if it is always right, 0 if
+its votes do not depend on validity, below 0 if they are reversed. From the votes on labelled items,
+
+.. math:: \hat J \sim \mathrm{Normal}(J, s_1^2 + s_0^2), \qquad
+          s_y^2 = \frac{\hat p_y (1 - \hat p_y)}{n_y + 2}
+                + \bigl(\sigma \hat p_y (1 - \hat p_y)\bigr)^2 \sum_g \frac{n_{yg}^2}{n_y^2}
+
+with :math:`\hat p_y = (k_y + 1/2) / (n_y + 1)` the rate of votes for valid on the :math:`n_y` items
+with label y, the mean under Jeffreys' prior. The second term is for rates that differ between
+generators, by a standard deviation of :math:`\sigma = 0.28` on the logit scale, as in the prior of
+`Panel`. Reversed judges are rare: J is uniform on [0, 1] with probability .97, and on [-1, 0] with
+probability .03.
+
+Estimators of precision that need no iteration: raw mean, logit shift, Rogan-Gladen.
 
 Each takes counts with the labels of some generators, and returns an estimate for every generator. The
 estimate of a labelled generator comes from its votes by the same rule, not from its labels.
+
+Ensembles of judges by counting votes, with or without resilience to missing votes (P4 section 4).
+
+`valid` voting calls an item valid if at least m judges do: a majority (m = 8 of 14) or a
+super-majority. A missing vote then counts against the item. `veto` voting calls an item invalid if at
+least n judges do, so a missing vote has no effect. This is why many missing votes, with few invalid
+items, harm `valid` voting and not `veto` voting.
 """
+
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from scipy.special import ndtr
 
+from judgebayes.arrays import AnyArray, ItemInts
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.votes.array import Votes
+
+Kind = Literal["valid", "veto"]
+KINDS: tuple[Kind, ...] = ("valid", "veto")
+
+
+class Choice(NamedTuple):
+    """A threshold and its maximum error on the calibration generators."""
+
+    kind: Kind
+    threshold: int
+    error: float
+
+
+def ensembles(votes: Votes, kind: Kind) -> Bool[np.ndarray, "judge item"]:
+    """Return which items are called valid, for every threshold from 1 to the number of judges.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the votes are not binary, or a judge voted more than once on an item.
+    """
+    if votes.n_classes != 2 or votes.n_samples != 1:
+        raise JudgeBayesError(
+            "Voting at a threshold counts one binary vote of each judge on each item; these "
+            f"votes have {votes.n_classes} classes, and a judge has up to {votes.n_samples} votes "
+            "on an item."
+        )
+    index = np.asarray(votes.index)[..., 0]
+    threshold = np.arange(1, votes.n_judges + 1)[:, None]
+    if kind == "valid":
+        return (index == 1).sum(1) >= threshold
+    return ~((index == 0).sum(1) >= threshold)
+
+
+def ensemble_precision(
+    called: Bool[np.ndarray, "judge item"], generators: ItemInts, n_generators: int
+) -> Float[np.ndarray, "judge generator"]:
+    """Return the share of each generator's items that is called valid, by threshold."""
+    member = np.asarray(generators)[:, None] == np.arange(n_generators)
+    return (called.astype(float) @ member) / member.sum(0)
+
+
+def choose_threshold(
+    precision: dict[Kind, Float[np.ndarray, "judge generator"]],
+    truth: Float[np.ndarray, " generator"],
+    calibration: Bool[np.ndarray, " generator"],
+) -> Choice:
+    """Return the kind and threshold with the least maximum error on the calibration generators.
+
+    P4 chooses on the generators that are then predicted, which is impossible for a user who needs the
+    prediction. Ties go to the smaller mean error, then to the first.
+
+    Raises
+    ------
+    JudgeBayesError
+        If no generator is in the calibration part.
+    """
+    if not np.asarray(calibration).any():
+        raise JudgeBayesError(
+            "No generator is labelled; the threshold is chosen on labelled generators."
+        )
+    options = []
+    for kind, by_threshold in precision.items():
+        errors = np.abs(by_threshold - truth)[:, calibration]
+        options += [
+            (float(e.max()), float(e.mean()), index, kind) for index, e in enumerate(errors)
+        ]
+    max_error, _, index, kind = min(options, key=lambda o: o[:2])
+    return Choice(kind, index + 1, max_error)
 
 
 @in_float64
@@ -86,3 +184,76 @@ def rogan_gladen(counts: PrecisionCounts) -> Float[Array, " generator"]:
         jnp.nanmean(jnp.where(run, rate, jnp.nan), axis=1) for rate in (rates.tpr, rates.tnr)
     )
     return jnp.clip((mean_prediction(counts) + tnr - 1) / (tpr + tnr - 1), 0.0, 1.0)
+
+
+LEAST = 0.05
+"""A panel whose mean Youden index is below this is called uninformative."""
+SHIFT = 0.28
+"""Standard deviation of a rate between generators, on the logit scale."""
+REVERSED = 0.03
+"""Prior probability of a Youden index below 0."""
+
+
+class YoudenIndex(NamedTuple):
+    """Estimates of Youden indices with their standard deviations; NaN without labels of both classes."""
+
+    estimate: Float[np.ndarray, "*judge"]
+    deviation: Float[np.ndarray, "*judge"]
+
+    def below(self, bound: float) -> Float[np.ndarray, "*judge"]:
+        """Return the posterior probability that the index is below a bound; NaN where unknown.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from judgebayes.generators import YoudenIndex
+        >>> print(YoudenIndex(np.array([0.4, 0.0, -0.4]), np.full(3, 0.1)).below(0.0).round(3))
+        [0.    0.03  0.999]
+        """
+        to = (float(np.clip(bound, -1, 0)), float(np.clip(bound, 0, 1)))
+        under = REVERSED * self._between(-1, to[0]) + (1 - REVERSED) * self._between(0, to[1])
+        over = REVERSED * self._between(to[0], 0) + (1 - REVERSED) * self._between(to[1], 1)
+        return np.asarray(under / (under + over))
+
+    def _between(self, low: float, high: float) -> Float[np.ndarray, "*judge"]:
+        """Return the likelihood's area over a part of the axis."""
+        ends = [(end - self.estimate) / self.deviation for end in (low, high)]
+        return np.asarray(ndtr(ends[1]) - ndtr(ends[0]))
+
+
+def judge_youden(counts: PrecisionCounts) -> YoudenIndex:
+    """Return every judge's Youden index on the labelled items of all generators.
+
+    NaN for judges who voted on no item labelled valid, or on none labelled invalid.
+    """
+    rates, variances = zip(
+        _rate(counts.true_accepted, counts.valid_judged),
+        _rate(counts.false_accepted, counts.invalid_judged),
+        strict=True,
+    )
+    return YoudenIndex(rates[0] - rates[1], np.sqrt(variances[0] + variances[1]))
+
+
+def _rate(
+    accepted: Float[AnyArray, "generator judge"], judged: Float[AnyArray, "generator judge"]
+) -> tuple[Float[np.ndarray, " judge"], Float[np.ndarray, " judge"]]:
+    """Return the rate of votes for valid with its variance, by judge."""
+    cells = np.asarray(judged, float)
+    k, n = np.asarray(accepted, float).sum(0), cells.sum(0)
+    rate = np.where(n > 0, (k + 0.5) / (n + 1), np.nan)
+    share = (cells**2).sum(0) / np.maximum(n, 1) ** 2
+    spread = rate * (1 - rate)
+    return rate, spread / (n + 2) + (SHIFT * spread) ** 2 * share
+
+
+def panel_youden(counts: PrecisionCounts) -> YoudenIndex:
+    """Return the mean Youden index of the judges; NaN if that of no judge is known.
+
+    Judges err on the same items, so that their errors do not average out: the deviation of the mean is
+    the mean of the judges' deviations, the largest that any correlation allows.
+    """
+    each = judge_youden(counts)
+    known = np.isfinite(each.estimate)
+    if not known.any():
+        return YoudenIndex(np.asarray(np.nan), np.asarray(np.nan))
+    return YoudenIndex(*(np.asarray(part[known].mean()) for part in each))

@@ -37,8 +37,7 @@ from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import ByQuantile
-from judgebayes.inference.status import Status
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import Status, summary
 from judgebayes.models.cell_votes import vote_logits
 
 POINTS_D = 7

@@ -49,8 +49,7 @@ from judgebayes.generators.impression import (
     row_margins,
     vote_slopes,
 )
-from judgebayes.inference.status import Status
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import Status, summary
 from judgebayes.models.cell_votes import vote_logits
 
 STEPS = 30

@@ -17,7 +17,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import summary
 from judgebayes.models.base import Model
 from judgebayes.models.generator_validator import (
     Counted,

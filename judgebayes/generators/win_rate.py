@@ -6,9 +6,9 @@ An item's outcome y is 1 if A wins, 1/2 for a tie and 0 if B wins. The win rate 
           \Bigr)
 
 of which the second sum is predicted. An item is decided with probability :math:`d_n`, and then won with
-probability :math:`w_n`, each by `judgebayes.generators.logit_mixture` from scores of its votes
-(`judgebayes.generators.win_scores`): from the consensus or the weighted score for :math:`w_n`, from the
-share of ties or the distance of the consensus from 0 for :math:`d_n`, or from no score at all. The votes
+probability :math:`w_n`, each by `judgebayes.generators.logit_mixture` from scores of its votes: from
+the consensus or the weighted score for :math:`w_n`, from the share of ties or the distance of the
+consensus from 0 for :math:`d_n`, or from no score at all. The votes
 of unlabelled items enter through their scores. If the votes say nothing, the intervals are those of the
 labels alone (:func:`labels_alone`), with Jeffreys' prior.
 
@@ -41,8 +41,15 @@ from scipy.special import expit, ndtr, ndtri
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.clusters import Clusters
-from judgebayes.generators.logit_mixture import Design, Drawn, draw_logits, standardised
-from judgebayes.generators.win_scores import Verdicts, consensus, weighted_score
+from judgebayes.generators.logit_mixture import (
+    Design,
+    Drawn,
+    Verdicts,
+    consensus,
+    draw_logits,
+    standardised,
+    weighted_score,
+)
 from judgebayes.measures.significance import clustered_mean
 
 TIES = ("half", "excluded", "separate")

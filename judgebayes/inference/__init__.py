@@ -3,12 +3,10 @@
 This package may not import `calibrators` or any package after it.
 """
 
-from judgebayes.inference.importance import PriorImportance
 from judgebayes.inference.laplace import Laplace
-from judgebayes.inference.loss import MinimumLoss
-from judgebayes.inference.normal import NormalAtMode
+from judgebayes.inference.normal import NormalAtMode, PriorImportance
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.point import DRPS, MAP, MinimumScore
+from judgebayes.inference.point import DRPS, MAP, MinimumLoss, MinimumScore
 from judgebayes.inference.registry import Traits, aggregator, calibrator, in_files
 from judgebayes.inference.status import Status
 

@@ -1,8 +1,15 @@
-"""The problem that an inference method solves, and its result."""
+"""The problem that an inference method solves, and its result.
 
-from collections.abc import Callable
+The log-density of a program, for inference that maximises or approximates it.
+
+A lock for running models: all threads share NumPyro's one stack of handlers.
+"""
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -10,15 +17,45 @@ import numpy as np
 import numpyro
 from jaxtyping import Array, Float, Int
 from numpyro.distributions import constraints
+from numpyro.infer import util
 from numpyro.infer.initialization import init_to_mean
 
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.numpyro_lock import numpyro_lock
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
 from judgebayes.models.label_noise import with_label_noise
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+HANDLERS = threading.RLock()
+"""The lock itself, for a block of code."""
+
+
+def numpyro_lock(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function that runs models, so that only one thread at a time is inside such a function.
+
+    The lock covers what Python runs while a program is traced; compiled programs still run in parallel.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with HANDLERS:
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+@numpyro_lock
+def log_density(program: Callable[[], object], sites: Mapping[str, Array]) -> Float[Array, ""]:
+    """Return the sum of the log-probabilities of a program's sites, with the latent ones at `sites`.
+
+    It runs one thread at a time, because all threads share NumPyro's stack of handlers.
+    """
+    return jnp.asarray(util.log_density(program, (), {}, dict(sites))[0])
+
 
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""

@@ -2,10 +2,15 @@
 
 One implementation for every fit by NUTS and for `judgebayes posterior`: the content of the groups is
 derived from the program (`judgebayes.models.base`) and its data.
+
+Quantities derived from a program and its data: draws of both, and the likelihood of each item.
+
+Nothing here is specific to a model: a program is run under NumPyro's handlers. The functions run inside
+compiled code; callers hold `inference.numpyro_lock`, because NumPyro has one stack of handlers.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -13,15 +18,90 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Int
+from jaxtyping import Key as Keys
 
+from judgebayes.arrays import ItemValues, Key
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import derived, posterior
-from judgebayes.inference.numpyro_lock import numpyro_lock
-from judgebayes.inference.problem import Chains, Problem, Sites, Source
-from judgebayes.votes.array import Votes
-from judgebayes.votes.data import Data
+from judgebayes.inference import posterior
+from judgebayes.inference.problem import Chains, Problem, Sites, Source, numpyro_lock
+from judgebayes.models.base import Model, Predictor
+from judgebayes.models.label_noise import with_label_noise
+from judgebayes.votes.array import Data, Votes
+
+D = TypeVar("D")
+FIELDS = {"label": "labels"}
+"""Fields of the data that do not have the name of their site."""
+
+
+def drawn_from_prior(
+    model: Model, data: Any, key: Key, observed: Collection[str] = ()
+) -> tuple[Sites, Sites]:
+    """Return parameters drawn from the prior, and data given them in the shape of `data`."""
+    trace = numpyro.handlers.trace(numpyro.handlers.seed(model, key))
+    sites = trace.get_trace(data, observed=observed)
+    values = {n: s["value"] for n, s in sites.items() if s["type"] == "sample"}
+    generated = {n: x for n, x in values.items() if n in _generated(model) and n not in observed}
+    return {n: x for n, x in values.items() if n not in _generated(model)}, generated
+
+
+def replicated(
+    model: Model, data: Any, key: Key, sites: Sites, observed: Collection[str] = ()
+) -> Sites:
+    """Return replicated data for one draw of the parameters; `observed` sites keep their values."""
+    substituted = numpyro.handlers.substitute(numpyro.handlers.seed(model, key), data=dict(sites))
+    trace = numpyro.handlers.trace(substituted).get_trace(data, observed=observed)
+    return {n: trace[n]["value"] for n in _generated(model) if n in trace and n not in observed}
+
+
+def log_likelihoods(model: Model, data: Any, sites: Sites) -> dict[str, Float[Array, "..."]]:
+    """Return the log-likelihood of every item (or cell) by observed site, masked ones 0.
+
+    Weights are left out: it is what `numpyro.infer.log_likelihood` returns, for one draw.
+    """
+    substituted = numpyro.handlers.substitute(model, data=dict(sites))
+    trace = numpyro.handlers.trace(substituted).get_trace(data)
+    return {n: trace[n]["fn"].log_prob(trace[n]["value"]) for n in model.traits.sites}
+
+
+def pointwise(model: Model, data: Any, sites: Sites) -> dict[str, ItemValues]:
+    """Return the log-likelihoods of each item by site, as leave-one-out cross-validation needs them.
+
+    For a label given the votes this is `predict` at the label, with label noise; for other sites the
+    log-likelihood of the site. A program that integrates out an item's own parameters defines its own
+    `pointwise`.
+    """
+    own = getattr(model, "pointwise", None)
+    if own is not None:
+        declared: dict[str, ItemValues] = own(sites, data)
+        return declared
+    each = log_likelihoods(model, data, sites)
+    if "label" in each and isinstance(model, Predictor):
+        label = jnp.maximum(data.labels, 0)[:, None]
+        log_probs = with_label_noise(model.predict(sites, data), getattr(model, "noise", 0.0))
+        each["label"] = jnp.take_along_axis(log_probs, label, axis=1)[:, 0]
+    return each
+
+
+def quantities(model: Model, data: Any, sites: Sites) -> Sites:
+    """Return the reported quantities of one draw: the program's `quantities`, or its parameters."""
+    own = getattr(model, "quantities", None)
+    values: Sites = dict(sites) if own is None else own(sites, data)
+    return values
+
+
+def filled(data: D, drawn: Mapping[str, Array]) -> D:
+    """Return the data with drawn values in place of the observed ones."""
+    own = getattr(data, "filled", None)
+    replace: Any = data._replace if own is None else own  # type: ignore[attr-defined]
+    return replace(**{FIELDS.get(name, name): x for name, x in drawn.items()})
+
+
+def _generated(model: Model) -> tuple[str, ...]:
+    """Return all sites that generate data."""
+    return (*model.traits.sites, *model.traits.latent_data)
+
 
 REPLICATIONS = 500
 """The most replicated data sets, from the prior and from the posterior each."""
@@ -53,7 +133,7 @@ class Described:
     """The names along the axes; axes without names count from 0."""
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of axes besides those that the program declares."""
-    constrained: Callable[[Sites, PRNGKeyArray], Sites] | None = None
+    constrained: Callable[[Sites, Key], Sites] | None = None
     """Maps a draw to the reported quantities; the program's `quantities` if None."""
     statistics: Statistics | None = None
     """Summary statistics of data by site, observed or replicated."""
@@ -93,7 +173,7 @@ class Described:
         arrays = {}
         for name in self.problem.model.traits.sites:
             if name not in self.given:
-                array = np.asarray(getattr(self.data, derived.FIELDS.get(name, name)))
+                array = np.asarray(getattr(self.data, FIELDS.get(name, name)))
                 dtype = np.int8 if name in ("label", "votes") else np.int32
                 array = array.astype(dtype) if self.generates else array
                 arrays[name] = self._restrict(name, array)
@@ -108,7 +188,7 @@ class Described:
         """Return the positions of the items that enter a site; None where it has no item axis."""
         if "item" not in self.problem.model.dims[site]:
             return None
-        value = np.asarray(getattr(self.data, derived.FIELDS.get(site, site)))
+        value = np.asarray(getattr(self.data, FIELDS.get(site, site)))
         weight = np.ones(len(value)) if self.data.weight is None else np.asarray(self.data.weight)
         used = weight > 0
         if self._only_labelled(site):
@@ -123,24 +203,22 @@ class Described:
         positions = self.used_items(site)
         return array if positions is None or len(positions) == len(array) else array[positions]
 
-    def reported(self, sites: Sites, key: PRNGKeyArray) -> Sites:
+    def reported(self, sites: Sites, key: Key) -> Sites:
         """Return the reported quantities of a draw, on the scale of the model's docstring."""
         if self.constrained is not None:
             return self.constrained(sites, key)
-        return derived.quantities(self.problem.model, self.data, sites)
+        return quantities(self.problem.model, self.data, sites)
 
     def pointwise(self, sites: Sites) -> dict[str, Float[Array, "..."]]:
         """Return the log-likelihood of every used item, or cell, by site."""
-        each = derived.pointwise(self.problem.model, self.data, sites)
+        each = pointwise(self.problem.model, self.data, sites)
         restricted = {name: self._restrict(name, x) for name, x in each.items()}
         return {name: x for name, x in restricted.items() if x.size}
 
-    def replicate(self, key: PRNGKeyArray, sites: Sites) -> Sites:
+    def replicate(self, key: Key, sites: Sites) -> Sites:
         """Return replicated data of the shape of `observed`."""
-        replicated = derived.replicated(self.problem.model, self.data, key, sites, self.given)
-        return {
-            n: self._restrict(n, replicated[n]).astype(x.dtype) for n, x in self.observed.items()
-        }
+        drawn = replicated(self.problem.model, self.data, key, sites, self.given)
+        return {n: self._restrict(n, drawn[n]).astype(x.dtype) for n, x in self.observed.items()}
 
 
 class Sampled:
@@ -240,7 +318,7 @@ def with_source(fit: F, method: Any, *data: Any) -> F:
 def container(
     view: Described,
     chains: Chains,
-    keys: Key[Array, " 4"],
+    keys: Keys[Array, " 4"],
     *,
     more: Sites | None = None,
     attributes: Mapping[str, str | int] | None = None,
@@ -328,12 +406,12 @@ def draws_alone(
     )
 
 
-def _reported(view: Described, flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites, Sites]:
+def _reported(view: Described, flat: Sites, keys: Keys[Array, " draw"]) -> tuple[Sites, Sites]:
     """Return the reported quantities and the pointwise log-likelihoods of every draw."""
 
     @jax.jit
     @numpyro_lock
-    def compute(flat: Sites, keys: Key[Array, " draw"]) -> tuple[Sites, Sites]:
+    def compute(flat: Sites, keys: Keys[Array, " draw"]) -> tuple[Sites, Sites]:
         return jax.lax.map(
             lambda at: (view.reported(*at), view.pointwise(at[0])), (flat, keys), batch_size=SLAB
         )
@@ -343,24 +421,24 @@ def _reported(view: Described, flat: Sites, keys: Key[Array, " draw"]) -> tuple[
 
 def _replicated(
     view: Described,
-    first: Key[Array, " draw"],
-    names: Key[Array, " draw"],
-    keys: Key[Array, " twice"],
+    first: Keys[Array, " draw"],
+    names: Keys[Array, " draw"],
+    keys: Keys[Array, " twice"],
     thin: Sites,
 ) -> tuple[Sites, Sites]:
     """Return draws of the prior, and replicated data of the prior's and the posterior's draws."""
 
     @numpyro_lock
-    def draw_prior(key: PRNGKeyArray) -> Sites:
+    def draw_prior(key: Key) -> Sites:
         trace = numpyro.handlers.trace(numpyro.handlers.seed(view.problem.prior, key)).get_trace()
         return {name: trace[name]["value"] for name in thin}
 
     @jax.jit
     @numpyro_lock
     def replicate(
-        first: Key[Array, " draw"],
-        names: Key[Array, " draw"],
-        keys: Key[Array, " twice"],
+        first: Keys[Array, " draw"],
+        names: Keys[Array, " draw"],
+        keys: Keys[Array, " twice"],
         thin: Sites,
     ) -> tuple[Sites, Sites]:
         prior = jax.lax.map(draw_prior, first)

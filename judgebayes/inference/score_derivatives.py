@@ -7,25 +7,260 @@ Item i has the class probabilities
 Davidson's model and the calibration maps have this form. Automatic differentiation takes the second
 derivatives one parameter at a time, in many passes over the items. The analytic form needs one pass,
 is about ten times faster, and accounts for most of the time of this project's sweeps.
+
+Derivatives of a proper score of a softmax of linear functions, as products of arrays.
+
+They serve NLL of three classes and more, and DRPS with many classes or parameters; for few of them,
+`judgebayes.inference.score_derivatives` writes DRPS's sums over pairs out, which is fastest.
+The programs of products do not grow with their number. With the coefficients :math:`X_i` (class,
+parameter), and the score's gradient :math:`g_i` and Hessian :math:`H_i` in the item's logits,
+
+.. math:: \nabla = \sum_i w_i X_i^T g_i, \qquad \nabla^2 = \sum_i w_i X_i^T H_i X_i .
+
+Scores of two classes as functions of one number per item, the margin of its label.
+
+With s = 1 where the label is class 1 and -1 where it is class 0, the label has the probability
+
+.. math:: p = \frac{1}{1 + e^{-m}}, \qquad m_i = s_i (z_{i1} - z_{i0}),
+
+and the derivatives in the parameters follow from the score of an item and its gradient and Hessian in
+m: one exponential per item, and a row of numbers for each parameter and each pair of parameters.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.lax import optimization_barrier
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import ItemCodes, ItemValues, Scalar
-from judgebayes.inference.margin import binary_score, symmetric
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
-from judgebayes.inference.score_arrays import ARRAY_SCORES, array_derivatives
-from judgebayes.measures.scores import Score, drps
+from judgebayes.measures.scores import Score, drps, nll
 from judgebayes.models.label_noise import with_label_noise
 
-Items = ItemValues
-Column = Mapping[int, Items]
+
+class _Curve(NamedTuple):
+    """The score of every item, and its first and second derivative in the margin."""
+
+    value: ItemValues
+    gradient: ItemValues
+    hessian: ItemValues
+
+
+class _Label(NamedTuple):
+    """The probability of every item's label."""
+
+    p: ItemValues
+    rest: ItemValues
+    """1 - p, without its rounding error."""
+    product: ItemValues
+    """p (1 - p)."""
+    nll: ItemValues
+    """-log p, also where p is 0 in floating point."""
+
+
+def binary_score(
+    score: Score,
+    difference: Sequence[ItemValues],
+    labels: ItemCodes,
+    weight: ItemValues,
+    flip_rate: Float[Array, ""],
+) -> Differentiated:
+    """Return the weighted sum of a score as a function of the parameters, with two derivatives.
+
+    Parameters
+    ----------
+    score
+        DRPS or NLL.
+    difference
+        By parameter, the derivative of the logit of class 1 minus that of class 0; 0 at items that do
+        not count.
+    labels, weight
+        Class indices; items that do not count weigh 0.
+    flip_rate
+        The share of wrong labels.
+    """
+    size = len(difference)
+    sign = jnp.where(labels == 1, 1.0, -1.0)
+    margin_rows = _rows([sign * x for x in difference])
+    pairs = _rows([difference[a] * difference[b] for a in range(size) for b in range(a + 1)])
+    # The barrier keeps the compiler from recomputing these rows in every pass.
+    margin_rows, pairs, weight = optimization_barrier((margin_rows, pairs, weight))
+
+    def weighted(
+        flip_rate: Array | None, margin: ItemValues
+    ) -> tuple[Float[Array, ""], ItemValues, ItemValues]:
+        curve = _CURVES[score](_label(margin), flip_rate)
+        # The barrier keeps XLA from fusing the values into a library reduction (YNNPACK), which is
+        # slow; and no dot product is used, because values are compared to the last bit.
+        values = optimization_barrier(weight * curve.value)
+        return values.sum(), weight * curve.gradient, weight * curve.hessian
+
+    def at(theta: Float[Array, " parameter"]) -> Derivatives:
+        margin = theta @ margin_rows
+        if score is drps:  # polynomials: nothing is saved without label noise
+            value, gradient, hessian = weighted(flip_rate, margin)
+        else:  # matrices stay outside the branches, where compilers would copy them
+            value, gradient, hessian = lax.cond(
+                flip_rate == 0, partial(weighted, None), partial(weighted, flip_rate), margin
+            )
+        return Derivatives(value, margin_rows @ gradient, symmetric(pairs @ hessian, size))
+
+    return at
+
+
+def _rows(rows: Sequence[ItemValues]) -> Float[Array, "row item"]:
+    """Return rows as a matrix. `jnp.stack` under `vmap` puts the rows outermost from JAX 0.11 on.
+
+    A product with each lane's matrix would then begin with a transposition.
+    """
+    return jnp.concatenate([row[None] for row in rows])
+
+
+def symmetric(below: Float[Array, " pair"], size: int) -> Float[Array, "parameter parameter"]:
+    """Return the symmetric matrix with this lower triangle, given row by row."""
+    lower = np.tril_indices(size)
+    place = np.empty((size, size), int)
+    place[lower] = place[lower[::-1]] = np.arange(len(lower[0]))
+    # No indexed update: under `vmap` that would be a scatter.
+    return jnp.stack([below[k] for k in place.ravel().tolist()]).reshape(size, size)
+
+
+def _label(margin: ItemValues) -> _Label:
+    small = jnp.exp(-jnp.abs(margin))
+    larger = 1 / (1 + small)
+    smaller = small * larger
+    positive = margin > 0
+    return _Label(
+        jnp.where(positive, larger, smaller),
+        jnp.where(positive, smaller, larger),
+        smaller * larger,
+        jnp.maximum(-margin, 0) + jnp.log1p(small),
+    )
+
+
+def _nll_of_margin(label: _Label, flip_rate: Array | None) -> _Curve:
+    r"""Return the negative log-likelihood.
+
+    With :math:`s = a p / (a p + b)`, which is 1 without noise: gradient :math:`-s (1 - p)`, Hessian
+    :math:`s p (1 - p) - s (1 - s)(1 - p)^2`.
+    """
+    if flip_rate is None:
+        return _Curve(label.nll, -label.rest, label.product)
+    right = jnp.log1p(-2 * flip_rate) - label.nll
+    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
+    share = jnp.exp(right - log_prob)
+    hessian = share * label.product - share * (1 - share) * label.rest**2
+    return _Curve(-log_prob, -share * label.rest, hessian)
+
+
+def _drps_of_margin(label: _Label, flip_rate: Array | None) -> _Curve:
+    """Return the ranked probability score: for two classes, the squared error of the label's p."""
+    flip_rate = jnp.zeros(()) if flip_rate is None else flip_rate
+    scale = 1 - 2 * flip_rate
+    gap = scale * label.rest + flip_rate
+    step = scale * label.product
+    hessian = 2 * step**2 - 2 * gap * step * (label.rest - label.p)
+    return _Curve(gap**2, -2 * gap * step, hessian)
+
+
+_CURVES: dict[Score, Callable[[_Label, Array | None], _Curve]] = {
+    nll: _nll_of_margin,
+    drps: _drps_of_margin,
+}
+
+
+Labels = ItemCodes
+
+
+class _Scored(NamedTuple):
+    """The score of every item, with its derivatives in the item's logits."""
+
+    value: ItemValues
+    first: LogProbs
+    second: Float[Array, "item class class"]
+
+
+def array_derivatives(
+    score: Score,
+    design: Float[Array, "item class parameter"],
+    labels: Labels,
+    weight: ItemValues,
+    flip_rate: Scalar,
+    theta: Float[Array, " parameter"],
+) -> Derivatives:
+    """Return the weighted sum of the scores, its gradient and its Hessian.
+
+    `flip_rate` is the share of the labels that are another given class. Items of weight 0 must be
+    finite.
+    """
+    value, first, second = ARRAY_SCORES[score](design @ theta, jnp.maximum(labels, 0), flip_rate)
+    own = weight[:, None, None] * design
+    flat = design.reshape(-1, design.shape[-1])
+    return Derivatives(
+        (weight * value).sum(),
+        jnp.einsum("ika,ik->a", own, first),
+        (second @ own).reshape(flat.shape).T @ flat,
+    )
+
+
+def _drps_of_arrays(logits: LogProbs, labels: Labels, flip_rate: Scalar) -> _Scored:
+    r"""Return the ranked probability score.
+
+    With :math:`F_j = \sum_{k \le j} p_k`, the distance :math:`d_j` of the observed label's from its
+    indicator, the share a of labels that are not noise, :math:`G_{kj} = p_k (1\{k \le j\} - F_j)` and
+    :math:`h = G d`: the gradient is :math:`2 a h` and the Hessian
+    :math:`2 a (a G G^T + \mathrm{diag}(h) - h p^T - p h^T)`.
+    """
+    n_classes = logits.shape[1]
+    p = jax.nn.softmax(logits)
+    scale, place = 1 - n_classes * flip_rate, jnp.arange(n_classes)
+    ends = place[:-1]
+    inside = place[:, None] <= ends  # class, threshold
+    below, above = p @ inside, p @ ~inside  # each without the rounding error of 1 minus the other
+    distance = scale * below + (ends + 1) * flip_rate - (labels[:, None] <= ends)
+    slope = p[:, :, None] * jnp.where(inside, above[:, None], -below[:, None])
+    pull = (slope @ distance[..., None])[..., 0]
+    cross = pull[:, :, None] * p[:, None]
+    curved = scale * slope @ jnp.swapaxes(slope, 1, 2) + pull[:, :, None] * jnp.eye(n_classes)
+    return _Scored(
+        (distance**2).sum(1),
+        2 * scale * pull,
+        2 * scale * (curved - cross - jnp.swapaxes(cross, 1, 2)),
+    )
+
+
+def _nll(logits: LogProbs, labels: Labels, flip_rate: Scalar) -> _Scored:
+    r"""Return the negative log-likelihood.
+
+    With the share s of the observed label's probability that is not noise and :math:`d = e_y - p`, the
+    gradient is :math:`-s d` and the Hessian :math:`s (\mathrm{diag}(p) - p p^T) - s (1 - s) d d^T`.
+    """
+    n_classes = logits.shape[1]
+    log_p = jax.nn.log_softmax(logits)
+    p, member = jnp.exp(log_p), labels[:, None] == jnp.arange(n_classes)
+    right = jnp.take_along_axis(log_p, labels[:, None], 1)[:, 0] + jnp.log1p(-n_classes * flip_rate)
+    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
+    share = jnp.exp(right - log_prob)[:, None]
+    off = member - p
+    spread = p[:, :, None] * (jnp.eye(n_classes) - p[:, None])
+    noise = (share * (1 - share))[..., None] * off[:, :, None] * off[:, None]
+    return _Scored(-log_prob, -share * off, share[..., None] * spread - noise)
+
+
+ARRAY_SCORES: dict[Score, Callable[[LogProbs, Labels, Scalar], _Scored]] = {
+    drps: _drps_of_arrays,
+    nll: _nll,
+}
+"""The scores with written derivatives."""
+
+
+Column = Mapping[int, ItemValues]
 """The coefficient of a parameter in the logit of each class; classes without it are left out."""
 
 MOST_CLASSES, MOST_PARAMETERS = 6, 12
@@ -50,9 +285,9 @@ class Design(NamedTuple):
 class _ItemDerivatives(NamedTuple):
     """The score of every item, and its derivatives in the item's logits."""
 
-    value: Items
-    first: list[Items]
-    second: list[list[Items]]
+    value: ItemValues
+    first: list[ItemValues]
+    second: list[list[ItemValues]]
     """Second derivatives by class and class, the lower triangle only."""
 
 
@@ -60,7 +295,7 @@ def score_derivatives(
     score: Score,
     design: Design,
     labels: ItemCodes,
-    weight: Items,
+    weight: ItemValues,
     noise: Scalar,
     factor: Scalar = 1.0,
 ) -> Differentiated:
@@ -73,8 +308,7 @@ def score_derivatives(
     Parameters
     ----------
     score
-        DRPS and NLL have written derivatives (`judgebayes.inference.margin` for two classes, and
-        `judgebayes.inference.score_arrays` for NLL and for many classes or parameters); other scores are
+        DRPS and NLL have written derivatives, those of the margin for two classes; other scores are
         differentiated automatically.
     design
         The linear functions.
@@ -90,14 +324,14 @@ def score_derivatives(
 
 
 def _sum_of_scores(
-    score: Score, design: Design, labels: ItemCodes, weight: Items, noise: Scalar
+    score: Score, design: Design, labels: ItemCodes, weight: ItemValues, noise: Scalar
 ) -> Differentiated:
     used = (labels >= 0) & (weight > 0)
     weight = jnp.where(used, weight, 0.0)
     columns = [{k: jnp.where(used, x, 0.0) for k, x in column.items()} for column in design.columns]
     size, zero = len(columns), jnp.zeros_like(weight)
 
-    def logits_at(theta: Float[Array, " parameter"]) -> list[Items]:
+    def logits_at(theta: Float[Array, " parameter"]) -> list[ItemValues]:
         logits = [zero] * design.n_classes
         for a, column in enumerate(columns):
             for k, x in column.items():
@@ -125,7 +359,9 @@ def _sum_of_scores(
     return derivatives
 
 
-def _summed(columns: Sequence[Column], weight: Items, derivatives: _ItemDerivatives) -> Derivatives:
+def _summed(
+    columns: Sequence[Column], weight: ItemValues, derivatives: _ItemDerivatives
+) -> Derivatives:
     """Return the weighted sums over the items, by the chain rule."""
     gradient = [_sum([x * derivatives.first[k] for k, x in column.items()]) for column in columns]
     hessian = [
@@ -147,11 +383,11 @@ def _summed(columns: Sequence[Column], weight: Items, derivatives: _ItemDerivati
     )
 
 
-def _sum(terms: Sequence[Items]) -> Items:
+def _sum(terms: Sequence[ItemValues]) -> ItemValues:
     return sum(terms[1:], start=terms[0])
 
 
-def _softmax(logits: Sequence[Items]) -> list[Items]:
+def _softmax(logits: Sequence[ItemValues]) -> list[ItemValues]:
     top = logits[0]
     for z in logits[1:]:
         top = jnp.maximum(top, z)
@@ -160,7 +396,7 @@ def _softmax(logits: Sequence[Items]) -> list[Items]:
     return [x * (1.0 / total) for x in exponentials]
 
 
-def _drps(p: list[Items], labels: ItemCodes, flip_rate: Array) -> _ItemDerivatives:
+def _drps(p: list[ItemValues], labels: ItemCodes, flip_rate: Array) -> _ItemDerivatives:
     r"""Return the ranked probability score's derivatives.
 
     With :math:`F_j = \sum_{k \le j} p_k` and the indicator :math:`e_{kj} = 1\{k \le j\}`,

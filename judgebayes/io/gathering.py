@@ -10,10 +10,8 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import casefolded, missing_values
-from judgebayes.io.coded import Coded, coded_values, stacked
-from judgebayes.io.imported import MAX_CLASSES, Imported, Row, reasons
-from judgebayes.io.options import split_names
+from judgebayes.io.cells import Coded, casefolded, coded_values, missing_values, stacked
+from judgebayes.io.options import MAX_CLASSES, Imported, Row, reasons, split_names
 from judgebayes.votes.classes import listing
 
 

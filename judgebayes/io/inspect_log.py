@@ -12,11 +12,9 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import missing_values
-from judgebayes.io.copies import COPY
+from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.naming import short_names
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options, Row, short_names
 from judgebayes.io.records import field_of, find_files, parse_json, read_json
 
 MEMBER_BYTES = 512 * 2**20

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options, Row
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import TABLES, cell, columns_by_role

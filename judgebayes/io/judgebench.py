@@ -7,8 +7,7 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options, Row
 from judgebayes.io.records import field_of, find_files, read_lines
 
 VOTES = {"A>B": "A", "B>A": "B", "A=B": "tie", "B=A": "tie"}

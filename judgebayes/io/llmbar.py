@@ -6,8 +6,7 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options, Row
 from judgebayes.io.records import field_of, find_files, read_json
 
 SIDES = {"1": "A", "2": "B"}

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.copies import COPY
+from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.naming import short_names
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options, Row, short_names
 from judgebayes.io.records import field_of, find_files, read_lines
 from judgebayes.votes.classes import canonical
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options, Row
 from judgebayes.io.records import field_of, find_files, read_lines
 
 PEOPLE = re.compile(r"(?:author|expert|human|annotator)s?[_ ]?\d*", re.IGNORECASE)

@@ -1,4 +1,7 @@
-"""JSON and JSONL files, and the files of a folder."""
+"""JSON and JSONL files, and the files of a folder.
+
+JSON objects whose fields have different names: of two with one name, it is unknown which counts.
+"""
 
 import codecs
 import gzip
@@ -6,13 +9,32 @@ import io
 import itertools
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.json_objects import SameNameError, unique_fields
+
+
+class SameNameError(ValueError):
+    """An object has two fields of the same name, which is the error's argument."""
+
+
+def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object from its fields, for `json.loads(text, object_pairs_hook=unique_fields)`.
+
+    Raises
+    ------
+    SameNameError
+        If two fields have the same name.
+    """
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise SameNameError(next(n for n, k in Counter(n for n, _ in pairs).items() if k > 1))
+    return fields
+
 
 BOMS = {
     codecs.BOM_UTF32_LE: "utf-32",

@@ -8,8 +8,7 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options, Row
 from judgebayes.io.records import find_files, read_json, read_lines
 
 OTHER = {"A": "B", "B": "A"}

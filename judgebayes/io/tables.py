@@ -20,9 +20,7 @@ from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.json_lines import json_text, table_of_lines
-from judgebayes.io.lines import refuse_merged_rows
-from judgebayes.io.parquet import check_parquet
+from judgebayes.io.json_lines import check_parquet, json_text, refuse_merged_rows, table_of_lines
 from judgebayes.io.read_once import remembered
 from judgebayes.io.records import check_unpacked_size, encoding_of, open_unpacked
 from judgebayes.sentence import sentence

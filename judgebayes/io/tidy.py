@@ -9,13 +9,17 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import with_points
-from judgebayes.io.coded import Coded, coded_column, constant
-from judgebayes.io.columns import ROLES, guess_columns
-from judgebayes.io.copies import COPY, join_judge, judge_of_criteria, without_copies
+from judgebayes.io.cells import Coded, coded_column, constant, with_points
+from judgebayes.io.columns import (
+    COPY,
+    ROLES,
+    guess_columns,
+    join_judge,
+    judge_of_criteria,
+    without_copies,
+)
 from judgebayes.io.gathering import Records, gather, stacked_records
-from judgebayes.io.imported import Imported
-from judgebayes.io.options import Options
+from judgebayes.io.options import Imported, Options
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import canonical, listing, written

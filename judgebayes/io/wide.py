@@ -1,18 +1,167 @@
-"""A table with a row per item and a column per judge."""
+"""A table with a row per item and a column per judge.
 
+Check by their cells that the columns of a wide table are judges, not notes, dates or names.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
+
+import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.columns import guess_columns, plain_label
 from judgebayes.io.gathering import gather
-from judgebayes.io.imported import Imported, Row
-from judgebayes.io.judge_columns import check_judge_columns
-from judgebayes.io.options import Options
+from judgebayes.io.in_memory import InMemory
+from judgebayes.io.options import MAX_CLASSES, Imported, Options, Row, option
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import cell, why_none
-from judgebayes.votes.classes import listing, written
+from judgebayes.votes.classes import (
+    Classes,
+    canonical,
+    infer_classes,
+    listing,
+    usual_classes,
+    written,
+)
 from judgebayes.votes.columns import require_columns
+
+_NAME_CLASSES_HINT = " Then name the classes from lowest to highest: --classes 'LOW,...,HIGH'."
+
+
+class NotJudgesError(JudgeBayesError):
+    """Some columns of a wide table do not contain the votes of judges."""
+
+    def __init__(self, message: str, columns: Sequence[str]) -> None:
+        """Keep the names of the columns."""
+        super().__init__(message)
+        self.columns = list(columns)
+
+
+def check_judge_columns(
+    table: pd.DataFrame, judges: list[str], path: Path | InMemory, classes: Classes | None = None
+) -> None:
+    """Check that each column contains the votes of a judge, not notes, dates or names.
+
+    With `classes`, a column is not a judge if fewer than half of its cells contain one of them. Without,
+    the classes are inferred from the other columns: words, or numbers if more columns vote in numbers.
+    If no column votes for known classes, the judges are the largest group of columns with common words.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a column is not a judge, or has cells but no name.
+    """
+    counts = {
+        judge: Counter(v for v in map(canonical, table[judge]) if v is not None) for judge in judges
+    }
+    nameless = [judge for judge in judges if judge.startswith("Unnamed: ") and counts[judge]]
+    if nameless:
+        raise JudgeBayesError(
+            f"{str(path)!r} has {len(nameless)} column(s) without a name that are not empty. Name them; "
+            "if the header is below N other rows, use --skip-rows N."
+        )
+    if classes is not None:
+        not_judges = [judge for judge in judges if _outside_scale(counts[judge], classes)]
+        if 0 < len(not_judges) < sum(map(bool, counts.values())):
+            _raise_not_judges(
+                not_judges, _outside_scale(counts[not_judges[0]], classes)[0], path, classes.names
+            )
+        return
+    scales = {judge: _infer_scale(counts[judge]) for judge in judges}
+    with_scale = [judge for judge in judges if scales[judge] is not None]
+    scale_votes: Counter[Hashable] = sum((counts[judge] for judge in with_scale), Counter())
+    scale = _infer_scale(scale_votes)
+    group = _largest_vocabulary_group(counts)
+    if len(group) > len(with_scale):
+        group_votes = Counter(v for judge in judges if judge in group for v in counts[judge])
+        not_judges = [
+            judge
+            for judge, cells in counts.items()
+            if cells
+            and judge not in group
+            and not (len(cells) <= MAX_CLASSES and cells.keys() & group_votes)
+        ]
+        if not_judges:
+            hint = "" if _infer_scale(group_votes) is not None else _NAME_CLASSES_HINT
+            _raise_not_judges(
+                not_judges,
+                next(iter(counts[not_judges[0]])),
+                path,
+                list(map(str, group_votes)),
+                hint,
+            )
+        return
+    if scale is None or len({scale.index(vote) for vote in scale_votes} - {None}) < 2:
+        return
+    not_judges = [judge for judge in judges if _outside_scale(counts[judge], scale)]
+    with_words = [
+        j
+        for j in not_judges
+        if any(isinstance(v, str) for v in (*_outside_scale(counts[j], scale), *scale.values))
+    ]
+    if len(not_judges) - len(with_words) >= len(judges) - len(not_judges):
+        not_judges = with_words  # the others may be scores
+    if not_judges:
+        _raise_not_judges(
+            not_judges, _outside_scale(counts[not_judges[0]], scale)[0], path, scale.names
+        )
+
+
+def _raise_not_judges(
+    columns: list[str], first: Hashable, path: Path | InMemory, votes: Sequence[str], hint: str = ""
+) -> None:
+    others = f"; neither are {listing(columns[1:], 20)}" if columns[1:] else ""
+    raise NotJudgesError(
+        f"Column {columns[0]!r} of {str(path)!r} contains {first!r}, which is not one of the "
+        f"votes {', '.join(votes)}, so it is not read as a judge{others}. Ignore such columns: "
+        f"{option('ignore', columns)}.{hint}",
+        columns,
+    )
+
+
+def _outside_scale(counts: "Counter[Hashable]", scale: Classes) -> list[Hashable]:
+    """Return the values outside a scale if more than half of the cells contain one, else none."""
+    outside = [value for value in counts if scale.index(value) is None]
+    return outside if 2 * sum(counts[value] for value in outside) > counts.total() else []
+
+
+def _largest_vocabulary_group(counts: "Mapping[str, Counter[Hashable]]") -> set[str]:
+    """Return the largest set of columns with common words, each with few; empty if it is not unique."""
+    vocabularies = {
+        name: Counter(str(value).casefold() for value in values.elements())
+        for name, values in counts.items()
+        if 0 < len(values) <= MAX_CLASSES and all(isinstance(value, str) for value in values)
+    }
+    groups: list[set[str]] = []
+    for name in vocabularies:
+        overlapping = [
+            group
+            for group in groups
+            if any(_share_vocabulary(vocabularies[name], vocabularies[j]) for j in group)
+        ]
+        groups = [group for group in groups if group not in overlapping] + [
+            {name}.union(*overlapping)
+        ]
+    sizes = sorted((len(group) for group in groups), reverse=True)
+    return max(groups, key=len) if sizes and sizes[0] > max([1, *sizes[1:]]) else set()
+
+
+def _share_vocabulary(one: "Counter[str]", other: "Counter[str]") -> bool:
+    """Tell whether most cells of one column contain words of the other."""
+    return any(2 * sum(a[word] for word in b) > a.total() for a, b in ((one, other), (other, one)))
+
+
+def _infer_scale(counts: "Counter[Hashable]") -> Classes | None:
+    """Return the classes of the values or of most of them, or None."""
+    usual = usual_classes(counts)
+    if usual is not None:
+        return usual.classes
+    try:
+        return infer_classes(counts, "")
+    except JudgeBayesError:
+        return None
 
 
 def read_wide(path: Path, options: Options = Options()) -> Imported:  # noqa: B008

@@ -1,6 +1,8 @@
 """Abilities of judges and difficulties of items: a 2PL item response model (P2, section 2.5).
 
 It is a diagnostic of the panel, not an aggregator, because it uses the labels of its items.
+
+The joint mode of the 2PL model by damped Newton steps, and empirical Bayes priors.
 """
 
 from dataclasses import dataclass, field
@@ -12,19 +14,199 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.aggregators.base import Training, VoteMethod
-from judgebayes.arrays import AnyArray, ItemValues, Labels, Weights
+from judgebayes.arrays import AnyArray, ItemValues, Labels, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement
-from judgebayes.inference.fast.irt import evidence, problem
+from judgebayes.inference.fast.irt import (
+    Evidence,
+    class_probabilities,
+    evidence,
+    log_likelihood,
+    problem,
+)
 from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.optimise import Arrow, Newton, Point, State, Trial
 from judgebayes.inference.problem import Chains, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled
-from judgebayes.inference.summary import summary
-from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
+from judgebayes.inference.status import Status, summary, when, worst
 from judgebayes.models.base import PanelData
-from judgebayes.models.irt import ItemResponseModel, Prior
+from judgebayes.models.irt import ItemResponseModel, Parameters, Prior, link
 from judgebayes.votes.array import MISSING, Votes
+
+MAX_STEPS = 500
+TOLERANCE = 1e-6
+PRIOR_ROUNDS = 200
+PRIOR_TOLERANCE = 1e-4
+"""Tolerance for changes of locations and scales of the estimated priors between two rounds."""
+
+
+class _Round(NamedTuple):
+    """One round of estimating the priors of the items."""
+
+    prior: Prior
+    mode: Parameters
+    status: Int[Array, ""]
+    change: Float[Array, ""]
+    step: Int[Array, ""]
+
+
+def empirical_bayes_mode(
+    table: "Table", used: Bool[Array, " item"]
+) -> tuple[Parameters, Prior, Int[Array, ""]]:
+    r"""Return the joint mode under empirical Bayes priors of the items.
+
+    EM with normal approximations of the items' posteriors at the mode: for n used items with modes
+    :math:`m_i`, their mean :math:`\bar m`, and posterior variances :math:`v_i`,
+
+    .. math:: \mu = \bar m, \qquad
+              \sigma^2 = \frac{\sigma_0^2 + \sum_i (m_i - \bar m)^2 + v_i}{n + 1}
+
+    where the default scale :math:`\sigma_0` counts as one item, so that no scale goes to 0. The
+    location of log-discriminations is fixed, because it sets the unit: if it were free, abilities
+    would shrink to 0 while discriminations grow without limit.
+
+    Returns
+    -------
+    The mode, the estimated priors, and the status.
+    """
+    usual: Prior = jax.tree.map(jnp.asarray, Prior())
+    n = used.sum()
+
+    def update(mode: Array, variance: Array, usual: Scalar) -> tuple[Array, Array]:
+        mean = jnp.where(used, mode, 0.0).sum() / jnp.maximum(n, 1)
+        square = jnp.where(used, (mode - mean) ** 2 + variance, 0.0).sum()
+        return mean, jnp.sqrt((usual**2 + square) / (n + 1))
+
+    def running(state: _Round) -> Bool[Array, ""]:
+        return (state.change > PRIOR_TOLERANCE) & (state.step < PRIOR_ROUNDS)
+
+    def advance(state: _Round) -> _Round:
+        mode, status = joint_mode(table, state.prior, state.mode)
+        shift = mode.ability.mean()  # 0 at convergence; without this it takes hundreds of rounds
+        mode = mode._replace(ability=mode.ability - shift, difficulty=mode.difficulty - shift)
+        difficulty_variance, discrimination_variance = table.variances(mode, state.prior)
+        unit, width = usual.log_discrimination
+        new_prior = Prior(
+            update(mode.difficulty, difficulty_variance, usual.difficulty[1]),
+            (unit, update(mode.log_discrimination, discrimination_variance, width)[1]),
+        )
+        differences = jax.tree.map(lambda a, b: jnp.abs(a - b), new_prior, state.prior)
+        change = jnp.stack(jax.tree.leaves(differences)).max()
+        return _Round(new_prior, mode, status, change, state.step + 1)
+
+    initial = _Round(
+        usual,
+        table.begin(usual),
+        jnp.asarray(0),
+        jnp.asarray(jnp.inf),
+        jnp.asarray(0),
+    )
+    end = jax.lax.while_loop(running, advance, initial)
+    unconverged = when(end.change > PRIOR_TOLERANCE, Status.MAX_STEPS)
+    return end.mode, end.prior, worst(end.status, unconverged)
+
+
+def joint_mode(
+    table: "Table", prior: Prior, begin: Parameters | None = None
+) -> tuple[Parameters, Int[Array, ""]]:
+    """Return the joint mode of all parameters, by damped Newton steps.
+
+    If a step with the exact curvature does not descend, the expected curvature (Fisher information) is
+    used, with which a sufficiently damped step always descends. With label noise, the curvature is
+    that for fixed class probabilities, which is at least that of the objective (as in EM): steps
+    descend, but more slowly the less the votes determine the true class.
+    """
+
+    def propose(state: State) -> Trial:
+        step = table.step(state.at, prior, state.damping, 1.0 - state.failed)
+        return Trial(jax.tree.map(jnp.add, state.at.x, step))
+
+    newton = Newton(lambda p: table.visit(p, prior), propose, TOLERANCE, MAX_STEPS)
+    start = table.begin(prior) if begin is None else begin
+    end, status = newton.run(newton.resume(table.visit(start, prior)))
+    mode: Parameters = end.x
+    return mode, status
+
+
+class Table(NamedTuple):
+    """Votes of all judges on all items, possibly missing, as an array.
+
+    The items' 2 x 2 blocks are eliminated, so that a step solves a J x J system.
+    """
+
+    given: Evidence
+
+    def begin(self, prior: Prior) -> Parameters:
+        """Return a start: log-odds of the shares of right votes."""
+        right, trials = self._right(jnp.zeros(self.given.votes.shape[:2])), self._trials()
+        of_judges, of_items = (
+            jax.scipy.special.logit((right.sum(axis) + 1) / (trials.sum(axis) + 2))
+            for axis in (0, 1)
+        )
+        return Parameters(
+            of_judges - of_judges.mean(),
+            -of_items,
+            jnp.full(of_items.shape, prior.log_discrimination[0]),
+        )
+
+    def visit(self, p: Parameters, prior: Prior) -> Point:
+        """Return value and gradient, with its largest component as the gap."""
+
+        def value(p: Parameters) -> Float[Array, ""]:
+            return _negative_log_prior(p, prior) - log_likelihood(link(p), self.given)
+
+        at, gradient = jax.value_and_grad(value)(p)
+        return Point(p, at, jnp.stack([jnp.abs(g).max() for g in gradient]).max(), gradient)
+
+    def step(self, at: Point, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
+        """Return the damped Newton step, NaN where the curvature is not positive definite."""
+        arrow = self._curvature(at.x, prior, exact)
+        ability, items = arrow.step(at.gradient.ability, jnp.stack(at.gradient[1:], 1), damping)
+        return Parameters(ability, items[:, 0], items[:, 1])
+
+    def variances(self, p: Parameters, prior: Prior) -> tuple[ItemValues, ItemValues]:
+        """Return the variances of items' parameters, for fixed abilities."""
+        inverse = self._curvature(p, prior, 0.0).inverse(0.0)
+        return inverse[:, 0, 0], inverse[:, 1, 1]
+
+    def _trials(self) -> Float[Array, "item judge"]:
+        return self.given.weight[:, None] * self.given.votes.sum(2)
+
+    def _right(self, logits: Float[Array, "item judge"]) -> Float[Array, "item judge"]:
+        """Return the expected number of right votes over the possible true classes."""
+        classes = self.given.weight[:, None] * class_probabilities(logits, self.given)
+        return jnp.einsum("ijk,ik->ij", self.given.votes, classes)
+
+    def _curvature(self, p: Parameters, prior: Prior, exact: Scalar) -> Arrow:
+        """Return the Hessian, or with exact = 0 its expectation."""
+        a = jnp.exp(p.log_discrimination)[:, None]
+        logits = link(p)
+        trials = self._trials()
+        chance = jax.nn.sigmoid(logits)
+        error = exact * (trials * chance - self._right(logits))
+        spread = trials * chance * (1 - chance)
+        cross = spread * logits + error
+        inner = jnp.stack(
+            [
+                (a**2 * spread).sum(1) + 1 / prior.difficulty[1] ** 2,
+                -(a * cross).sum(1),
+                (cross * logits).sum(1) + 1 / prior.log_discrimination[1] ** 2,
+            ]
+        )
+        return Arrow(
+            (a**2 * spread).sum(0) + 1,
+            jnp.stack([-(a**2) * spread, a * cross], 1),
+            jnp.stack([inner[:2], inner[1:]], 1).transpose(2, 0, 1),
+        )
+
+
+def _negative_log_prior(p: Parameters, prior: Prior) -> Float[Array, ""]:
+    """Return the negative log-density of the priors, up to a constant."""
+    total = jnp.sum(p.ability**2)
+    for values, (location, scale) in zip(p[1:], prior, strict=True):
+        total += jnp.sum(((values - location) / scale) ** 2)
+    return 0.5 * total
 
 
 @jax.tree_util.register_dataclass

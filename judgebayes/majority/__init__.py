@@ -4,26 +4,26 @@ This package may not import `generators` or any package after it.
 """
 
 from judgebayes.majority.assurance import label_forecast
-from judgebayes.majority.counts import Counts, correct_counts, counts_of
-from judgebayes.majority.curve import ErrorCurve, odd_sizes
-from judgebayes.majority.design_effect import design_effect
+from judgebayes.majority.counts import Counts, ErrorCurve, correct_counts, counts_of, odd_sizes
 from judgebayes.majority.distribution import (
     BetaBinomial,
     Binomial,
     FittedDistribution,
 )
-from judgebayes.majority.model_free import mean_loss
 from judgebayes.majority.next_labels import next_labels
-from judgebayes.majority.plurality import Decision, decision_probs
-from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target, losses
-from judgebayes.majority.split_stopping import (
+from judgebayes.majority.plurality import Decision, Splits, decision_probs, splits_of
+from judgebayes.majority.split_curve import (
+    FittedSplitCurve,
+    Measure,
+    SplitCurve,
+    Target,
     is_check,
     labelling_order,
+    losses,
     next_check,
     stopping_level,
 )
-from judgebayes.majority.splits import Splits, splits_of
-from judgebayes.majority.thinning import Thinning
+from judgebayes.majority.thinning import Thinning, design_effect, mean_loss
 
 __all__ = [
     "BetaBinomial",

@@ -17,9 +17,8 @@ from scipy.stats import norm
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NormalAtMode
-from judgebayes.majority.plurality import Decision
+from judgebayes.majority.plurality import Decision, Splits
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target
-from judgebayes.majority.splits import Splits
 
 SIMULATIONS = 48
 SEARCH = 12

@@ -1,18 +1,76 @@
-"""Counts of correct votes per item, the only data that P3 uses."""
+"""Counts of correct votes per item, the only data that P3 uses.
 
+The different rows of a table of whole numbers.
+
+The error of a majority vote against the number of votes.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+import pandas as pd
+from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Key, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.majority.distinct import distinct_rows
 from judgebayes.votes.array import Votes
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """A majority vote's error at each number of votes, with its interval."""
+
+    size: Int[np.ndarray, " size"]
+    error: Float[np.ndarray, " size"]
+    low: Float[np.ndarray, " size"]
+    high: Float[np.ndarray, " size"]
+    extrapolated: Bool[np.ndarray, " size"]
+    """Whether no item has this many votes, so that the error depends on the model only."""
+
+
+def odd_sizes(most: int) -> tuple[int, ...]:
+    """Return 1, 3, 5 .. up to `most`.
+
+    >>> odd_sizes(8)
+    (1, 3, 5, 7)
+    """
+    return tuple(range(1, most + 1, 2))
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raise unless every number of votes is odd (P3 Definition 3.2: no ties).
+
+    Raises
+    ------
+    JudgeBayesError
+        If a number is even or below 1, or there is none.
+    """
+    wrong = [size for size in sizes if size < 1 or size % 2 == 0]
+    if wrong or not sizes:
+        raise JudgeBayesError(
+            f"A majority of {wrong[0] if wrong else 'no'} votes is not defined; use odd numbers "
+            "of votes (1, 3, 5, ...)."
+        )
+
+
+def distinct_rows(
+    rows: Int[np.ndarray, "row column"],
+) -> tuple[Int[np.ndarray, "different column"], Int[np.ndarray, " different"], np.ndarray]:
+    """Return the different rows in ascending order, the first place of each, and which each row is.
+
+    The result is that of `numpy.unique` with `axis=0`, which sorts rows as texts of bytes: that takes
+    most of the time of a fit to 500,000 items.
+    """
+    frame = pd.DataFrame(rows)
+    which = frame.groupby(list(frame.columns), sort=True).ngroup().to_numpy()
+    first = np.unique(which, return_index=True)[1]
+    return rows[first], first, which
+
 
 MIN_CELLS = 16
 

@@ -15,10 +15,8 @@ from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import Status, when, worst
-from judgebayes.inference.summary import summary
-from judgebayes.majority.counts import Counts, labelled_weight, prepare
-from judgebayes.majority.curve import ErrorCurve, check_sizes
+from judgebayes.inference.status import Status, summary, when, worst
+from judgebayes.majority.counts import Counts, ErrorCurve, check_sizes, labelled_weight, prepare
 from judgebayes.majority.thinning import Thinning, item_thinning
 from judgebayes.models import beta_binomial
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior

@@ -19,10 +19,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.majority.distinct import distinct_rows
-from judgebayes.majority.plurality import Decision
+from judgebayes.majority.counts import distinct_rows
+from judgebayes.majority.plurality import Decision, Splits
 from judgebayes.majority.split_curve import FittedSplitCurve, Measure, Target, losses
-from judgebayes.majority.splits import Splits
 
 FLOOR = 0.75
 """The least number of labels of a stratum, relative to that of random choice; not yet compared."""

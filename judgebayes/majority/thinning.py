@@ -7,6 +7,10 @@ hypergeometric probability
 
 and the mean of :math:`h_k` over the items is an unbiased estimate of the error at every k up to K.
 P3 does not use it. It gives no estimate for k > K.
+
+How much less labelled items of a few groups say about a majority vote's error.
+
+The mean of known losses with an interval that assumes no model: for any loss in [0, 1].
 """
 
 from dataclasses import dataclass
@@ -16,13 +20,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy.special import stdtrit
 
-from judgebayes.arrays import AnyArray, Key, Weights
+from judgebayes.arrays import AnyArray, ItemFloats, ItemInts, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.summary import summary
-from judgebayes.majority.counts import Counts, labelled_weight, prepare
-from judgebayes.majority.curve import ErrorCurve, check_sizes
+from judgebayes.inference.status import summary
+from judgebayes.majority.counts import Counts, ErrorCurve, check_sizes, labelled_weight, prepare
+from judgebayes.measures.significance import clustered_mean
 
 
 def thin(counts: Counts, size: int) -> Float[AnyArray, "*item"]:
@@ -219,3 +224,103 @@ def item_thinning(counts: Counts, sizes: tuple[int, ...]) -> Float[AnyArray, "si
     """Return h_k of every item at every size."""
     each = [thin(counts, size) for size in sizes]
     return np.stack(each) if isinstance(each[0], np.ndarray) else jnp.stack(each)
+
+
+def design_effect(
+    counts: Counts, groups: ItemInts, sizes: tuple[int, ...], *, level: float = 0.9
+) -> float:
+    r"""Return the variance of the labelled items' mean error, relative to that of independent items.
+
+    .. math:: \mathrm{deff} = \max_k
+              \left(\frac{\mathrm{SE}_G(h_k)\, t_{G - 1}}{\mathrm{SE}_n(h_k)\, t_{n - 1}}\right)^2
+
+    with h_k the probability that a majority of k votes on an item is wrong, the cluster-robust standard
+    error over G groups (`clustered_mean`) and that over n items, and quantiles of Student's t, because
+    the former is imprecise with few groups. It is at least 1. Where errors do not vary, every group
+    counts as one item.
+
+    Parameters
+    ----------
+    counts
+        Correct and given votes.
+    groups
+        The group of each item.
+    sizes
+        Odd numbers of votes; those beyond the observed number are left out.
+    level
+        Probability of the intervals, for the quantiles.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the labelled items are in fewer than two groups.
+    """
+    labelled = np.asarray(counts.correct) >= 0
+    observed = tuple(size for size in sizes if size <= counts.most)
+    errors = np.asarray(item_thinning(counts.take(np.flatnonzero(labelled)), observed))
+    own = np.asarray(groups)[labelled]
+    if len(np.unique(own)) < 2:
+        raise JudgeBayesError(
+            f"The labelled items are in {len(np.unique(own))} group(s): intervals over groups need "
+            "labels in at least two. Label items of more groups, or leave out --group."
+        )
+    largest = 1.0
+    for values in errors:
+        use = np.isfinite(values)
+        n, n_groups = int(use.sum()), len(np.unique(own[use]))
+        if n_groups < 2:
+            continue
+        _, by_group, freedom = clustered_mean(values, own)
+        by_item = clustered_mean(values)[1]
+        tails = stdtrit(np.array([freedom, n - 1]), (1 + level) / 2)
+        ratio = by_group / by_item if by_item > 0 else np.sqrt(n / n_groups)
+        largest = max(largest, float((ratio * tails[0] / tails[1]) ** 2))
+    return largest
+
+
+def mean_loss(
+    sizes: tuple[int, ...],
+    losses: Float[np.ndarray, "size item"],
+    *,
+    weight: ItemFloats | None = None,
+    level: float = 0.9,
+    population: Float[np.ndarray, " size"] | float | None = None,
+) -> ErrorCurve:
+    r"""Return the mean loss of labelled items at each number of votes, with its interval.
+
+    The distribution of losses has a Dirichlet prior with the weight of one item, half at 0 and half
+    at 1, so that the interval of a proportion is Jeffreys'. With m and v the posterior means of the mean
+    loss and of the losses' variance, and n the number of items, it is a Beta distribution with mean m
+    and variance v / (n + 2) (as in `FittedThinning.moments`). If no item has a loss, or all have the
+    largest, the interval includes that end, as the modified Jeffreys interval does (Brown, Cai &
+    DasGupta 2001, section 4.1.2).
+
+    Parameters
+    ----------
+    sizes
+        The numbers of votes.
+    losses
+        From 0 to 1; NaN where an item does not count.
+    weight
+        The items' weights, 1 by default.
+    level
+        Probability of the interval.
+    population
+        The number of items, if the target is the mean loss on these and not on more items like these;
+        the items that count are then known, and the others drawn.
+    """
+    weights = np.ones(losses.shape[1]) if weight is None else np.asarray(weight, float)
+    used = np.where(np.isfinite(losses), weights, 0.0)
+    values = np.nan_to_num(losses)
+    n = used.sum(1)
+    with np.errstate(invalid="ignore"):
+        observed = (used * values).sum(1) / n
+    total = n + 1
+    mean = ((used * values).sum(1) + 0.5) / total
+    within = ((used * values**2).sum(1) + 0.5) / total - mean**2
+    mean, variance = of_population(mean, within, np.nan_to_num(observed), n, population)
+    low, high = (beta_quantile(q, mean, variance) for q in ((1 - level) / 2, (1 + level) / 2))
+    undefined = n == 0
+    low, high = (np.where(undefined, np.nan, end) for end in (low, high))
+    low, high = np.minimum(low, observed), np.maximum(high, observed)
+    return ErrorCurve(np.asarray(sizes), observed, low, high, undefined)

@@ -8,7 +8,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from judgebayes.finding import Finding
-from judgebayes.measures.agreement import krippendorff_alpha
+from judgebayes.measures.scores import krippendorff_alpha
 from judgebayes.panel.checks import about
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes

@@ -15,7 +15,7 @@ from judgebayes.arrays import ItemFloats, ItemInts, Labels
 from judgebayes.panel.judges import judge_table
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
-from judgebayes.votes.evidence import Evidence
+from judgebayes.votes.columns import Evidence
 
 CHAINS, STEPS, KEPT = 300, 20, 5
 """Chains, their steps, and how many of the last are kept; a step mixes nearly at once."""

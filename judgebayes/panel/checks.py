@@ -8,9 +8,8 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from judgebayes.finding import Finding, Severity
-from judgebayes.panel.dependence import effective_judges, error_correlation
 from judgebayes.panel.judges import position_bias
-from judgebayes.panel.tally import Tally, part_of
+from judgebayes.panel.tally import Tally, effective_judges, error_correlation, part_of
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 
@@ -418,7 +417,7 @@ def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list
 def check_saturation(curve: pd.DataFrame, limits: Thresholds) -> list[Finding]:
     """Report a panel of which half is as good as the whole, or whose NLL is too good.
 
-    `curve` is the result of `judgebayes.panel.saturation.curve_of`.
+    `curve` is the result of `judgebayes.panel.diagnostics.curve_of`.
     """
     full, half = curve.iloc[-1], curve.iloc[-2]
     findings = []

@@ -19,7 +19,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement_of_array
 from judgebayes.inference.registry import in_files
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import summary
 from judgebayes.votes.array import MISSING, Votes
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from judgebayes.majority.curve import ErrorCurve
+from judgebayes.majority.counts import ErrorCurve
 from judgebayes.plots.style import (
     MARKERS,
     Figure,

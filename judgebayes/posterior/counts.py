@@ -10,7 +10,7 @@ from judgebayes.majority.distribution import BetaBinomial
 from judgebayes.models.beta_binomial import Prior, error_sizes
 from judgebayes.posterior.statistics import of_correct
 from judgebayes.posterior.story import ModelSpec
-from judgebayes.votes.data import Data
+from judgebayes.votes.array import Data
 
 
 def beta_binomial(data: Data, prior: Prior, *, components: int) -> ModelSpec:

@@ -14,7 +14,7 @@ from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.posterior.statistics import agreement, unanimous
 from judgebayes.posterior.story import ModelSpec
-from judgebayes.votes.data import Data
+from judgebayes.votes.array import Data
 
 
 def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:

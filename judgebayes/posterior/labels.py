@@ -13,7 +13,7 @@ from judgebayes.models.davidson import level_of_class
 from judgebayes.models.stacking import Form
 from judgebayes.posterior.statistics import of_labels
 from judgebayes.posterior.story import ModelSpec
-from judgebayes.votes.data import Data
+from judgebayes.votes.array import Data
 
 
 def davidson(data: Data, prior: davidson_model.Prior) -> ModelSpec:

@@ -12,13 +12,12 @@ import numpy as np
 
 from judgebayes import priors
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.density import log_density
-from judgebayes.inference.derived import drawn_from_prior
-from judgebayes.inference.numpyro_lock import numpyro_lock
+from judgebayes.inference.problem import log_density, numpyro_lock
+from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.models.generator_validator import POINTS
 from judgebayes.posterior import counts, generators, labels, responses, votes
 from judgebayes.posterior.story import ModelSpec
-from judgebayes.votes.data import Data
+from judgebayes.votes.array import Data
 
 MODELS: dict[str, dict[str, Callable[[Data, Any], ModelSpec]]] = {
     "davidson": {"pooled": labels.davidson},

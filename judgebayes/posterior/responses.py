@@ -11,8 +11,7 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Prior
 from judgebayes.posterior.statistics import of_right
 from judgebayes.posterior.story import ModelSpec
-from judgebayes.votes.array import MISSING
-from judgebayes.votes.data import Data
+from judgebayes.votes.array import MISSING, Data
 
 
 def item_response(data: Data, prior: Prior) -> ModelSpec:

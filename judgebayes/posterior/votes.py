@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.aggregators.base import Training
-from judgebayes.aggregators.dawid_skene import DawidSkene
-from judgebayes.aggregators.unique_items import unique_items
+from judgebayes.aggregators.dawid_skene import DawidSkene, unique_items
 from judgebayes.inference.fast.dawid_skene import problem
 from judgebayes.inference.problem import Problem
 from judgebayes.models import dawid_skene as dawid_skene_model
@@ -18,8 +17,7 @@ from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.posterior.statistics import of_votes
 from judgebayes.posterior.story import ModelSpec
-from judgebayes.votes.array import Votes
-from judgebayes.votes.data import Data
+from judgebayes.votes.array import Data, Votes
 
 ADVICE = (
     "judges' errors are correlated, or items differ in difficulty: --model stacking predicts labels "

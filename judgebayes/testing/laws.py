@@ -16,8 +16,7 @@ import pandas as pd
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.by_loop import predict_checked
-from judgebayes.evaluate.plans import is_jax
+from judgebayes.evaluate.plans import is_jax, predict_checked
 from judgebayes.inference.registry import Traits
 from judgebayes.votes.array import MISSING, Votes
 

@@ -3,11 +3,10 @@
 This package may not import `measures` or any package after it.
 """
 
-from judgebayes.votes.array import MISSING, UNDECIDED, Votes, from_counts
+from judgebayes.votes.array import MISSING, UNDECIDED, SparseVotes, Votes, from_counts, from_dense
 from judgebayes.votes.classes import Classes, infer_classes
 from judgebayes.votes.coding import Coding
 from judgebayes.votes.encoding import encode, encode_counts, encode_sparse, encode_wide
-from judgebayes.votes.sparse import SparseVotes, from_dense
 
 __all__ = [
     "MISSING",

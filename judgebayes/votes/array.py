@@ -1,5 +1,12 @@
-"""Votes as an array: class indices by item, judge and sample, with missing entries."""
+"""Votes as an array: class indices by item, judge and sample, with missing entries.
 
+The data of a posterior: votes and labels, with the user's names.
+
+Votes as a list, for crowds whose table of items by workers is mostly empty.
+"""
+
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
+from judgebayes.arrays import AnyArray, ItemInts
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 
@@ -197,3 +204,117 @@ def from_counts(counts: np.ndarray) -> Votes:
     index = (sample[None, :, None] >= ends[:, None, :]).sum(-1)
     index = np.where(sample[None, :] < total[:, None], index, MISSING)
     return Votes(jnp.asarray(index[:, None, :], jnp.int8), None, None, None, counts.shape[1])
+
+
+@dataclass(frozen=True)
+class Data:
+    """Votes, labels (-1 where unknown), and the names of items, judges and classes."""
+
+    votes: Votes
+    labels: ItemInts
+    items: tuple[str, ...]
+    judges: tuple[str, ...]
+    classes: tuple[str, ...]
+    pairwise: bool = False
+    """Whether the two ends of the scale are two responses that could be swapped."""
+    generator: ItemInts | None = None
+    generators: tuple[str, ...] = ()
+
+    @property
+    def index(self) -> Int[np.ndarray, "item judge sample"]:
+        """The votes as class indices, -1 where missing or undecided."""
+        return np.maximum(np.asarray(self.votes.index, np.int8), MISSING)
+
+    @property
+    def labelled(self) -> Int[np.ndarray, " some"]:
+        """The positions of the labelled items."""
+        return np.flatnonzero(self.labels >= 0)
+
+    def names(self, of: Int[np.ndarray, " some"]) -> list[str]:
+        """Return the names of items by their positions."""
+        return [self.items[int(i)] for i in of]
+
+    def sizes(self) -> str:
+        """Return the sizes as text."""
+        cast = int((self.index >= 0).sum())
+        return (
+            f"{len(self.items)} items, {len(self.judges)} judge(s), {cast} votes, "
+            f"{len(self.labelled)} labels"
+        )
+
+    def checksum(self) -> str:
+        """Return a digest of votes, labels and names, equal for two posteriors of the same data.
+
+        It does not depend on the name of a file or on the order of its rows.
+        """
+        digest = hashlib.sha256()
+        item, judge = (np.argsort(np.asarray(names)) for names in (self.items, self.judges))
+        named = [sorted(self.items), sorted(self.judges), self.classes]
+        digest.update(json.dumps(named).encode())
+        index = np.sort(self.index[item][:, judge], axis=2)  # samples have no names
+        for array in (index.astype("<i8"), np.asarray(self.labels)[item].astype("<i8")):
+            digest.update(str(array.shape).encode() + array.tobytes())
+        return digest.hexdigest()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SparseVotes:
+    """Votes in coordinate form: in row r, `judge[r]` gave `item[r]` the class `index[r]`.
+
+    Rows are sorted by item; rows with the class `MISSING` are ignored. In a matrix product the votes
+    are the matrix of vote counts, item x (judge vote), which takes time linear in the votes.
+    """
+
+    item: Int[AnyArray, " row"]
+    judge: Int[AnyArray, " row"]
+    index: Int[AnyArray, " row"]
+    n_items: int = field(metadata={"static": True})
+    n_judges: int = field(metadata={"static": True})
+    n_classes: int = field(metadata={"static": True})
+
+    def __repr__(self) -> str:
+        """Return a short summary."""
+        return (
+            f"SparseVotes({len(self)} votes, {self.n_items} items, {self.n_judges} judges, "
+            f"{self.n_classes} classes)"
+        )
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.index.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the matrix of vote counts."""
+        return self.n_items, self.n_judges * self.n_classes
+
+    def __matmul__(self, table: Float[Array, "judge_vote column"]) -> Float[Array, "item column"]:
+        """Return counts @ table."""
+        given = table.at[self._cells()].get(mode="fill", fill_value=0.0)
+        return jax.ops.segment_sum(given, self.item, self.n_items, indices_are_sorted=True)
+
+    def __rmatmul__(self, rows: Float[Array, "row item"]) -> Float[Array, "row judge_vote"]:
+        """Return rows @ counts."""
+        return jax.ops.segment_sum(rows.T[self.item], self._cells(), self.shape[1]).T
+
+    def pooled_counts(self) -> Int[Array, "item class"]:
+        """Return the votes of all judges together, by item and class."""
+        return (self @ jnp.tile(jnp.eye(self.n_classes), (self.n_judges, 1))).astype(jnp.int32)
+
+    def _cells(self) -> Int[Array, " row"]:
+        """Return judge * n_classes + class of every vote; one past the last where it is missing."""
+        cell = jnp.asarray(self.judge, jnp.int32) * self.n_classes + self.index
+        return jnp.where(jnp.asarray(self.index) >= 0, cell, self.shape[1])
+
+
+AnyVotes = Votes | SparseVotes
+"""Votes as an array or as a list."""
+
+
+def from_dense(votes: Votes) -> SparseVotes:
+    """Return votes as a list, without scores, orders and tasks: a row for every vote for a class."""
+    index = np.asarray(votes.index)
+    place = np.nonzero(index >= 0)
+    item, judge, given = (x.astype(np.int32) for x in (*place[:2], index[place]))
+    return SparseVotes(item, judge, given, votes.n_items, votes.n_judges, votes.n_classes)

@@ -12,9 +12,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.array import MISSING, UNDECIDED, Votes
 from judgebayes.votes.classes import Classes, canonical, listing
-from judgebayes.votes.columns import require_columns
-from judgebayes.votes.keys import positions
-from judgebayes.votes.scale import class_indices
+from judgebayes.votes.columns import positions, require_columns
+from judgebayes.votes.slots import class_indices
 
 MOST_NAMED = 8
 """The most judges that a sentence names one by one."""

@@ -1,10 +1,130 @@
-"""Checks of a table's columns before they are encoded."""
+"""Checks of a table's columns before they are encoded.
+
+Labels that may be wrong, as evidence: the log-odds that they give for the higher of two classes.
+
+Names of items and judges as keys, and their positions.
+"""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, Float, Int
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.classes import listing
+from judgebayes.votes.classes import listing, plain_text, written
+
+EXACT = 2**53
+"""Above this, several whole numbers are the same float."""
+
+
+def keys(column: pd.Series, name: str) -> pd.Index:
+    """Return names of items or judges as whole numbers, or as text.
+
+    Text is as it is written, but for spaces around it and the form of its letters (`plain_text`). Whole
+    floats are whole numbers, as a missing number makes floats of all others.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a row has no name.
+    """
+    types = pd.api.types
+    exact = types.is_float_dtype(column.dtype) and (column.abs() < EXACT).all()
+    if exact and (column == np.floor(column)).all():
+        column = column.astype(np.int64)
+    if types.is_integer_dtype(column.dtype) and not column.hasnans:
+        return pd.Index(column)
+    if types.is_object_dtype(column.dtype) and column.map(type).nunique() > 1:
+        names = column.map(name_of)
+    else:
+        code, values = pd.factorize(column)
+        names = pd.Series(np.array([*map(name_of, values), ""], object)[code])
+    if (names == "").any():
+        row = column.index[int(np.argmax(names == ""))]
+        raise JudgeBayesError(f"Row {row} has no value in column {name!r}.")
+    return pd.Index(names)
+
+
+def name_of(value: object) -> str:
+    """Return a name as text, "" if it is missing."""
+    if isinstance(value, str):
+        return plain_text(value)
+    name = written(value)
+    return "" if name is None else str(value) if isinstance(value, np.floating) else name
+
+
+def positions(items: pd.Index, column: pd.Series, name: str) -> Int[np.ndarray, " row"]:
+    """Return the position of each row's name among the items, -1 if it is not there.
+
+    If one table contains numbers and the other text, both are compared as text.
+    """
+    names = keys(column, name)
+    if pd.api.types.is_numeric_dtype(items.dtype) != pd.api.types.is_numeric_dtype(names.dtype):
+        items, names = items.astype(str), names.astype(str)
+    return items.get_indexer(names)
+
+
+def numbered(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.Index]:
+    """Return the code of each row's name, and the names in order of first appearance."""
+    code, values = pd.factorize(keys(column, name))
+    return code, pd.Index(values, name=name)
+
+
+def spellings(column: pd.Series) -> dict[str, list[str]]:
+    """Return the names of a column that are written in several ways, with these."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.categories.to_series()
+    values = pd.Series(column.unique()).dropna()
+    if pd.api.types.is_string_dtype(values):
+        padded = values.str.len() != values.str.strip().str.len()
+        if not padded.any() and "".join(values).isascii():
+            return {}
+    ways: dict[str, list[str]] = {}
+    for value in values if values.dtype.kind not in "iufb" else ():
+        if isinstance(value, str):
+            ways.setdefault(plain_text(value), []).append(value)
+    return {name: written for name, written in ways.items() if len(written) > 1 and name}
+
+
+MOST_VALUES, DECIMALS = 40, 1
+"""Evidence of more different values is rounded: equal values are computed once."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence of each item's labels, at several values of the annotators' error rates."""
+
+    nodes: Float[np.ndarray, "node item"]
+    """Infinite for certain labels, and 0 for items without a label."""
+    weights: tuple[float, ...]
+    """The probabilities of the nodes."""
+
+    @property
+    def valid(self) -> int:
+        """The number of items that are certainly valid."""
+        return int((self.nodes[0] == np.inf).sum())
+
+    @property
+    def unknown(self) -> int:
+        """The number of items that are not certain."""
+        return int(np.isfinite(self.nodes[0]).sum())
+
+    def take(self, items: Bool[np.ndarray, " item"]) -> "Evidence":
+        """Return the evidence on some of the items."""
+        return replace(self, nodes=self.nodes[:, items])
+
+    def rounded(self) -> "Evidence":
+        """Return the evidence with values rounded to .1 if there are many."""
+        few = all(len(np.unique(node)) <= MOST_VALUES for node in self.nodes)
+        return self if few else replace(self, nodes=self.nodes.round(DECIMALS))
+
+
+def certain(labels: ItemInts) -> Evidence:
+    """Return the evidence of labels without error: 1 valid, 0 invalid, -1 unknown."""
+    return Evidence(np.array([0.0, -np.inf, np.inf])[labels + 1][None], (1.0,))
+
 
 MAX_NAME = 10_000
 """Characters of a vote, a label or a name; in the public data sets, the longest has 107."""

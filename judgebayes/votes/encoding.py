@@ -11,14 +11,20 @@ from jaxtyping import Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.array import MISSING, UNDECIDED, Votes, from_counts
+from judgebayes.votes.array import MISSING, UNDECIDED, SparseVotes, Votes, from_counts
 from judgebayes.votes.classes import Classes, canonical, given_classes, listing
 from judgebayes.votes.coding import Coding
-from judgebayes.votes.columns import require_columns
-from judgebayes.votes.keys import keys, numbered
-from judgebayes.votes.scale import class_indices, refuse_mixed, scale_of
-from judgebayes.votes.slots import VotesAs, orders_of, scattered, scores_of, slots_of
-from judgebayes.votes.sparse import SparseVotes
+from judgebayes.votes.columns import keys, numbered, require_columns
+from judgebayes.votes.slots import (
+    VotesAs,
+    class_indices,
+    orders_of,
+    refuse_mixed,
+    scale_of,
+    scattered,
+    scores_of,
+    slots_of,
+)
 
 LARGEST = 2**31
 """The most cells item x judge x sample of a table: bytes, as a vote takes one."""

@@ -10,12 +10,12 @@ from judgebayes.aggregators.annotators import Annotations, ErrorRates, Merge, er
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
-from judgebayes.measures.agreement import krippendorff_alpha
+from judgebayes.measures.scores import krippendorff_alpha
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes
 from judgebayes.votes.classes import listing, written
-from judgebayes.votes.keys import numbered, positions
-from judgebayes.votes.scale import class_indices
+from judgebayes.votes.columns import numbered, positions
+from judgebayes.votes.slots import class_indices
 from judgebayes.workflow.options import MERGES, Annotators, check_choice
 
 ANNOTATOR = "column of the label"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes import __version__
-from judgebayes.aggregators.decided_by import DecidedBy
+from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import jax.numpy as jnp
 
-from judgebayes.aggregators.decided_by import DecidedBy
+from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from judgebayes.aggregators import Aggregator, FittedAggregator
-from judgebayes.aggregators.decided_by import DecidedBy
+from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
 from judgebayes.finding import Finding
 from judgebayes.measures.significance import Interval

@@ -3,11 +3,16 @@
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.coded import coded_column
-from judgebayes.io.columns import guess_columns, plain_label
-from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
-from judgebayes.io.judge_columns import NotJudgesError, check_judge_columns
+from judgebayes.io.cells import coded_column
+from judgebayes.io.columns import (
+    guess_columns,
+    join_judge,
+    judge_of_criteria,
+    plain_label,
+    without_copies,
+)
 from judgebayes.io.options import join_names, split_names
+from judgebayes.io.wide import NotJudgesError, check_judge_columns
 from judgebayes.votes.classes import (
     canonical,
     distinct,

@@ -4,7 +4,7 @@ import pandas as pd
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.keys import name_of
+from judgebayes.votes.columns import name_of
 from judgebayes.workflow.reading import Reading
 
 

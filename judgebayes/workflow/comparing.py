@@ -15,7 +15,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import summary
 from judgebayes.measures.significance import (
     Interval,
     independent_trials,

@@ -15,7 +15,7 @@ from judgebayes.panel import diagnostics
 from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
-from judgebayes.votes.evidence import Evidence
+from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.next_steps import diagnosis_steps

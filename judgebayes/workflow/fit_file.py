@@ -21,10 +21,10 @@ from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.by_loop import PlainFit
+from judgebayes.evaluate.plans import PlainFit
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
-from judgebayes.io.json_objects import unique_fields
+from judgebayes.io.records import unique_fields
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)

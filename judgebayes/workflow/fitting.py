@@ -7,9 +7,7 @@ import numpy as np
 from judgebayes.aggregators import Aggregator, DawidSkene, FittedAggregator
 from judgebayes.arrays import ItemCodes, ItemInts, Key, LogProbs
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate.by_loop import PlainFit, fit_plain
-from judgebayes.evaluate.one_by_one import answers_of, fit_to_all, is_long
-from judgebayes.evaluate.plans import is_jax
+from judgebayes.evaluate.plans import PlainFit, answers_of, fit_plain, fit_to_all, is_jax, is_long
 from judgebayes.votes import Votes
 from judgebayes.workflow.methods import Choice, build, traits_of
 from judgebayes.workflow.reading import Reading

@@ -10,7 +10,7 @@ import numpy as np
 
 from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, WithUndecided
-from judgebayes.aggregators.costs import Cost, Costed, Size, cost_of
+from judgebayes.aggregators.base import Cost, Costed, Size, cost_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.plans import is_jax

@@ -13,7 +13,7 @@ from judgebayes.majority import (
     mean_loss,
     splits_of,
 )
-from judgebayes.majority.curve import ErrorCurve
+from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.progress import Progress
 from judgebayes.votes import Votes

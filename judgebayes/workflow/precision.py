@@ -22,12 +22,11 @@ from judgebayes.generators import (
     stratify,
     valid_share,
 )
-from judgebayes.generators.copies import copies_among
+from judgebayes.generators.clusters import copies_among
 from judgebayes.io.options import split_names
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical
-from judgebayes.votes.evidence import Evidence
-from judgebayes.votes.keys import positions
+from judgebayes.votes.columns import Evidence, positions
 from judgebayes.workflow.columns import by_item
 from judgebayes.workflow.data import Data, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps

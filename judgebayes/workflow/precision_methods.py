@@ -28,18 +28,23 @@ from judgebayes.generators import (
     targets,
     valid_share,
 )
-from judgebayes.generators.guards import enough_of_both, has_youden_index, stable_power
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
 from judgebayes.generators.systems import Answer as Rate
 from judgebayes.generators.systems import Method as RateMethod
-from judgebayes.generators.systems import covariance, success_rate
+from judgebayes.generators.systems import (
+    covariance,
+    enough_of_both,
+    has_youden_index,
+    stable_power,
+    success_rate,
+)
 from judgebayes.inference import MAP, NUTS, NormalAtMode
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
-from judgebayes.votes.evidence import Evidence
+from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision_fits import Fit, Normal, Points, has_draws

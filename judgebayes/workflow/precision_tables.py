@@ -11,9 +11,13 @@ from scipy.stats import t
 from judgebayes.arrays import ItemFloats
 from judgebayes.generators import FittedShares, logit_shift, mean_prediction, rogan_gladen
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.guards import enough_of_both, has_youden_index, stable_power
 from judgebayes.generators.labelling import valid_share
-from judgebayes.generators.systems import success_rate
+from judgebayes.generators.systems import (
+    enough_of_both,
+    has_youden_index,
+    stable_power,
+    success_rate,
+)
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
 from judgebayes.workflow.precision_methods import Given
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from judgebayes.generators import FittedShares, judge_youden, panel_youden
-from judgebayes.generators.copies import COPIES
+from judgebayes.generators.baselines import LEAST
+from judgebayes.generators.clusters import COPIES
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.youden import LEAST
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes.classes import listing

@@ -12,13 +12,12 @@ import pandas as pd
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
-from judgebayes.io.columns import plain_label
-from judgebayes.io.copies import join_judge, judge_of_criteria, without_copies
+from judgebayes.io.columns import join_judge, judge_of_criteria, plain_label, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import Options, option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of, read_table
+from judgebayes.io.wide import check_judge_columns
 from judgebayes.sentence import sentences
 from judgebayes.votes import (
     MISSING,
@@ -30,8 +29,14 @@ from judgebayes.votes import (
     infer_classes,
 )
 from judgebayes.votes.classes import canonical, listing, other_words, plain_text
-from judgebayes.votes.columns import require_columns, require_one_line, require_plain
-from judgebayes.votes.keys import name_of, positions, spellings
+from judgebayes.votes.columns import (
+    name_of,
+    positions,
+    require_columns,
+    require_one_line,
+    require_plain,
+    spellings,
+)
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.annotators import (
     check_annotators,

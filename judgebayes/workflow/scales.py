@@ -7,8 +7,8 @@ from dataclasses import replace
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.judge_columns import check_judge_columns
 from judgebayes.io.options import option, split_names
+from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import UNDECIDED, Classes, infer_classes
 from judgebayes.votes.classes import (
     canonical,
@@ -17,7 +17,7 @@ from judgebayes.votes.classes import (
     listing,
     usual_classes,
 )
-from judgebayes.votes.scale import SUSPICIOUS_VOTES
+from judgebayes.votes.slots import SUSPICIOUS_VOTES
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.meanings import of_words
 from judgebayes.workflow.sources import Opened

@@ -8,8 +8,8 @@ import pandas as pd
 
 from judgebayes.arrays import ItemFloats
 from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.logit_mixture import Verdicts, verdicts
 from judgebayes.generators.win_rate import TIES, FittedWinRates, win_rates, win_scores
-from judgebayes.generators.win_scores import Verdicts, verdicts
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes

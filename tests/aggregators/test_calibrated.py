@@ -10,7 +10,7 @@ import pytest
 
 from judgebayes.aggregators import BaseRate, Calibrated
 from judgebayes.aggregators.base import training
-from judgebayes.aggregators.calibrated import random_places
+from judgebayes.aggregators.wrapped import random_places
 from judgebayes.calibrators import Identity, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError

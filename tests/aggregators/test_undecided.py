@@ -10,7 +10,7 @@ from laws.registry import CASES
 from scipy.special import betaln, softmax
 
 import judgebayes as jb
-from judgebayes.aggregators.undecided import ALIKE, STRENGTHS
+from judgebayes.aggregators.wrapped import ALIKE, STRENGTHS
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
 QUICK = [

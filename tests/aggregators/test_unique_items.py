@@ -9,7 +9,7 @@ from panels import judged
 
 from judgebayes.aggregators import DawidSkene
 from judgebayes.aggregators.base import Training, training
-from judgebayes.aggregators.unique_items import unique_items
+from judgebayes.aggregators.dawid_skene import unique_items
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.base import calibration_data, clipped
 from judgebayes.calibrators.isotonic import FittedIsotonic
-from judgebayes.calibrators.softmax import initial_slope
+from judgebayes.calibrators.maps import initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain

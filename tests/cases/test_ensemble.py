@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from cases.asking import result_of
 
-from judgebayes.majority.splits import splits_of
+from judgebayes.majority.plurality import splits_of
 from judgebayes.votes import encode
 from judgebayes.workflow.ensemble_estimates import first_words
 

@@ -10,7 +10,7 @@ import pytest
 from cases.asking import FILES, result_of
 from scipy.special import expit
 
-from judgebayes.generators.copies import copies_among, residual_correlations
+from judgebayes.generators.clusters import copies_among, residual_correlations
 from judgebayes.votes import encode
 
 

@@ -9,8 +9,7 @@ import httpx2
 import pytest
 
 from judgebayes.collect.endpoint import Endpoint, Judge, NoAnswerError, RetryPolicy
-from judgebayes.collect.redact import Redactor
-from judgebayes.collect.replies import MAX_TEXT, Answer, answer_of
+from judgebayes.collect.replies import MAX_TEXT, Answer, Redactor, answer_of
 
 KEY = "sk-proj-8Zq1wL3vX5tR7bN9mKd2"
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from judgebayes.collect.bookings import bookings_path
-from judgebayes.collect.ledger import Ledger, Line
+from judgebayes.collect.ledger import Ledger, Line, bookings_path
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.appended import settings_path
 

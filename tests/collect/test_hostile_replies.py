@@ -11,8 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from judgebayes.collect.endpoint import Endpoint, Judge, NoAnswerError, RetryPolicy
-from judgebayes.collect.ledger import Ledger
-from judgebayes.collect.spending import Attempts, Budget, Spending
+from judgebayes.collect.ledger import Attempts, Budget, Ledger, Spending
 
 httpx2 = pytest.importorskip("httpx2")
 KEY = "sk-Zq8v1Lw3Xt5Rb7Nm9Kd2"

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import expit
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.generators.choosing import labels_by_cell
 from judgebayes.generators.labelling import (
     FittedStratified,
     Strata,
@@ -15,6 +14,7 @@ from judgebayes.generators.labelling import (
     _grid,
     _prior,
     count_strata,
+    labels_by_cell,
 )
 
 GENERATORS, STRATA = 3, 3

@@ -11,7 +11,7 @@ from judgebayes.generators.clusters import Clusters
 from judgebayes.generators.item_posterior import Items, quantiles, tail_probability
 from judgebayes.generators.own_labels import item_scores
 from judgebayes.votes import Votes
-from judgebayes.votes.evidence import certain
+from judgebayes.votes.columns import certain
 
 PLACE = 5
 """The generator that is labelled in part."""

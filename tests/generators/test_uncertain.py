@@ -9,7 +9,7 @@ from judgebayes.generators import count_votes, expected_counts, expected_validit
 from judgebayes.generators.clusters import Clusters
 from judgebayes.generators.item_posterior import Items, quantiles
 from judgebayes.votes import Votes
-from judgebayes.votes.evidence import Evidence, certain
+from judgebayes.votes.columns import Evidence, certain
 
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 

@@ -12,7 +12,15 @@ from scipy.special import expit
 from scipy.stats import beta, norm
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.logit_mixture import NO_SCORE, SLOPES, draw_logits, standardised
+from judgebayes.generators.logit_mixture import (
+    NO_SCORE,
+    SLOPES,
+    consensus,
+    draw_logits,
+    standardised,
+    verdicts,
+    weighted_score,
+)
 from judgebayes.generators.win_rate import (
     FittedWinRates,
     WinScores,
@@ -20,7 +28,6 @@ from judgebayes.generators.win_rate import (
     win_rates,
     win_scores,
 )
-from judgebayes.generators.win_scores import consensus, verdicts, weighted_score
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
 

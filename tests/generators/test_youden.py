@@ -7,8 +7,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from judgebayes.generators import PrecisionCounts, YoudenIndex, judge_youden, panel_youden
-from judgebayes.generators.guards import has_youden_index
-from judgebayes.generators.youden import LEAST, REVERSED, SHIFT
+from judgebayes.generators.baselines import LEAST, REVERSED, SHIFT
+from judgebayes.generators.systems import has_youden_index
 
 
 def counts_of(tpr: np.ndarray, fpr: np.ndarray, n: float = 200.0) -> PrecisionCounts:

@@ -15,7 +15,7 @@ import pytest
 from panels import judged
 
 from judgebayes.aggregators import Davidson
-from judgebayes.aggregators.base_rate import FittedBaseRate
+from judgebayes.aggregators.vote_rules import FittedBaseRate
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods

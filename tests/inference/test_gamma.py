@@ -5,7 +5,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.gamma import log_gamma_and_digamma
+from judgebayes.inference.fast.pooled_dawid_skene import log_gamma_and_digamma
 
 
 @in_float64

@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import PriorImportance, Status
-from judgebayes.inference.importance import systematic
+from judgebayes.inference.normal import systematic
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.models.base import Traits, observe
 

@@ -10,10 +10,10 @@ from judgebayes.inference.laplace import (
     SoftmaxProblem,
     approximate,
     averaged_log_probs,
+    dense_predictors,
     leave_one_out_predictors,
     log_likelihood,
 )
-from judgebayes.inference.predictors import dense_predictors
 from judgebayes.models.label_noise import noise_matrix
 
 READ_OUT = np.array([[-0.5, 0.0], [0.0, 1.0], [0.5, 0.0]])

@@ -11,9 +11,8 @@ import numpyro.distributions as dist
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS
-from judgebayes.inference.nuts import split_rhat
+from judgebayes.inference.nuts import near_posterior, split_rhat
 from judgebayes.inference.problem import Problem
-from judgebayes.inference.spreads import near_posterior
 from judgebayes.models.base import Traits, drawn
 
 SIZE = 8

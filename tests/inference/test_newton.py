@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.newton import Arrow, Newton, Point, Positive, State, Trial
-from judgebayes.inference.optimise import Absolute, trial
+from judgebayes.inference.optimise import (
+    Absolute,
+    Arrow,
+    Newton,
+    Point,
+    Positive,
+    State,
+    Trial,
+    trial,
+)
 from judgebayes.inference.status import Status
 
 

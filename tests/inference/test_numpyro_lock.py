@@ -13,9 +13,7 @@ import numpyro
 import numpyro.distributions as dist
 
 import judgebayes
-from judgebayes.inference.density import log_density
-from judgebayes.inference.numpyro_lock import numpyro_lock
-from judgebayes.inference.problem import Problem
+from judgebayes.inference.problem import Problem, log_density, numpyro_lock
 from judgebayes.models.base import Traits
 
 

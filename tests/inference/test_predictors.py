@@ -7,7 +7,7 @@ import pytest
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.stacking import predictors
-from judgebayes.inference.predictors import Predictors, dense_predictors
+from judgebayes.inference.laplace import Predictors, dense_predictors
 from judgebayes.models.stacking import Form, features
 
 

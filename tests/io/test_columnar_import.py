@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.coded import Coded, coded_column, coded_values, stacked
+from judgebayes.io.cells import Coded, coded_column, coded_values, stacked
 from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
 from judgebayes.votes.classes import canonical, written

@@ -11,7 +11,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import Status
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.item_response import ItemResponse
-from judgebayes.item_response.mode import Table, empirical_bayes_mode, joint_mode
+from judgebayes.item_response.irt import Table, empirical_bayes_mode, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Parameters, Prior

@@ -26,7 +26,7 @@ from judgebayes.aggregators import (
 )
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature
-from judgebayes.calibrators.softmax import _penalised
+from judgebayes.calibrators.maps import _penalised
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooled_beta_binomial import (
@@ -39,7 +39,7 @@ from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.item_response.mode import Table
+from judgebayes.item_response.irt import Table
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import (

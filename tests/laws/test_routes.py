@@ -30,18 +30,18 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
     set_parameters,
 )
-from judgebayes.inference.derived import drawn_from_prior
 from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
+from judgebayes.inference.fast.agreement import pack
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.irt import evidence
 from judgebayes.inference.fast.irt import problem as two_parameter_problem
-from judgebayes.inference.fast.packed_counts import pack
 from judgebayes.inference.fast.stacking import predictors
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
+from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.item_response.mode import Table
+from judgebayes.item_response.irt import Table
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from judgebayes.majority.distinct import distinct_rows
+from judgebayes.majority.counts import distinct_rows
 
 LARGE = 2**62
 SHAPES = array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6)

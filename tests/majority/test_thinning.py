@@ -6,8 +6,7 @@ from scipy import stats
 
 from judgebayes.experiments.betaconform.audit_intervals import bootstrapped
 from judgebayes.majority import Counts, Thinning, counts_of
-from judgebayes.majority.model_free import mean_loss
-from judgebayes.majority.thinning import thin
+from judgebayes.majority.thinning import mean_loss, thin
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 7])

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from judgebayes.measures.agreement import krippendorff_alpha
+from judgebayes.measures.scores import krippendorff_alpha
 
 PUBLISHED = ["*****34121133*3", "1*213343*******", "**21344*21133*4"]
 """The labels of three annotators on 15 items (Krippendorff 2011); nominal alpha is .691."""

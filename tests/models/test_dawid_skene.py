@@ -7,8 +7,8 @@ from densities import density_at
 from scipy import stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.derived import log_likelihoods
 from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.sampled import log_likelihoods
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
 

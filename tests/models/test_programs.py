@@ -17,8 +17,8 @@ from program_cases import PROGRAMS, Program
 import judgebayes.inference
 import judgebayes.models
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.derived import FIELDS, filled, log_likelihoods
 from judgebayes.inference.problem import Problem
+from judgebayes.inference.sampled import FIELDS, filled, log_likelihoods
 from judgebayes.models.base import Model
 
 MODELS = Path(judgebayes.models.__file__).parent

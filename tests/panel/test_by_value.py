@@ -7,7 +7,7 @@ from scipy.stats import beta
 
 from judgebayes.panel.by_value import _drawn, rates_by
 from judgebayes.votes import encode
-from judgebayes.votes.evidence import Evidence, certain
+from judgebayes.votes.columns import Evidence, certain
 
 N = 200
 

@@ -5,9 +5,8 @@ import pytest
 from diagnosed import as_votes, topics
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
-from judgebayes.panel.saturation import panel_curve
 
 
 def test_a_sound_panel_has_one_good_finding(index: np.ndarray, labels: np.ndarray) -> None:

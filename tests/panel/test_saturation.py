@@ -5,13 +5,13 @@ import pytest
 from diagnosed import ITEMS, as_votes
 from scipy import optimize
 
-from judgebayes.panel import saturation
-from judgebayes.panel.saturation import panel_curve
+from judgebayes.panel import diagnostics
+from judgebayes.panel.diagnostics import panel_curve
 from judgebayes.panel.tally import tally_of
 
 
 def test_scores_leave_their_own_item_out(index: np.ndarray, labels: np.ndarray) -> None:
-    scores = saturation._leave_one_out_scores(index[..., None], tally_of(as_votes(index), labels))
+    scores = diagnostics._leave_one_out_scores(index[..., None], tally_of(as_votes(index), labels))
     for i in (0, 17, 100):
         rest = np.arange(ITEMS) != i
         for j in range(6):
@@ -27,16 +27,16 @@ def test_scores_leave_their_own_item_out(index: np.ndarray, labels: np.ndarray) 
 def test_the_platt_map_of_the_curve_matches_scipys_minimum(
     index: np.ndarray, labels: np.ndarray
 ) -> None:
-    score = saturation._leave_one_out_scores(index[..., None], tally_of(as_votes(index), labels))
+    score = diagnostics._leave_one_out_scores(index[..., None], tally_of(as_votes(index), labels))
     x = score.sum(1, keepdims=True)
     sign = 2 * labels - 1
 
     def loss(p: np.ndarray) -> float:
         z = p[0] * x[:, 0] / x.std() + p[1]
-        return float(np.logaddexp(0, -sign * z).mean() + 0.5 * saturation.WEAK_PRIOR * p[0] ** 2)
+        return float(np.logaddexp(0, -sign * z).mean() + 0.5 * diagnostics.WEAK_PRIOR * p[0] ** 2)
 
     scipy_fit = optimize.minimize(loss, [0.0, 0.0], tol=1e-12)
-    ours = saturation._platt_nll(x, labels).mean()
+    ours = diagnostics._platt_nll(x, labels).mean()
     p = scipy_fit.x
     theirs = np.logaddexp(0, -sign * (p[0] * x[:, 0] / x.std() + p[1])).mean()
     assert ours == pytest.approx(theirs, abs=1e-6)

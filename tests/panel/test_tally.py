@@ -5,10 +5,9 @@ import pytest
 from diagnosed import ITEMS, as_votes
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.panel.dependence import residual_correlation
-from judgebayes.panel.diagnostics import diagnose
+from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
-from judgebayes.panel.saturation import panel_curve
+from judgebayes.panel.tally import residual_correlation
 
 
 def test_unlabelled_items_and_item_order_change_nothing(

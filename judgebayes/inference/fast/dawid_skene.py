@@ -5,9 +5,16 @@
     log p(votes of i, y = k) = log pi_k + sum_jl c_ijl log theta_jkl
 
 a product of two matrices, item x (judge vote) and (judge vote) x class.
+
+EM for Dawid and Skene's model from two starts side by side: what every route of it shares.
+
+The votes are read once for both starts, whose classes are columns of the same products.
+
+EM for Dawid and Skene's model from two starts, with an extrapolation after every two steps.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -16,6 +23,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
+from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.status import Status, when
 from judgebayes.models.base import PanelData
@@ -239,3 +247,154 @@ def switched(
     below_on_labels = most_below_chance(on_labels, labelled_votes.sum((1, 2)), n_classes)
     below_in_fit = most_below_chance(accuracy(log_confusion), cast, n_classes)
     return when(below_in_fit & ~below_on_labels, Status.SWITCHED)
+
+
+class Limits(NamedTuple):
+    """The stopping rule of EM: the least gain per item, and the most steps."""
+
+    tolerance: float
+    max_steps: int
+
+
+@dataclass(frozen=True)
+class TwoStarts:
+    """The votes and labels that EM runs on."""
+
+    count: Counts
+    labels: ItemCodes
+    weight: ItemValues
+    noise: Scalar
+    n_classes: int
+
+    def begin(self) -> tuple[Float[Array, "start class"], Float[Array, "start judge class vote"]]:
+        """Return the logarithms of class shares and confusion matrices of both starts."""
+        starts = [
+            first(self.count, self.labels, self.weight, self.n_classes)
+            for first in (start, majority_start)
+        ]
+        log_pi, log_confusion = (jnp.stack(x) for x in zip(*starts, strict=True))
+        return log_pi, log_confusion
+
+    def expect(
+        self,
+        log_pi: Float[Array, "start class"],
+        log_votes: Float[Array, "start judge class vote"],
+    ) -> tuple[Float[Array, " start"], Float[Array, "column item"]]:
+        """Return the log-likelihood and the weighted probabilities of the items' classes."""
+        clamped = clamp(self.labels, self.noise, self.n_classes)
+        evidence = self.count @ in_columns(log_votes)
+        values, expected = [], []
+        for start, prior_share in enumerate(log_pi):
+            first = start * self.n_classes
+            joint = [
+                prior_share[k] + clamped[:, k] + evidence[:, first + k]
+                for k in range(self.n_classes)
+            ]
+            each, own = responsibilities(joint)
+            values.append(jnp.where(self.weight > 0, self.weight * each, 0.0).sum())
+            expected += [self.weight * x for x in own]
+        return jnp.stack(values), jnp.stack(expected)
+
+    def share(self, expected: Float[Array, "column item"]) -> Float[Array, "start class"]:
+        """Return the expected number of items of each class."""
+        return expected.sum(1).reshape(-1, self.n_classes)
+
+    def tally(
+        self, expected: Float[Array, "column item"]
+    ) -> Float[Array, "start judge class vote"]:
+        """Return the expected number of votes by judge, class and vote."""
+        columns = (expected @ self.count).T
+        return from_columns(columns, len(expected) // self.n_classes, self.n_classes)
+
+
+def ended(value: Float[Array, " start"], converged: Bool[Array, " start"]) -> Int[Array, " start"]:
+    """Return the status of each start."""
+    return jnp.select(
+        [~jnp.isfinite(value), converged],
+        [int(Status.NONFINITE), int(Status.CONVERGED)],
+        int(Status.MAX_STEPS),
+    )
+
+
+def higher(value: Float[Array, " start"]) -> Int[Array, ""]:
+    """Return the start with the higher value; the first, if they are the same."""
+    return jnp.where(value[1] > value[0] + SAME_MODE * jnp.abs(value[0]), 1, 0)
+
+
+class Departures(NamedTuple):
+    """The share of items on which decisions differ from those of the majority and of the other start."""
+
+    majority: Float[Array, ""]
+    other_start: Float[Array, ""]
+
+
+def departures(
+    expected: Float[Array, "column item"], best: Int[Array, ""], count: Counts, weight: ItemValues
+) -> Departures:
+    """Return the departures of the start with index `best`, from the expected classes of both starts."""
+    n_classes = len(expected) // 2
+    by_start = expected.reshape(2, n_classes, -1).argmax(1)
+    own, other = by_start[best], by_start[1 - best]
+    n_judges = count.shape[1] // n_classes
+    for_class = count @ jnp.tile(jnp.eye(n_classes), (n_judges, 1))
+    most = for_class == for_class.max(1, keepdims=True)
+    decided = (weight > 0) & (most.sum(1) == 1)
+
+    def share(where: Array, among: Array) -> Float[Array, ""]:
+        return (where & among).sum() / jnp.maximum(among.sum(), 1)
+
+    return Departures(share(own != most.argmax(1), decided), share(own != other, weight > 0))
+
+
+Point = tuple[Float[Array, "start class"], Float[Array, "start judge class vote"]]
+"""The logarithms of class shares and confusion matrices."""
+Single = tuple[Float[Array, " class"], Float[Array, "judge class vote"]]
+"""The same for one start."""
+PLAIN_STEPS = 30
+"""Steps before the first extrapolation, so that it does not leave the mode of its start."""
+
+
+def maximise(
+    limits: Limits,
+    count: Counts,
+    labels: ItemCodes,
+    weight: ItemValues,
+    prior: Prior,
+    noise: Scalar,
+    n_classes: int,
+) -> tuple[Mode, Departures]:
+    """Run EM from both starts and return the higher mode; every step raises the log posterior."""
+    em = TwoStarts(count, labels, weight, noise, n_classes)
+    of_prior = jax.vmap(log_prior, (0, 0, None))
+
+    def advance(point: Point) -> tuple[Point, Float[Array, " start"]]:
+        value, expected = em.expect(*point)
+        improved = jax.vmap(updated, (0, 0, None))(em.share(expected), em.tally(expected), prior)
+        return improved, value + of_prior(*point, prior)
+
+    end = accelerated(
+        advance,
+        jax.vmap(_extrapolated),
+        em.begin(),
+        least_gain=limits.tolerance * jnp.maximum(weight.sum(), 1.0),
+        max_steps=limits.max_steps,
+        plain_steps=PLAIN_STEPS,
+    )
+    log_pi, log_confusion = end.point
+    value, expected = em.expect(log_pi, log_confusion)
+    value += of_prior(log_pi, log_confusion, prior)
+    best, cast = higher(value), em.tally(expected).sum(-1)
+    modes = Mode(log_pi, log_confusion, cast, value, end.steps, ended(value, end.converged))
+    return jax.tree.map(lambda x: x[best], modes), departures(expected, best, count, weight)
+
+
+def _extrapolated(first: Single, second: Single, third: Single) -> Single:
+    """Return class shares and confusion matrices of one start, extrapolated as probabilities."""
+    points = [jax.tree.map(jnp.exp, point) for point in (first, second, third)]
+    far = line(points[0], points[1], points[2], lambda point: point)
+
+    def normalised(x: Array) -> Array:
+        positive = jnp.maximum(x, LEAST)
+        return jnp.log(positive / positive.sum(-1, keepdims=True))
+
+    return normalised(far[0]), normalised(far[1])

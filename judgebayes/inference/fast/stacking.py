@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.inference.predictors import Block, Predictors
+from judgebayes.inference.laplace import Block, Predictors
 from judgebayes.models.davidson import level_of_class, positions
 from judgebayes.models.stacking import Form, Prior
 

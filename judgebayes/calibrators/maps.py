@@ -14,10 +14,18 @@ log-probabilities (Guo et al. 2017), Dirichlet calibration with a diagonal matri
 
 The symmetric form ties each class to its mirror image, so that swapping the two responses of a
 pair mirrors the result exactly: for two classes a = b and c = 0.
+
+The identity map, the baseline for all other maps.
+
+Temperature scaling: one slope for the log-probabilities.
+
+Platt's map: logistic regression on the log-odds, P2's residual bias correction.
+
+Beta calibration with an elastic net towards the identity: P2's distribution calibration.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import jax
@@ -26,18 +34,50 @@ import numpy as np
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, LogProbs, Scalar
-from judgebayes.calibrators.base import CalibrationData, clipped_by_class
+from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, Labels, LogProbs, Scalar, Weights
+from judgebayes.calibrators.base import (
+    CLIP,
+    CalibrationData,
+    Map,
+    calibration_data,
+    clipped_by_class,
+    require,
+)
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.registry import in_files
+from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.inference.status import degenerate_status, worst
-from judgebayes.inference.summary import summary
+from judgebayes.inference.status import Status, degenerate_status, summary, worst
 from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Identity(Map["FittedIdentity"]):
+    """Return the log-probabilities unchanged, including infinite ones."""
+
+    def _fitted(self, data: CalibrationData) -> "FittedIdentity":  # noqa: ARG002
+        return FittedIdentity(jnp.asarray(int(Status.CONVERGED)))
+
+
+@in_files
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FittedIdentity:
+    """The identity."""
+
+    status: Int[Array, "*batch"]
+
+    __repr__ = summary
+
+    @in_float64
+    def __call__(self, log_probs: AnyProbs) -> LogProbs:
+        """Return the log-probabilities."""
+        return jnp.asarray(log_probs, dtype=float)
+
 
 UNSURE = 0.25
 """The least log-odds for the initial slope, where predictions are no better than chance."""
@@ -247,3 +287,198 @@ def _penalised(
         )
 
     return at
+
+
+@calibrator("temperature")
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Temperature(Map[FittedSoftmax]):
+    r"""Divide the log-probabilities by the temperature with the minimum negative log-likelihood.
+
+    .. math:: q_k \propto p_k^{1 / T}
+
+    Guo et al. (2017). The fitted `slopes` are all 1 / T, at least 0 (T infinite, uniform result).
+    For any number of classes; swapping classes mirrors the result, and their order is preserved.
+
+    Parameters
+    ----------
+    clip
+        Lower probabilities are raised to this value. By default there is no floor: only 0 is raised.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> print(np.exp(jb.Temperature().fit(log_probs, labels)(log_probs))[:, 1].round(2))
+    [0.09 0.15 0.25 0.34 0.58 0.66 0.85 0.91]
+    """
+
+    clip: float = CLIP
+    label_noise: float = 0.0
+
+    @property
+    def form(self) -> Form:
+        """The member of the family of maps."""
+        return Form(tied=True, intercepts=False, symmetric=True, monotone=True)
+
+    def _fitted(self, data: CalibrationData) -> FittedSoftmax:
+        terms = with_constant(None, len(data.labels))
+        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)
+
+
+@calibrator("platt")
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Platt:
+    r"""Fit a logistic regression of the label on the log-odds (P2 eqs 2, 3).
+
+    .. math:: \mathrm{logit}\, q = c + b\, \mathrm{logit}\, p + \gamma^T x
+
+    Platt (1999), without his smoothing of the labels; x are item features, if given. For more than
+    two classes, :math:`\log q_k = b \log p_k + c_k + \gamma_k^T x - \log Z` with c and gamma of the
+    first class 0 (bias-corrected temperature scaling, Alexandari et al. 2020). The slope is free:
+    a negative slope reverses an aggregator that is wrong more often than right.
+
+    If the classes are separated, no finite slope is optimal: the fit stops where the objective is
+    flat, and its probabilities are nearly 0 and 1.
+
+    Parameters
+    ----------
+    symmetric
+        Whether swapping the responses must mirror the result: for pairs whose orientation is
+        arbitrary. For two classes only the slope remains, and features act on it:
+        :math:`\mathrm{logit}\, q = (b + \gamma^T x)\, \mathrm{logit}\, p`.
+    clip
+        Lower probabilities are raised to this value. By default there is no floor: only 0 is raised.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> print(np.exp(jb.Platt().fit(log_probs, labels)(log_probs))[:, 1].round(2))
+    [0.09 0.16 0.27 0.37 0.61 0.7  0.87 0.93]
+    """
+
+    symmetric: bool = field(default=False, metadata={"static": True})
+    clip: float = CLIP
+    label_noise: float = 0.0
+
+    @property
+    def form(self) -> Form:
+        """The member of the family of maps."""
+        return Form(tied=True, intercepts=True, symmetric=self.symmetric, monotone=False)
+
+    @in_float64
+    def fit(
+        self,
+        log_probs: AnyProbs,
+        labels: Labels,
+        *,
+        weight: Weights | None = None,
+        features: Float[AnyArray, "item feature"] | None = None,
+    ) -> FittedSoftmax:
+        """Return the map with the minimum negative log-likelihood on the labelled items.
+
+        Parameters
+        ----------
+        log_probs
+            The aggregator's log-probabilities.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+        features
+            Numbers that describe the items (topic, agreement of the judges), finite on every item
+            and of about unit scale.
+
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a label is not a class index, or a value is NaN.
+        """
+        data = calibration_data(log_probs, labels, weight)
+        terms = with_constant(features, len(data.labels))
+        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)
+
+
+@calibrator("beta")
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Beta(Map[FittedSoftmax]):
+    r"""Fit the beta map, with separate slopes near 0 and near 1 (Kull et al. 2017; P2 eq 4).
+
+    .. math:: \mathrm{logit}\, q = a \log p - b \log(1 - p) + c
+
+    by minimising the mean negative log-likelihood plus
+    :math:`\lambda (\rho \lVert\delta\rVert_1 + \frac{1 - \rho}{2} \lVert\delta\rVert_2^2)` with
+    :math:`\delta = (a - 1, b - 1, c)`, the distance from the identity. For two classes 0 and 1,
+    a is `slopes[0, 1]`, b is `slopes[0, 0]` and c is `intercepts[0, 1]` of the fit. More classes:
+    :math:`\log q_k = a_k \log p_k + c_k - \log Z` (`judgebayes.calibrators.maps`).
+
+    P2 uses a light elastic net; its strength is not legible in our copy of the text, so the default is
+    our choice. Without a penalty it is Kull's map.
+
+    Parameters
+    ----------
+    penalty
+        lambda, on the scale of the mean negative log-likelihood. None means no penalty: the same result
+        as 0, but faster.
+    l1_share
+        rho, from 0 (ridge) to 1 (lasso).
+    free_slopes
+        Whether a and b may be negative. By default they are at least 0, and the map is monotone.
+        (The `betacal` package instead drops a log-probability whose slope is negative.)
+    symmetric
+        Whether swapping the responses must mirror the result: a = b and c = 0 for two classes.
+    clip
+        Lower probabilities are raised to this value. By default there is no floor: only 0 is raised.
+    label_noise
+        The known share of the labels that are wrong, any other class alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> print(np.exp(jb.Beta().fit(log_probs, labels)(log_probs))[:, 1].round(2))
+    [0.11 0.17 0.27 0.35 0.59 0.68 0.88 0.94]
+    """
+
+    penalty: float | None = 1e-3
+    l1_share: float = 0.5
+    free_slopes: bool = field(default=False, metadata={"static": True})
+    symmetric: bool = field(default=False, metadata={"static": True})
+    clip: float = CLIP
+    label_noise: float = 0.0
+
+    @property
+    def form(self) -> Form:
+        """The member of the family of maps."""
+        return Form(
+            tied=False,
+            intercepts=True,
+            symmetric=self.symmetric,
+            monotone=not self.free_slopes,
+        )
+
+    def _fitted(self, data: CalibrationData) -> FittedSoftmax:
+        rho = self.l1_share
+        if self.penalty is not None:
+            require("penalty", self.penalty, self.penalty >= 0, "a number of 0 or more, or None")
+        require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
+        terms = with_constant(None, len(data.labels))
+        return fit_softmax(
+            data, terms, self.clip, self.form, self.penalty, self.l1_share, self.label_noise
+        )
