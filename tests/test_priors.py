@@ -21,8 +21,9 @@ from judgebayes.aggregators.shared_difficulty import EmpiricalBayes
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
-from judgebayes.generators import Impression, ItemLevel, Panel, as_published
+from judgebayes.generators import Impression, ItemLevel, Panel
 from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR

@@ -35,8 +35,8 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
 )
 from judgebayes.experiments.beyond_consensus.fig6 import estimates
+from judgebayes.experiments.beyond_consensus.regression import WEIGHTS
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators.regression import WEIGHTS
 
 T90 = 2.015048
 """Student's 95 % quantile with five degrees of freedom."""

@@ -28,9 +28,9 @@ from judgebayes.experiments.beyond_consensus.common import (
     calibration_sets,
     matrix,
 )
+from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators import as_published, starts, targets
 
 STARTS = 25
 SAMPLE = 12

@@ -34,9 +34,9 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
     matrix,
 )
+from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators import as_published, starts, targets
 
 WEIGHTS: dict[str, tuple[float, float, float]] = {
     "(2, 1, 10)": (2.0, 1.0, 10.0),

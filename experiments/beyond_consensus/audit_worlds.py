@@ -32,6 +32,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import PAPER
 from judgebayes.experiments.beyond_consensus.oracle import interval, law
+from judgebayes.experiments.beyond_consensus.regression import starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.beyond_consensus.world_bars import Ends, ratios, shares
 from judgebayes.experiments.beyond_consensus.worlds import (
@@ -51,7 +52,6 @@ from judgebayes.generators import (
     mean_prediction,
     rogan_gladen,
 )
-from judgebayes.generators.regression import starts, targets
 
 SIZES = (2, 3, 4, 5)
 PART = 10

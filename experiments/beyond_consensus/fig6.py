@@ -37,6 +37,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
     spread_over_generators,
 )
+from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Output, Run, expected, experiment, graded, rows
@@ -44,15 +45,12 @@ from judgebayes.generators import (
     Impression,
     Panel,
     PrecisionCounts,
-    as_published,
     choose_threshold,
     ensemble_precision,
     ensembles,
     logit_shift,
     mean_prediction,
     rogan_gladen,
-    starts,
-    targets,
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP

@@ -1,4 +1,4 @@
-r"""P4's regression, minimised exactly (its loss: `judgebayes.generators.regression`).
+r"""P4's regression, minimised exactly (its loss: `judgebayes.experiments.beyond_consensus.regression`).
 
 `true_minimum` reaches the kinks of the loss and returns a certificate of optimality.
 """
@@ -14,7 +14,13 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.generators.regression import FLOOR, WEIGHTS, Parameters, Regression, Targets
+from judgebayes.experiments.beyond_consensus.regression import (
+    FLOOR,
+    WEIGHTS,
+    Parameters,
+    Regression,
+    Targets,
+)
 from judgebayes.inference.optimise import Newton, Point, State, Trial, minimise
 
 TOLERANCE = 1e-7

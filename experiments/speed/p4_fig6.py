@@ -12,11 +12,17 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
     matrix,
 )
+from judgebayes.experiments.beyond_consensus.regression import (
+    FLOOR,
+    WEIGHTS,
+    Targets,
+    as_published,
+    starts,
+    targets,
+)
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.speed.measure import Row, Side, race
-from judgebayes.generators import as_published, starts, targets
-from judgebayes.generators.regression import FLOOR, WEIGHTS, Targets
 
 STARTS = 25
 

@@ -29,7 +29,6 @@ from judgebayes.generators.labelling import (
 )
 from judgebayes.generators.own_labels import FittedShares, expected_validity, shares
 from judgebayes.generators.panel import Panel
-from judgebayes.generators.regression import as_published, starts, targets
 
 __all__ = [
     "FittedShares",
@@ -40,7 +39,6 @@ __all__ = [
     "Panel",
     "PrecisionCounts",
     "YoudenIndex",
-    "as_published",
     "choose_threshold",
     "count_votes",
     "ensemble_precision",
@@ -54,8 +52,6 @@ __all__ = [
     "panel_youden",
     "rogan_gladen",
     "shares",
-    "starts",
     "stratify",
-    "targets",
     "valid_share",
 ]

@@ -3,7 +3,7 @@
 INFERENCES = ("drps", "ml", "map", "nuts")
 PRECISION_METHODS = (
     *("auto", "panel", "impression", "strata", "hierarchical", "flat", "item-level", "veto"),
-    *("majority", "regression-as-published", "logit-shift", "rogan-gladen", "ppi", "labels-only"),
+    *("majority", "logit-shift", "rogan-gladen", "ppi", "labels-only"),
 )
 PRECISION_INFERENCES = ("map", "laplace", "nuts")
 TOP = {f"top-{k}": k for k in (3, 5, 10)}

@@ -473,8 +473,7 @@ class PrecisionRequest(ReadRequest):
             "The estimator. auto: panel; without any label the raw mean, uncorrected; with more than "
             "30 generators impression (labels of whole generators only) or strata (of votes). "
             "Programs: hierarchical, flat, item-level. Without intervals: veto, majority, "
-            "regression-as-published, logit-shift, rogan-gladen. From a generator's own labels: ppi, "
-            "labels-only.",
+            "logit-shift, rogan-gladen. From a generator's own labels: ppi, labels-only.",
             values=PRECISION_METHODS,
         ),
     ] = "auto"

@@ -16,7 +16,6 @@ from judgebayes.generators import (
     ItemLevel,
     Labelling,
     PrecisionCounts,
-    as_published,
     choose_threshold,
     ensemble_precision,
     ensembles,
@@ -25,7 +24,6 @@ from judgebayes.generators import (
     mean_prediction,
     rogan_gladen,
     shares,
-    targets,
     valid_share,
 )
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
@@ -314,18 +312,6 @@ def _veto(given: Given, _: str) -> Answer:
     return _points(ensemble_precision(called, given.generator, len(given.names))[0], said)
 
 
-def _regression(given: Given, _: str) -> Answer:
-    missing = np.argwhere(np.isnan(np.asarray(given.counts.matrix)))
-    if len(missing):
-        place, judge = missing[0]
-        raise JudgeBayesError(
-            f"Judge {given.judges[judge]!r} never voted on generator {given.names[place]!r}, and the "
-            "published regression needs every pair. Use --method panel, which does not."
-        )
-    fit = as_published(targets(given.counts))
-    return Answer(Points(np.asarray(fit.precision), fit.status), [], BY_RULE)
-
-
 def _logit_shift(given: Given, _: str) -> Answer:
     return _points(logit_shift(given.counts))
 
@@ -419,7 +405,6 @@ METHODS: dict[str, Method] = {
     "item-level": Method(_item_level, ("laplace", "map", "nuts")),
     "veto": Method(_veto, needs_labels=True),
     "majority": Method(_majority),
-    "regression-as-published": Method(_regression, needs_labels=True),
     "logit-shift": Method(_logit_shift, needs_labels=True),
     "rogan-gladen": Method(_rogan_gladen, needs_labels=True),
     "ppi": Method(_ppi, needs_labels=True, about="more"),

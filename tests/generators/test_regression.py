@@ -4,10 +4,11 @@ import pytest
 from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.beyond_consensus import regression as module
 from judgebayes.experiments.beyond_consensus import true_minimum as exact
+from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
-from judgebayes.generators import PrecisionCounts, as_published, starts, targets
-from judgebayes.generators import regression as module
+from judgebayes.generators import PrecisionCounts
 
 SHOWN = np.array([True, True, False, False, False])
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from laws.data import GROUPS, SAMPLES, Data
 
-from judgebayes.generators import count_votes, targets
+from judgebayes.experiments.beyond_consensus.regression import targets
+from judgebayes.generators import count_votes
 from judgebayes.generators.labelling import Strata, StratumCounts, count_strata
 from judgebayes.majority import Counts
 from judgebayes.majority.counts import correct_counts

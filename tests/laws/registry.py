@@ -46,6 +46,7 @@ from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
+from judgebayes.experiments.beyond_consensus.regression import as_published, starts
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
@@ -65,11 +66,9 @@ from judgebayes.generators import (
     Impression,
     ItemLevel,
     Panel,
-    as_published,
     logit_shift,
     mean_prediction,
     rogan_gladen,
-    starts,
 )
 from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import GeneratorValidator

@@ -12,9 +12,10 @@ from judgebayes.experiments.beyond_consensus.common import (
     errors,
     matrix,
 )
+from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.core import Run
-from judgebayes.generators import as_published, ensembles, starts, targets
+from judgebayes.generators import ensembles
 from judgebayes.votes import Votes
 
 

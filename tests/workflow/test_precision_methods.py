@@ -11,13 +11,11 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
-    as_published,
     count_votes,
     ensemble_precision,
     ensembles,
     logit_shift,
     rogan_gladen,
-    targets,
 )
 from judgebayes.generators.systems import interval, success_rate
 from judgebayes.inference import NUTS
@@ -75,7 +73,6 @@ def test_rules_are_those_of_the_library_and_have_no_interval(
         expected = {
             "majority": ensemble_precision(ensembles(votes, "valid"), place, 3)[1],
             "veto": veto[worst.argmin()],
-            "regression-as-published": as_published(targets(counts)).precision,
             "logit-shift": logit_shift(counts),
             "rogan-gladen": rogan_gladen(counts),
         }
@@ -126,17 +123,14 @@ def test_refusals_name_what_would_be_right(
     for name in ("auto", "strata", "veto", "ppi"):
         with pytest.raises(JudgeBayesError, match="no choice of inference: leave out --inference"):
             jb.precision(votes, most, method=name, inference="nuts")
-    for name in ("veto", "regression-as-published", "logit-shift", "rogan-gladen", "ppi"):
+    for name in ("veto", "logit-shift", "rogan-gladen", "ppi"):
         with pytest.raises(JudgeBayesError, match="learns from labels"):
             jb.precision(votes, method=name)
-    some = votes[(votes["judge"] != "one") | (votes["generator"] == "alpha")]
     grouped = votes.assign(group=votes["item"].str.split().str[1])
     for options in ({"target": "these"}, {"group": "group"}):
         said = jb.precision(grouped, most, method="veto", **options).sentences
         assert any("--target and --group" in line and "no intervals" in line for line in said)
     assert not any("no intervals" in x for x in jb.precision(votes, most, method="veto").sentences)
-    with pytest.raises(JudgeBayesError, match=r"'one' never voted on generator 'beta'.*panel"):
-        jb.precision(some, most, method="regression-as-published")
 
 
 def test_without_labels_only_the_raw_mean_is_given(
