@@ -21,7 +21,7 @@ from judgebayes.votes.classes import (
     usual_classes,
 )
 from judgebayes.votes.slots import ORDERS
-from judgebayes.workflow.check_draft import Draft, Tables, word
+from judgebayes.workflow.check_draft import Draft, Tables
 from judgebayes.workflow.likely import (
     by_name,
     likely_item,
@@ -69,9 +69,8 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
     """Find the item, the labels and the columns that are not judges, of a wide table."""
     table, names = tables.votes, [str(name) for name in tables.votes.columns]
     if not draft.reading.wide:
-        draft = draft.with_reading(wide=True).with_finding(
-            "bad", "columns", "The table has a row per item and a column per judge.", "--wide"
-        )
+        text = "The table has a row per item and a column per judge."
+        draft = draft.with_finding("bad", "columns", text, wide=True)
     item = draft.columns.item or by_name(names, "item")
     if item is None:
         item = likely_item(table, labelled=_labelled(draft, tables))
@@ -79,24 +78,16 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
             return draft.with_finding(
                 "bad", "columns", "Which column is the item? Name it with --item."
             )
-        draft = draft.with_columns(item=item).with_finding(
-            "bad",
-            "columns",
-            f"Column {item!r} is read as the item, by its values.",
-            word("item", item),
-        )
+        text = f"Column {item!r} is read as the item, by its values."
+        draft = draft.with_finding("bad", "columns", text, item=item)
     label = draft.columns.label or plain_label(n for n in names if n != item)
     if draft.columns.label is None and label is None and tables.labels is None:
         judges = _alike([table[name] for name in names if name != item])
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
         if len(sparse) == 1 and len(judges) > 2:
             label = sparse[0]
-            draft = draft.with_columns(label=label).with_finding(
-                "note",
-                "labels",
-                f"Column {label!r} is read as the labels, not as a judge.",
-                word("label", label),
-            )
+            text = f"Column {label!r} is read as the labels, not as a judge."
+            draft = draft.with_finding("note", "labels", text, label=label)
     elif label is not None and draft.columns.label is None and tables.labels is None:
         draft = draft.with_finding(
             "note", "labels", f"Column {label!r} is read as the labels, by its name."
@@ -107,7 +98,7 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
         others = {item, label, *left_out, *new}
         judges = [name for name in names if name not in others]
         try:
-            check_judge_columns(table, judges, tables.path)
+            check_judge_columns(table, judges, draft.request.votes)
         except NotJudgesError as error:
             new += error.columns
             continue
@@ -117,12 +108,8 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
     if not judges:
         return draft.with_finding("bad", "columns", "No column contains the votes of a judge.")
     if new:
-        draft = draft.with_reading(ignore=join_names([*left_out, *new])).with_finding(
-            "bad",
-            "columns",
-            f"{listing(new, 20)} {'is no judge' if len(new) == 1 else 'are no judges'}: other values.",
-            word("ignore", join_names(new)),
-        )
+        text = f"No judge, by other values: {listing(new, 20)}."
+        draft = draft.with_finding("bad", "columns", text, ignore=join_names([*left_out, *new]))
     return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
 
 
@@ -146,12 +133,8 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
             chosen[role] = name
     label = chosen["label"]
     if given["label"] is None and label is not None and not _known_to_reading(label, names):
-        draft = draft.with_columns(label=label).with_finding(
-            "bad",
-            "labels",
-            f"Column {label!r} is read as the label, by its name.",
-            word("label", label),
-        )
+        text = f"Column {label!r} is read as the label, by its name."
+        draft = draft.with_finding("bad", "labels", text, label=label)
     draft, chosen = _by_values(draft, tables, chosen)
     if chosen["item"] is None or chosen["vote"] is None:
         missing = " and ".join(role for role in ("item", "vote") if chosen[role] is None)
@@ -164,9 +147,7 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
         by_criteria = judge_of_criteria(table, chosen)
         if by_criteria is not None:
             named, text = by_criteria
-            draft = draft.with_columns(judge=named).with_finding(
-                "note", "columns", text, word("judge", named)
-            )
+            draft = draft.with_finding("note", "columns", text, judge=named)
             chosen["judge"] = named
     return _repeats(draft, table, chosen)
 
@@ -186,9 +167,7 @@ def _by_values(
     def say(draft: Draft, role: str, name: str) -> Draft:
         values = listing(table[name].unique(), 3)
         text = f"Column {name!r} is read as the {role}, by its values ({values})."
-        return draft.with_columns(**{role: name}).with_finding(
-            "bad", "columns", text, word(role, name)
-        )
+        return draft.with_finding("bad", "columns", text, **{role: name})
 
     vote = chosen["vote"]
     if chosen["item"] is None:
@@ -245,17 +224,10 @@ def _repeats(draft: Draft, table: pd.DataFrame, chosen: dict[str, str | None]) -
         return draft
     column = likely_sample(table, keys, [name for role, name in chosen.items() if role != "sample"])
     if column is not None:
-        return draft.with_columns(sample=column).with_finding(
-            "bad",
-            "repeats",
-            f"Judges voted several times on an item: column {column!r} numbers the votes.",
-            word("sample", column),
-        )
-    count = int(again.sum())
-    return draft.with_columns(repeats=True, sample="none").with_finding(
-        "bad",
-        "repeats",
-        f"{count} votes repeat a judge's vote on an item, and no column numbers them; they count as "
-        "repeated votes in the order of the file.",
-        "--repeats",
+        text = f"Judges voted several times on an item: column {column!r} numbers the votes."
+        return draft.with_finding("bad", "repeats", text, sample=column)
+    text = (
+        f"{int(again.sum())} votes repeat a judge's vote on an item, and no column numbers them; they "
+        "count as repeated votes in the order of the file."
     )
+    return draft.with_finding("bad", "repeats", text, repeats=True, sample="none")

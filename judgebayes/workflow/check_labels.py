@@ -3,16 +3,11 @@
 from dataclasses import replace
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.classes import (
-    canonical,
-    listing,
-)
-from judgebayes.workflow.check_draft import Draft, Tables, opened_by, try_open, word
+from judgebayes.votes.classes import canonical, listing
+from judgebayes.workflow.check_draft import Draft, Tables, opened_by, try_open
 from judgebayes.workflow.item_ids import match_items
-from judgebayes.workflow.likely import (
-    by_name,
-    likely_vote,
-)
+from judgebayes.workflow.likely import by_name, likely_vote
+from judgebayes.workflow.records import with_values
 
 
 def find_label(draft: Draft, tables: Tables) -> Draft:
@@ -27,19 +22,15 @@ def find_label(draft: Draft, tables: Tables) -> Draft:
             return draft
         vote = likely_vote(gold, [by_name([str(n) for n in gold.columns], "item")])
         if vote is not None:
-            return draft.with_columns(label=vote).with_finding(
-                "bad",
-                "labels",
-                f"Column {vote!r} is read as the label, by its values.",
-                word("label", vote),
-            )
+            text = f"Column {vote!r} is read as the label, by its values."
+            return draft.with_finding("bad", "labels", text, label=vote)
     return draft
 
 
 def find_merged(draft: Draft, tables: Tables) -> Draft:
     """Find items with different labels by several people."""
     opened = try_open(draft, tables)
-    if opened is None or opened.labels is None or draft.annotators.labels_merge is not None:
+    if opened is None or opened.labels is None or draft.request.annotators.labels_merge:
         return draft
     gold = opened.labels
     pairs = gold.table[[gold.item, gold.label]].dropna().map(canonical).drop_duplicates()
@@ -53,20 +44,19 @@ def find_merged(draft: Draft, tables: Tables) -> Draft:
             f"{split} item(s) have different labels in column {gold.label!r} on different rows of the "
             "votes; put the labels into a file of their own.",
         )
-    annotators = replace(draft.annotators, labels_merge="majority")
-    return replace(draft, annotators=annotators).with_finding(
+    return draft.with_finding(
         "bad",
         "labels",
         f"{split} item(s) have different labels by several people; the most frequent one is used, and "
         "an item with a tie has none. Other ways: adjudicated, noisy.",
-        "--labels-merge majority",
+        labels_merge="majority",
     )
 
 
 def find_items(draft: Draft, tables: Tables) -> Draft:
     """Match the items of the labels with those of the votes."""
-    exact = draft.with_reading(match_ids="exactly")
-    opened = try_open(exact, tables)
+    exact = with_values(draft.request, {"match_ids": "exactly"})
+    opened = try_open(replace(draft, request=exact), tables)
     if opened is None or opened.labels is None or tables.labels is None:
         return draft
     gold = opened.labels
@@ -90,12 +80,8 @@ def find_items(draft: Draft, tables: Tables) -> Draft:
             f"({listing(items, 3)}).",
         )
     if matching.folded:
-        draft = draft.with_reading(match_ids="loosely").with_finding(
-            "bad",
-            "ids",
-            f"Items match after folding {matching.how}: {matching.preview}.",
-            "--match-ids loosely",
-        )
+        text = f"Items match after folding {matching.how}: {matching.preview}."
+        draft = draft.with_finding("bad", "ids", text, match_ids="loosely")
     else:
         draft = draft.with_finding(
             "good", "ids", f"{matching.preview} items of the labels have votes."
@@ -104,10 +90,6 @@ def find_items(draft: Draft, tables: Tables) -> Draft:
         near = [f"did you mean {item!r} by {name!r}?" for name, item in matching.near.items()][:3]
         n, shown = len(matching.unmatched), listing(matching.unmatched, 3)
         text = f"Labels of {n} item(s) without votes: {shown}"
-        draft = replace(draft, drop_unknown=True).with_finding(
-            "bad",
-            "ids",
-            f"{text}; {'; '.join(near)}" if near else f"{text}.",
-            "--drop-unknown-labels",
-        )
+        text = f"{text}; {'; '.join(near)}" if near else f"{text}."
+        draft = draft.with_finding("bad", "ids", text, drop_unknown_labels=True)
     return draft

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from judgebayes.votes.classes import (
 )
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
-from judgebayes.workflow.check_draft import Draft, Tables, try_open, word
+from judgebayes.workflow.check_draft import Draft, Tables, try_open
 from judgebayes.workflow.meanings import MOST_RATINGS, in_order, no_order
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened
@@ -28,7 +27,7 @@ from judgebayes.workflow.sources import Opened
 def find_scale(draft: Draft, tables: Tables) -> Draft:
     """Find the classes of the votes and labels."""
     opened = try_open(draft, tables)
-    if opened is None or draft.classes is not None or draft.reading.bins is not None:
+    if opened is None or draft.request.classes is not None or draft.reading.bins is not None:
         return draft
     try:
         classes = classes_of(opened, None, None)
@@ -54,23 +53,23 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
     if are_scores(list(counts)):
         if labels and not are_scores(list(labels)):
             return _learnt(draft, len(counts), labels)
-        return draft.with_reading(bins="5").with_finding(
+        return draft.with_finding(
             "bad",
             "scale",
             f"The votes are scores with {len(counts)} different values; five classes with about equal "
             "shares of the votes are made of them.",
-            "--bins 5",
+            bins="5",
         )
     usual = usual_classes(counts)
     if usual is not None:
         odd = join_names(map(str, usual.odd))
         shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
-        return draft.with_reading(missing=odd).with_finding(
+        return draft.with_finding(
             "bad",
             "scale",
             f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "
             "they are read as missing votes. To keep such a class, name all classes with --classes.",
-            word("missing", odd),
+            missing=odd,
         )
     if (
         set(labels)
@@ -91,18 +90,16 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
         else f"The order of the classes {', '.join(map(str, ordered))} is not known: put them in order, "
         "from the lowest to the highest."
     )
-    return replace(draft, classes=classes).with_finding(
-        "bad", "scale", said, word("classes", classes)
-    )
+    return draft.with_finding("bad", "scale", said, classes=classes)
 
 
 def _learnt(draft: Draft, n: int, labels: list[Any]) -> Draft:
-    return draft.with_reading(bins="learnt").with_finding(
+    return draft.with_finding(
         "bad",
         "scale",
         f"The votes are {n} different numbers, and the labels are {listing(labels)}: cut "
         "points that best reproduce the labels are learnt for each judge.",
-        "--bins learnt",
+        bins="learnt",
     )
 
 
@@ -112,7 +109,7 @@ def find_order(draft: Draft, tables: Tables) -> Draft:
     if opened is None or opened.columns["order"] is None or draft.columns.votes_as is not None:
         return draft
     try:
-        classes = classes_of(opened, draft.classes, None)
+        classes = classes_of(opened, draft.request.classes, None)
     except JudgeBayesError:
         return draft
     columns, table = opened.columns, opened.table
@@ -152,13 +149,14 @@ def find_order(draft: Draft, tables: Tables) -> Draft:
     name = str(columns["order"])
     as_shown, mapped_back = (f"{values[kind]:.2f}" for kind in ("shown", "original"))
     agreements = f"{what} is {as_shown} if as shown, {mapped_back} if already mapped back."
-    return draft.with_columns(votes_as=best, order=name).with_finding(
+    return draft.with_finding(
         "bad",
         "order",
         f"Column {name!r} is the presentation order, and votes are read as naming the response "
         + ("as shown" if best == "shown" else "as in the labels")
         + f": {agreements}",
-        f"--votes-as {best}",
+        votes_as=best,
+        order=name,
     )
 
 

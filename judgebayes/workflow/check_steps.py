@@ -1,5 +1,6 @@
 """The steps of a check, and what it says of what is read in the end."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,20 +27,21 @@ FOUND_ALREADY = (
 """What is read says these too, where a finding says it before."""
 
 
-def steps(draft: Draft, votes: Path | InMemory, labels: Path | InMemory | None) -> Draft:
+def steps(draft: Draft) -> Draft:
     """Return the draft after all steps, with their findings."""
+    votes, labels = draft.request.votes, draft.request.labels
     if isinstance(votes, Path) and (form := format_of(votes)) is not None:
         draft = draft.with_finding(
             "note", "file", f"{votes.name!r} is read as judgebayes import {form} does."
         )
-        return _labels_of_log(draft, votes, labels)
+        return _labels_of_log(draft)
     table, draft = open_table(draft, votes, "votes")
     gold: pd.DataFrame | None = None
     if labels is not None:
         gold, draft = open_table(draft, labels, "labels")
     if table is None or (labels is not None and gold is None):
         return draft
-    tables = Tables(votes, labels, table, gold)
+    tables = Tables(table, gold)
     draft = find_wide(draft, tables) if is_wide(draft, tables) else find_long(draft, tables)
     for step in (find_label, find_merged, find_items, find_scale, find_order):
         draft = step(draft, tables)
@@ -81,12 +83,8 @@ def open_table(draft: Draft, path: Path | InMemory, what: str) -> tuple[pd.DataF
                 table = read_table(path, Layout(skip, encoding))
             except JudgeBayesError:
                 continue
-            draft = draft.with_reading(encoding=encoding).with_finding(
-                "bad",
-                "file",
-                f"{path.name!r} is not UTF-8; it can be read as {encoding}.",
-                f"--encoding {encoding}",
-            )
+            text = f"{path.name!r} is not UTF-8; it can be read as {encoding}."
+            draft = draft.with_finding("bad", "file", text, encoding=encoding)
             break
         else:
             return None, draft.with_finding("bad", "file", str(error))
@@ -95,10 +93,11 @@ def open_table(draft: Draft, path: Path | InMemory, what: str) -> tuple[pd.DataF
     return table, draft
 
 
-def _labels_of_log(draft: Draft, votes: Path, labels: Path | InMemory | None) -> Draft:
+def _labels_of_log(draft: Draft) -> Draft:
     """Look at the items and the labels of the log of another tool."""
+    labels = draft.request.labels
     try:
-        opened = open_files(votes, None, draft.columns, draft.reading)
+        opened = open_files(replace(draft.request, labels=None))
     except JudgeBayesError as error:
         return draft.with_finding("bad", "file", str(error))
     if labels is None:
@@ -106,7 +105,7 @@ def _labels_of_log(draft: Draft, votes: Path, labels: Path | InMemory | None) ->
     gold, draft = open_table(draft, labels, "labels")
     if gold is None:
         return draft
-    tables = Tables(opened.source.path, labels, opened.table, gold)
+    tables = Tables(opened.table, gold)
     for step in (find_label, find_merged, find_items):
         draft = step(draft, tables)
     return draft

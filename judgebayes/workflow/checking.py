@@ -1,6 +1,6 @@
 """`judgebayes check`: all problems of a user's files at once, and one command that runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,14 +14,12 @@ from judgebayes.io.tables import Layout, read_table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_draft import CheckFinding, Draft
 from judgebayes.workflow.check_steps import finished, steps
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Data, read_files
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.options import CheckRequest
 from judgebayes.workflow.questions import answerable
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
-from judgebayes.workflow.scales import classes_of
 
 KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}
 
@@ -84,7 +82,7 @@ class Check(Result):
     @property
     def all_findings(self) -> list[Finding]:
         """The findings as those of a diagnostic."""
-        return [Finding(each.severity, each.text, each.topic) for each in self.findings]
+        return [replace(each, sentence=each.text) for each in self.findings]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -112,30 +110,22 @@ def check(request: CheckRequest) -> Check:
     JudgeBayesError
         If a file does not exist.
     """
-    votes = file_or_table(request.votes, "votes")
-    labels = None if request.labels is None else file_or_table(request.labels, "labels")
-    items = None if request.items is None else file_or_table(request.items, "items")
-    for path in (votes, labels, items):
+    files = {"votes": file_or_table(request.votes, "votes")} | {
+        name: file_or_table(given, name)
+        for name in ("labels", "items")
+        if (given := getattr(request, name)) is not None
+    }
+    for path in files.values():
         if isinstance(path, Path) and not path.exists():
             raise JudgeBayesError(f"There is no file {str(path)!r}.")
-    draft = Draft(
-        request.columns,
-        request.reading,
-        request.annotators,
-        request.classes,
-        request.drop_unknown_labels,
-    )
-    draft = steps(draft, votes, labels)
-    data, draft = _read(draft, votes, labels)
+    data, draft = _read(steps(Draft(replace(request, **files))))
     if data is not None:
         draft = finished(draft, data)
-        if items is not None:
-            draft = _items_checked(draft, data, items)
-    words = ["" if isinstance(path, InMemory) else str(path) for path in (votes, labels or votes)]
-    files = [words[0] or "VOTES"]
-    if labels is not None:
-        files += ["--labels", words[1] or "LABELS"]
-    questions = answerable(data, draft, files)
+        if "items" in files:
+            draft = _items_checked(draft, data, files["items"])
+    words = {n: n.upper() if isinstance(p, InMemory) else str(p) for n, p in files.items()}
+    labels = ["--labels", words["labels"]] if "labels" in words else []
+    questions = answerable(data, draft, [words["votes"], *labels])
     can = questions[questions["can"]]
     return Check(
         draft.findings,
@@ -147,16 +137,10 @@ def check(request: CheckRequest) -> Check:
     )
 
 
-def _read(
-    draft: Draft, votes: Path | InMemory, labels: Path | InMemory | None
-) -> tuple[Data | None, Draft]:
+def _read(draft: Draft) -> tuple[Data | None, Draft]:
     """Return what the options of a draft read; None and a problem if they read nothing."""
     try:
-        opened = open_files(
-            votes, labels, draft.columns, draft.reading, annotators=draft.annotators
-        )
-        classes = classes_of(opened, draft.classes, None)
-        return encoded(opened, classes, drop_unknown=draft.drop_unknown, keep=True), draft
+        return read_files(draft.request, keep=True), draft
     except JudgeBayesError as error:
         if any(each.severity == "bad" and str(error) == each.sentence for each in draft.findings):
             return None, draft
@@ -184,15 +168,9 @@ def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
     matching = shares[column]
     without = table[column].nunique() - len(set(matching.item_of.values()))
     text = (
-        f"{len(matching.item_of)} of {matching.total} items with votes are in column {column!r} of "
-        f"{path.name!r}"
+        f"{matching.preview} items with votes are in column {column!r} of {path.name!r}; {without} of "
+        f"its items have no votes. Not there: {listing(matching.unmatched, 3) or 'none'}."
     )
-    if matching.example is not None:
-        one, other = matching.example
-        text += f" after folding {matching.how} ({one!r} ~ {other!r})"
-    text += f"; {without} of its items have no votes."
-    if matching.unmatched:
-        text += f" Not there: {listing(matching.unmatched, 3)}."
     severity: Severity = "note" if matching.folded or matching.unmatched else "good"
     return draft.with_finding(severity, "items", text)
 

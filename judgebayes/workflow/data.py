@@ -1,6 +1,5 @@
 """Votes and labels, read once for all functions of the workflow."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -134,14 +133,7 @@ def read_files(
     detect: bool = False,
 ) -> Data:
     """Read the files or tables of a request; `detect` is as in `classes_of`."""
-    opened = open_files(
-        request.votes,
-        request.labels,
-        request.columns,
-        request.reading,
-        named,
-        annotators=request.annotators,
-    )
+    opened = open_files(request, named)
     classes = classes_of(opened, request.classes, request.pairwise, detect=detect)
     return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, keep=keep)
 
@@ -219,16 +211,11 @@ def data_in_request(request: ReadRequest) -> Data | None:
     """
     if not isinstance(request.votes, Data):
         return None
-    again = list(_reading_options(request))
+    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
+    again = [name for name, _ in changed(request) if name in ours]
     if again:
         raise JudgeBayesError(
             f"The votes are already read, and {listing(again, 20)} would change how they are read: pass "
             "these options to judgebayes.read."
         )
     return request.votes
-
-
-def _reading_options(request: ReadRequest) -> Iterator[str]:
-    """Yield the options of `read` that a request sets to other values than their defaults."""
-    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
-    yield from (name for name in changed(request) if name in ours)

@@ -107,7 +107,7 @@ def label_session(
         bad input.
     """
     _check(request)
-    opened = open_files(request.votes, None, request.columns, request.reading)
+    opened = open_files(request)
     if opened.labels is not None:
         raise JudgeBayesError(
             f"The votes have labels, in column {opened.labels.label!r}; a session starts without any. "

@@ -1,13 +1,12 @@
 """Which questions a user's files can answer, by which command."""
 
 import shlex
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.check_draft import Draft
+from judgebayes.workflow.check_draft import Draft, words_of
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import (
@@ -50,7 +49,7 @@ def answerable(data: Data | None, draft: Draft, files: list[str]) -> pd.DataFram
         can, why = (False, "The files cannot be read.") if data is None else _answer(name, data)
         if can and lacking:
             can, why = False, f"judgebayes {name} has no {', '.join(lacking)}."
-        command = shlex.join(["judgebayes", name, *files, *_words(draft.options())])
+        command = shlex.join(["judgebayes", name, *files, *words_of(draft.options())])
         rows.append((question, name, can, why, command if can else None))
     return pd.DataFrame(rows, columns=["question", "answered by", "can", "why", "command"]).astype(
         {"can": bool}
@@ -65,20 +64,6 @@ def _lacking(draft: Draft, record: type) -> list[str]:
         for name in draft.options()
         if name not in has | {"drop_unknown_labels"}
     ]
-
-
-def _words(options: dict[str, Any]) -> list[str]:
-    """Return options as words of a command line."""
-    words = []
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(flag)
-        elif str(value).startswith("-"):
-            words.append(f"{flag}={value}")
-        else:
-            words += [flag, str(value)]
-    return words
 
 
 def _answer(name: str, data: Data) -> tuple[bool, str]:

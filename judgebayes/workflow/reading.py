@@ -47,15 +47,7 @@ from judgebayes.workflow.annotators import (
 from judgebayes.workflow.binning import Bins, bins_from
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items
-from judgebayes.workflow.options import (
-    MATCHES,
-    ROLES,
-    Annotators,
-    Columns,
-    ReadingOptions,
-    Tabular,
-    check_choice,
-)
+from judgebayes.workflow.options import MATCHES, ROLES, ReadRequest, check_choice
 from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import decided_values
 from judgebayes.workflow.sources import Labels, Opened, Source
@@ -95,22 +87,16 @@ class Reading:
         return sentences(lines)
 
 
-def open_files(
-    votes: Tabular,
-    labels: Tabular,
-    columns: Columns,
-    reading: ReadingOptions,
-    ignored: tuple[str, ...] = (),
-    annotators: Annotators | None = None,
-) -> Opened:
+def open_files(request: ReadRequest, ignored: tuple[str, ...] = ()) -> Opened:
     """Open the votes and labels of a request, files or tables in memory, with `open_source`."""
     source = Source(
-        file_or_table(votes, "votes"),
-        columns,
-        reading,
+        file_or_table(request.votes, "votes"),
+        request.columns,
+        request.reading,
         ignored=ignored,
-        annotators=annotators or Annotators(),
+        annotators=request.annotators,
     )
+    labels = request.labels
     return open_source(source, None if labels is None else file_or_table(labels, "labels"))
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -133,8 +133,17 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
     return record(**values)
 
 
-def changed(record: Any, fixed: Mapping[str, object] | None = None) -> Iterator[str]:
-    """Yield the names of the options whose value is not their default."""
+def with_values(record: R, values: Mapping[str, object]) -> R:
+    """Return a record with other values of some options, its own or those of a record within it."""
+    new = {}
+    for own, _, inner in _fields(type(record)):
+        value = getattr(record, own.name)
+        new[own.name] = values.get(own.name, value) if inner is None else with_values(value, values)
+    return replace(record, **new)  # type: ignore[type-var]
+
+
+def changed(record: Any, fixed: Mapping[str, object] | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield the options whose value is not their default, with the value."""
     for own, hint, inner in _fields(type(record)):
         value = getattr(record, own.name)
         if inner is not None:
@@ -143,7 +152,7 @@ def changed(record: Any, fixed: Mapping[str, object] | None = None) -> Iterator[
             continue
         # The type is compared first, because a table cannot be compared with a default.
         elif type(value) is not type(own.default) or value != own.default:
-            yield own.name
+            yield own.name, value
 
 
 def _fields(
