@@ -18,7 +18,7 @@ from judgebayes.workflow.data import Data, read_files
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.options import CheckRequest
 from judgebayes.workflow.questions import answerable
-from judgebayes.workflow.records import with_options
+from judgebayes.workflow.records import with_options, with_values
 from judgebayes.workflow.results import Result, count_findings
 
 KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}
@@ -118,7 +118,7 @@ def check(request: CheckRequest) -> Check:
     for path in files.values():
         if isinstance(path, Path) and not path.exists():
             raise JudgeBayesError(f"There is no file {str(path)!r}.")
-    data, draft = _read(steps(Draft(replace(request, **files))))
+    data, draft = _read(steps(Draft(with_values(request, files))))
     if data is not None:
         draft = finished(draft, data)
         if "items" in files:

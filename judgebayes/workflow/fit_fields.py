@@ -31,8 +31,20 @@ def _texts(value: Any) -> bool:
     return type(value) is list and all(type(each) is str for each in value)
 
 
+def _names(value: Any) -> bool:
+    return _texts(value) and len(set(value)) == len(value)
+
+
+def _text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _flag(value: Any) -> bool:
+    return type(value) is bool
+
+
 def _text_or_none(value: Any) -> bool:
-    return value is None or type(value) is str
+    return value is None or _text(value)
 
 
 def _count(value: Any) -> bool:
@@ -42,11 +54,11 @@ def _count(value: Any) -> bool:
 NOTES: dict[str, Callable[[Any], bool]] = {
     "labels": _count,
     "items": _count,
-    "version": lambda value: type(value) is str,
+    "version": _text,
     "seed": lambda value: type(value) is int,
-    "judges": lambda value: _texts(value) and len(set(value)) == len(value),
-    "wide": lambda value: type(value) is bool,
-    "repeats": lambda value: type(value) is bool,
+    "judges": _names,
+    "wide": _flag,
+    "repeats": _flag,
     "columns": lambda value: type(value) is dict and _texts([*value.values()]),
     "ignore": _texts,
     "missing": _text_or_none,
@@ -56,6 +68,13 @@ NOTES: dict[str, Callable[[Any], bool]] = {
     "bins": lambda value: bins_from(value) is not None,
 }
 """What a note on the reading of votes may be, by its name."""
+DOCUMENT: dict[str, Callable[[Any], bool]] = {
+    "method": _text,
+    "tasks": _names,
+    "judges": _names,
+    "notes": lambda value: type(value) is dict,
+}
+"""What the plain fields of a fit's file may be, by their names."""
 
 
 def check_fields(fitted: Any, n_classes: set[int], n_judges: int | None) -> None:
@@ -101,36 +120,20 @@ def check_classes(values: tuple[Any, ...], undecided: tuple[Any, ...]) -> None:
         raise ValueError("the classes are not two or more different ones")
 
 
-def check_names(names: Any, what: str) -> None:
-    """Refuse names of tasks or judges that are no different texts.
+def check_plain(values: Mapping[str, Any], rules: Mapping[str, Callable[[Any], bool]]) -> None:
+    """Refuse plain fields of a file that this program would not write.
 
     Raises
     ------
     ValueError
-        For such names.
+        For the first such field.
     """
-    if not _texts(names) or len(set(names)) < len(names):
-        raise ValueError(f"{what} is {_short(names)}")
+    for name, right in rules.items():
+        if name in values and not right(values[name]):
+            raise ValueError(f"{name} is {_short(values[name])}")
 
 
-def check_notes(notes: Any) -> None:
-    """Refuse notes on how votes are read that `reading_notes` would not write.
-
-    Raises
-    ------
-    ValueError
-        For the first such note.
-    """
-    if type(notes) is not dict:
-        raise ValueError(f"notes is {_short(notes)}")
-    for name, right in NOTES.items():
-        if name in notes and not right(notes[name]):
-            raise ValueError(f"the note {name!r} is {_short(notes[name])}")
-
-
-def check_summary(
-    items: Any, mean_share: Any, covariance: Any, votes_per_item: Any, n_classes: int
-) -> None:
+def check_summary(summary: Mapping[str, Any], n_classes: int) -> None:
     """Refuse a summary of votes that is none: each share needs a place for each class.
 
     Raises
@@ -138,24 +141,22 @@ def check_summary(
     ValueError
         For the first field of another type, shape or range.
     """
-    if type(items) is not int or items < 1:
-        raise ValueError(f"items is {_short(items)}")
-    if type(votes_per_item) not in (int, float) or not 0 <= votes_per_item < math.inf:
-        raise ValueError(f"votes_per_item is {_short(votes_per_item)}")
-    if type(mean_share) is not list or len(mean_share) < n_classes:
-        raise ValueError(f"mean_share is {_short(mean_share)}")
-    if type(covariance) is not list or len(covariance) != len(mean_share):
-        raise ValueError(f"covariance is {_short(covariance)}")
-    for place, row in enumerate(covariance):
-        if type(row) is not list or len(row) != len(mean_share):
-            raise ValueError(f"covariance has the row {_short(row)}")
-        if not all(type(each) in (int, float) and math.isfinite(each) for each in row):
-            raise ValueError(f"covariance has the row {_short(row)}")
-        if row[place] < 0:
-            raise ValueError(f"a variance is {row[place]}")
-    for share in mean_share:
-        if type(share) not in (int, float) or not 0 <= share <= 1 + SUM_ERROR:
-            raise ValueError(f"mean_share has {_short(share)}")
+    share, covariance = (np.asarray(summary[name]) for name in ("mean_share", "covariance"))
+    numbers = share.dtype.kind in "if" and covariance.dtype.kind in "if"
+    most = 1 + SUM_ERROR
+    rules: dict[str, Callable[[Any], bool]] = {
+        "items": lambda value: type(value) is int and value >= 1,
+        "votes_per_item": lambda value: type(value) in (int, float) and 0 <= value < math.inf,
+        "mean_share": lambda _: (
+            (numbers and share.ndim == 1 and len(share) >= n_classes)
+            and bool(((share >= 0) & (share <= most)).all())
+        ),
+        "covariance": lambda _: (
+            (covariance.shape == (len(share), len(share)) and np.isfinite(covariance).all())
+            and bool((np.diag(covariance) >= 0).all())
+        ),
+    }
+    check_plain(summary, rules)
 
 
 def _check(value: Any, hint: Any, name: str, n_classes: set[int], n_judges: int | None) -> None:

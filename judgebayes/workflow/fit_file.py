@@ -7,7 +7,7 @@ new votes can be checked for drift.
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,12 @@ from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)
 from judgebayes.workflow.fit_fields import (
+    DOCUMENT,
+    NOTES,
     check_answers,
     check_classes,
     check_fields,
-    check_names,
-    check_notes,
+    check_plain,
     check_summary,
 )
 
@@ -168,7 +169,6 @@ def load_fit(path: Path | str) -> SavedFit:
     try:
         document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_fields)
         is_fit = isinstance(document, dict) and document.get("format") == FORMAT
-        unknown = [name for name in _type_names(document) if name not in FITTED]
     except (ValueError, RecursionError):
         is_fit = False
     if not is_fit:
@@ -181,17 +181,11 @@ def load_fit(path: Path | str) -> SavedFit:
             f"{str(path)!r} is a saved fit of format version {document.get('version')!r}; this "
             f"program reads version {VERSION}. Fit again."
         )
-    if unknown and unknown[0].isidentifier():
-        raise JudgeBayesError(
-            f"{str(path)!r} contains a {unknown[0]!r}, which no loaded method defines. If it belongs to "
-            "your own method, use --plugin FILE."
-        )
     try:
-        check_names(document["tasks"], "tasks")
-        check_names(document["judges"], "judges")
-        check_notes(document["notes"])
+        check_plain(document, DOCUMENT)
+        check_plain(document["notes"], NOTES)
         saved = SavedFit(
-            method=_text(document["method"]),
+            method=document["method"],
             fitted=_from_json(document["fitted"]),
             classes=Classes(
                 tuple(document["classes"]),
@@ -214,12 +208,6 @@ def load_fit(path: Path | str) -> SavedFit:
         ) from error
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"the method is {value!r}")
-    return value
-
-
 def _check(saved: SavedFit) -> None:
     """Refuse a fit whose fields are not what its classes declare, or whose numbers are not finite.
 
@@ -230,14 +218,7 @@ def _check(saved: SavedFit) -> None:
     """
     n_classes, undecided = len(saved.classes.values), len(saved.classes.undecided)
     check_classes(saved.classes.values, saved.classes.undecided)
-    summary = saved.profile
-    check_summary(
-        summary.items,
-        summary.mean_share,
-        summary.covariance,
-        summary.votes_per_item,
-        n_classes,
-    )
+    check_summary(dataclasses.asdict(saved.profile), n_classes)
     judges = saved.judges or saved.notes.get("judges", [])
     check_fields(
         saved.fitted, {n_classes, n_classes - undecided, n_classes + undecided}, len(judges) or None
@@ -321,13 +302,9 @@ def _to_json(value: Any) -> Any:
     array: Float[np.ndarray, ...] = np.asarray(value)
     if array.dtype.name not in NUMBERS:
         raise ValueError(f"a {type(value).__name__} cannot be saved, only dataclasses of numbers")
-    return {"array": _finite(array.tolist()), "dtype": array.dtype.name}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_finite(v) for v in value]
-    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+    # JSON has no numbers that are not finite: these are texts.
+    finite = np.where(np.isfinite(array), array.astype(object), array.astype(str))
+    return {"array": finite.tolist(), "dtype": array.dtype.name}
 
 
 def _from_json(value: Any) -> Any:
@@ -335,11 +312,13 @@ def _from_json(value: Any) -> Any:
         if str(value["dtype"]) not in NUMBERS:
             raise ValueError(f"an array of {value['dtype']}")
         dtype = np.dtype(value["dtype"])
-        array = np.asarray(_numbers(value["array"]), dtype=dtype)
+        array = np.asarray(value["array"], dtype=dtype)  # texts such as nan become numbers
         return array.item() if array.ndim == 0 and "f" in dtype.kind else jnp.asarray(array)
     if isinstance(value, dict) and "tuple" in value:
         return tuple(_from_json(v) for v in value["tuple"])
     if isinstance(value, dict) and "type" in value:
+        if value["type"] not in FITTED:
+            raise ValueError(f"no loaded method defines {value['type']!r}: is it for --plugin?")
         cls = FITTED[value["type"]]
         names = {f.name for f in dataclasses.fields(cls)}
         fields = {k: _from_json(v) for k, v in value.items() if k != "type"}
@@ -352,18 +331,6 @@ def _from_json(value: Any) -> Any:
     return value
 
 
-def _type_names(value: Any) -> Iterator[str]:
-    """Yield the names of the classes in a document."""
-    if isinstance(value, dict):
-        if isinstance(value.get("type"), str):
-            yield value["type"]
-        for each in value.values():
-            yield from _type_names(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _type_names(each)
-
-
 def _integers(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields, with static numbers as Python integers."""
     static = {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
@@ -371,9 +338,3 @@ def _integers(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
         name: int(value) if name in static and hasattr(value, "dtype") else value
         for name, value in fields.items()
     }
-
-
-def _numbers(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_numbers(v) for v in value]
-    return float(value) if isinstance(value, str) else value

@@ -10,19 +10,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import resources
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
-from judgebayes.sentence import sentence
+from judgebayes.sentence import did_you_mean, sentence
 
 SCHEMA = "judgebayes.command/1"
 """The name and version of the document: a new key keeps it, one renamed or removed does not."""
 ROWS = 200
 """The rows of each table whose paths are compared with a misspelt one."""
-SUGGESTED = 3
 
 
 @dataclass(frozen=True)
@@ -146,14 +144,12 @@ class Requirement:
         numbers = [each for each in there if each is None or _is_number(each)]
         if numbers:
             return numbers[0]
-        if there:
-            raise JudgeBayesError(
-                f"--require {str(self)!r}: {self.path!r} is {_kind_of(there[0])}, not a number"
-                f"{_listed(there[0], self.path)}."
-            )
+        what = f"{self.path!r} is not a number" if there else f"the JSON has no {self.path!r}"
+        result = content.get("result") or {}
+        paths = _number_paths({**result, **content, "result": None})
         raise JudgeBayesError(
-            f"--require {str(self)!r}: the JSON has no {self.path!r}"
-            f"{_meant(content.get('result'), content, self.path)}"
+            f"--require {str(self)!r}: {what}.{did_you_mean(self.path, paths)} The JSON has "
+            f"{', '.join(map(repr, [*result, *content]))}."
         )
 
 
@@ -183,14 +179,6 @@ def read_requirement(text: str) -> Requirement:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _kind_of(value: object) -> str:
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, str):
-        return f"the text {value[:40]!r}"
-    return "a list" if isinstance(value, list) else "an object"
 
 
 def _values_at(node: Any, path: str | None) -> Iterator[Any]:
@@ -249,23 +237,3 @@ def _number_paths(node: Any, prefix: str = "") -> Iterator[str]:
         for name, rows in _rows_by_first(node[:ROWS]).items():
             there = rows[0] if len(rows) == 1 else [_without_first(row) for row in rows]
             yield from _number_paths(there, f"{prefix}.{name}")
-
-
-def _listed(node: Any, path: str) -> str:
-    """Return the first numbers below a path, for the end of a sentence."""
-    below = [path + "." + each for each in _number_paths(node) if each]
-    return f"; it has {', '.join(map(repr, below[:SUGGESTED]))}" if below else ""
-
-
-def _meant(result: Any, content: Any, path: str) -> str:
-    """Return the numbers with similar paths, or the first ones, for the end of a sentence."""
-    outside = {key: each for key, each in content.items() if key != "result"}
-    paths = [*_number_paths(result), *_number_paths(outside)]
-    near = get_close_matches(path, paths, 1, 0.6)
-    if not near:  # the last name, wherever it stands
-        last = path.rpartition(".")[2]
-        near = [each for each in paths if each.rpartition(".")[2] == last][:1]
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    listed = ", ".join(map(repr, paths[:SUGGESTED]))
-    return f"; it has, for example, {listed}." if paths else "; it has no numbers."

@@ -219,7 +219,7 @@ def test_a_requirement_on_what_is_not_there_keeps_the_results(folder: Path, tmp_
     words = ("diagnose", *labelled(folder), "--json", path)
     result = invoke(*words, "--require", "item>1")
     assert isinstance(result.exception, JudgeBayesError)
-    assert "did you mean 'items'?" in str(result.exception)
+    assert "Did you mean 'items'?" in str(result.exception)
     content = check_document(path.read_text())
     assert (content["exit_code"], content["error"]) == (2, str(result.exception))
     assert content["result"]["items"] == ITEMS
