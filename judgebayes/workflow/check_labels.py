@@ -64,14 +64,9 @@ def find_items(draft: Draft, tables: Tables) -> Draft:
     items = opened.table[str(opened.columns["item"])].unique()
     matching = match_items(given.unique(), items)
     draft = replace(draft, matching=matching)
-    if matching.collisions:
-        one, other = matching.collisions[0]
-        return draft.with_finding(
-            "bad",
-            "ids",
-            f"Items {one!r} and {other!r} are the same after folding {matching.how}, so labels cannot "
-            f"be matched loosely ({matching.preview}); write the items of the labels as in the votes.",
-        )
+    if matching.collision:
+        text = f"Labels cannot be matched loosely: {matching.collision}"
+        return draft.with_finding("bad", "ids", text)
     if not matching.item_of:
         return draft.with_finding(
             "bad",

@@ -20,7 +20,7 @@ from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.check_draft import Draft, Tables, try_open
 from judgebayes.workflow.meanings import MOST_RATINGS, in_order, no_order
-from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.scales import classes_of, vote_cells
 from judgebayes.workflow.sources import Opened
 
 
@@ -40,10 +40,7 @@ def find_scale(draft: Draft, tables: Tables) -> Draft:
 
 def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
     """Return the draft with classes, bins or missing values, for votes that are no known classes."""
-    if opened.source.reading.wide:
-        cells = opened.table[list(opened.judges)].melt()["value"]
-    else:
-        cells = opened.table[str(opened.columns["vote"])]
+    cells = vote_cells(opened)
     counts = Counter(value for value in cells.map(canonical) if value is not None)
     gold = opened.labels
     labels = [] if gold is None else distinct(gold.table[gold.label].unique())

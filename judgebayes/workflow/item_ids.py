@@ -10,7 +10,6 @@ from itertools import product
 
 import pandas as pd
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import written
 
 CLOSE = 0.75
@@ -59,8 +58,17 @@ class Matching:
     @property
     def how(self) -> str:
         """What was folded, as words for a sentence."""
-        return " and ".join(
-            [", ".join(self.folded[:-1]), self.folded[-1]] if len(self.folded) > 1 else self.folded
+        return ", ".join(self.folded)
+
+    @property
+    def collision(self) -> str:
+        """The problem that two items of one table are the same after folding; "" without one."""
+        if not self.collisions:
+            return ""
+        one, other = self.collisions[0]
+        return (
+            f"items {one!r} and {other!r} are the same after folding {self.how} ({self.preview}), so a "
+            "label could be that of either; write the items of the labels as in the votes."
         )
 
 
@@ -99,23 +107,6 @@ def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
     )
 
 
-def refuse_collisions(matching: Matching) -> None:
-    """Refuse items that are the same after folding.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are such items.
-    """
-    if matching.collisions:
-        one, other = matching.collisions[0]
-        raise JudgeBayesError(
-            f"--match-ids loosely: items {one!r} and {other!r} are the same after folding "
-            f"{matching.how}, so a label could be that of either; write the items of the labels as in "
-            "the votes."
-        )
-
-
 def renamed(column: pd.Series, matching: Matching) -> pd.Series:
     """Return a column of items with the names that the votes have."""
     names = column.map(written)
@@ -130,11 +121,7 @@ def hint(matching: Matching) -> str:
             f"After folding {matching.how} they match ({matching.preview}): use --match-ids loosely."
         )
     elif matching.folded:
-        one, other = matching.collisions[0]
-        parts.append(
-            f"After folding {matching.how}, {matching.preview} would match, but {one!r} and {other!r} "
-            "would be the same item."
-        )
+        parts.append(f"With --match-ids loosely, {matching.collision}")
     if matching.near:
         wrong, right = next(iter(matching.near.items()))
         parts.append(f"For {wrong!r}, did you mean {right!r}?")

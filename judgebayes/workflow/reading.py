@@ -47,13 +47,15 @@ from judgebayes.workflow.annotators import (
 from judgebayes.workflow.binning import Bins, bins_from
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items
-from judgebayes.workflow.options import MATCHES, ROLES, ReadRequest, check_choice
+from judgebayes.workflow.options import MATCHES, ROLES, ReadingOptions, ReadRequest, check_choice
 from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import decided_values
 from judgebayes.workflow.sources import Labels, Opened, Source
 
 LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
 """Names of columns that may contain labels instead of a judge's votes."""
+KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows")
+"""The options for reading that a fit keeps for later files, which may give others."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,12 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         check_choice("votes-as", source.columns.votes_as, ("shown", "original"))
     source, classes, said = _converted(source)
     votes = _open_votes(source, elsewhere=labels is not None)
-    opened = replace(votes.opened, classes=classes, notes=(*said, *votes.opened.notes))
-    gold, messages = _gold(opened, labels, votes)
+    opened = replace(votes, classes=classes, notes=(*said, *votes.notes))
+    gold, messages = opened.labels, list[str]()
+    if labels is not None:
+        gold, said = open_labels(labels, source, opened.table[str(opened.columns["item"])])
+        ways = _spelling_notes(gold.table, [gold.item, gold.annotator])
+        messages = [*notes_of(gold.table), *said, *ways]
     if gold is None:
         return binned(opened)
     plain, more = plain_cells(gold.table, [gold.label], source.reading.missing, "label")
@@ -125,16 +131,6 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
         notes=(*opened.notes, *messages, *more),
     )
     return _translate_labels(binned(opened))
-
-
-@dataclass(frozen=True)
-class _VotesOpened:
-    """The votes of a file, and its columns of labels, if each annotator has one."""
-
-    opened: Opened
-    whole: pd.DataFrame
-    """The table with the columns of labels."""
-    several: list[str]
 
 
 def _converted(source: Source) -> tuple[Source, tuple[str, ...] | None, list[str]]:
@@ -170,8 +166,8 @@ def _converted(source: Source) -> tuple[Source, tuple[str, ...] | None, list[str
     )
 
 
-def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
-    """Read the votes and the columns' roles; `elsewhere` if the labels are in another file."""
+def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
+    """Read the votes, the columns' roles and the labels, unless these are `elsewhere`."""
     reading = source.reading
     wide, only_judge = reading.wide, reading.only_judge
     others = source.left_out if wide else ()  # not judges, but perhaps generators
@@ -243,15 +239,23 @@ def _open_votes(source: Source, *, elsewhere: bool) -> _VotesOpened:
             )
     if only_judge is not None:
         if wide:
-            judges = _one_of(judges, only_judge)
+            judges = _spelt(judges, only_judge)
+        elif columns["judge"] is None:
+            raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
         else:
-            table = _rows_of(table, columns["judge"], only_judge)
+            judge = table[columns["judge"]]
+            table = table[judge.isin(_spelt(judge.unique(), only_judge))]
     cells = judges if wide else [str(columns["vote"])]
     table, messages = plain_cells(table, cells, source.reading.missing, "vote")
     notes += messages
     notes += _spelling_notes(table, [columns[role] for role in ("item", "judge", "task", "group")])
-    opened = Opened(source, table, columns, None, tuple(notes), tuple(judges))
-    return _VotesOpened(opened, whole, several)
+    item, label, gold = str(columns["item"]), columns["label"], None
+    if several:  # a column for each annotator
+        long, joined, annotator = melted(whole[[item, *several]].drop_duplicates(), several)
+        gold = Labels(long, item, joined, annotator)
+    elif label is not None and not elsewhere:
+        gold = Labels(table, item, label)
+    return Opened(source, table, columns, gold, tuple(notes), tuple(judges))
 
 
 def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[str]:
@@ -266,26 +270,6 @@ def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[
                 "spaces around a name and the form of its letters (Unicode NFC) do not count."
             )
     return notes
-
-
-def _gold(
-    opened: Opened, labels: Path | InMemory | None, votes: _VotesOpened
-) -> tuple[Labels | None, list[str]]:
-    """Return the labels, in the file of the votes or in their own, and notes about them."""
-    source, table, item = opened.source, opened.table, str(opened.columns["item"])
-    if labels is not None:
-        gold, messages = open_labels(labels, source, table[item])
-        ways = _spelling_notes(gold.table, [gold.item, gold.annotator])
-        return gold, [*notes_of(gold.table), *messages, *ways]
-    label = opened.columns["label"]
-    if votes.several:
-        long, joined, annotator = melted(
-            votes.whole[[item, *votes.several]].drop_duplicates(), votes.several
-        )
-        return Labels(long, item, joined, annotator), []
-    if label is None:
-        return None, []
-    return Labels(table, item, label), []
 
 
 def _translate_labels(opened: Opened) -> Opened:
@@ -308,25 +292,19 @@ def _translate_labels(opened: Opened) -> Opened:
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
 
 
-def _one_of(judges: list[str], name: str) -> list[str]:
-    if name not in judges:
-        raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {listing(judges, 20)}.")
-    return [name]
+def _spelt(judges: Iterable[Any], name: str) -> list[Any]:
+    """Return the judge with a name, in each spelling.
 
-
-def _rows_of(table: pd.DataFrame, judge: str | None, name: str) -> pd.DataFrame:
-    if judge is None:
-        raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
-    spelt = [each for each in table[judge].unique() if name_of(each) == plain_text(name)]
-    chosen = table[table[judge].isin(spelt)]
-    if len(chosen) == 0:
-        judges = ", ".join(repr(str(j)) for j in table[judge].unique()[:10])
-        raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {judges}.")
-    return chosen
-
-
-def _label(opened: Opened) -> str | None:
-    return None if opened.labels is None else opened.labels.label
+    Raises
+    ------
+    JudgeBayesError
+        If there is no such judge.
+    """
+    spelt = [each for each in judges if name_of(each) == plain_text(name)]
+    if not spelt:
+        names = listing(map(str, judges), 20)
+        raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {names}.")
+    return spelt
 
 
 def reading_notes(read: Reading, source: Source) -> dict[str, Any]:
@@ -334,14 +312,10 @@ def reading_notes(read: Reading, source: Source) -> dict[str, Any]:
     columns = {role: name for role, name in read.columns.items() if name is not None}
     reading = source.reading
     return {
-        "wide": reading.wide,
+        **{name: getattr(reading, name) for name in KEPT},
         "repeats": source.columns.repeats,
         "columns": columns if read.label is None else columns | {"label": read.label},
         "ignore": [*source.left_out, *_annotators_of(read, source)],
-        "missing": reading.missing,
-        "undecided": reading.undecided,
-        "encoding": reading.encoding,
-        "skip_rows": reading.skip_rows,
         **({} if read.bins is None else {"bins": read.bins.to_json()}),
     }
 
@@ -363,18 +337,16 @@ def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
     unlabelled = named.label is None and "label" not in earlier
     if unlabelled and plain_label(judges):
         named = replace(named, label="none")  # a judge with the name of a label
-    above = reading.skip_rows
+    plain = ReadingOptions()
+    kept = {
+        name: notes[name]
+        for name in KEPT
+        if name in notes and getattr(reading, name) is getattr(plain, name)
+    }
     return replace(
         source,
         columns=replace(named, repeats=named.repeats or notes.get("repeats", False)),
-        reading=replace(
-            reading,
-            wide=reading.wide or notes.get("wide", False),
-            missing=reading.missing or notes.get("missing"),
-            undecided=reading.undecided or notes.get("undecided"),
-            encoding=reading.encoding or notes.get("encoding"),
-            skip_rows=notes.get("skip_rows") if above is None else above,
-        ),
+        reading=replace(reading, **kept),
         earlier=earlier,
         bins=bins_from(notes.get("bins")),
         ignored=tuple(notes.get("ignore", ())),
@@ -422,7 +394,8 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
         )
     groups, said = _groups(table, coding, item, columns["group"])
     notes = (*opened.notes, *said)
-    return Reading(votes, coding, groups, columns, notes, _label(opened), opened.bins)
+    label = None if opened.labels is None else opened.labels.label
+    return Reading(votes, coding, groups, columns, notes, label, opened.bins)
 
 
 def merged(opened: Opened, classes: Classes) -> Opened:

@@ -13,7 +13,8 @@ from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
-from judgebayes.workflow.item_ids import match_items, refuse_collisions, renamed
+from judgebayes.workflow.item_ids import match_items, renamed
+from judgebayes.workflow.likely import by_name
 from judgebayes.workflow.sources import Labels, Source
 
 ITEM_SHARE = 0.9
@@ -46,7 +47,11 @@ def long_columns(
     given = dict(given)
     if elsewhere:
         given["label"] = given["label"] if given["label"] in table.columns else "none"
-        if given["vote"] is None and "label" in table.columns and not _has_vote(table):
+        if (
+            given["vote"] is None
+            and "label" in table.columns
+            and by_name(list(table), "vote") is None
+        ):
             given["vote"] = "label"  # the vote of crowd-sourcing tools
     try:
         return guess_columns(table.columns, given)
@@ -56,15 +61,6 @@ def long_columns(
         raise JudgeBayesError(
             f"{error} judgebayes check looks at the whole file and proposes a command."
         ) from None
-
-
-def _has_vote(table: pd.DataFrame) -> bool:
-    """Return whether a column has a usual name for votes."""
-    try:
-        guess_columns(table.columns, {"vote": None})
-    except JudgeBayesError:
-        return False
-    return True
 
 
 def open_labels(
@@ -142,7 +138,8 @@ def _same_name(name: str, names: list[str]) -> str | None:
 def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, list[str]]:
     """Return the labels with the items' names in the votes, and a sentence about what was folded."""
     matching = match_items(labels.table[labels.item].unique(), items.unique())
-    refuse_collisions(matching)
+    if matching.collision:
+        raise JudgeBayesError(f"--match-ids loosely: {matching.collision}")
     if not matching.folded:
         return labels, ["--match-ids loosely: the items match as they are written."]
     table = labels.table.assign(**{labels.item: renamed(labels.table[labels.item], matching)})

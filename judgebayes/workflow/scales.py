@@ -42,12 +42,9 @@ def classes_of(
     """
     none = _undecided(opened)
     _check_undecided(opened, none)
-    if named is not None:
-        scale = given_classes(_decided(split_names(named), none), pairwise)
-        return replace(scale, undecided=none)
-    if opened.classes is not None:
-        scale = given_classes(_decided(opened.classes, none), pairwise)
-        return replace(scale, undecided=none)
+    names = opened.classes if named is None else split_names(named)
+    if names is not None:
+        return replace(given_classes(_decided(names, none), pairwise), undecided=none)
     votes = replace(_of_votes_and_labels(opened, none), undecided=none)
     if detect and opened.source.reading.undecided is None:
         votes = _without_middle(opened, votes)
@@ -147,12 +144,7 @@ def _inferred(opened: Opened, what: str, none: tuple[Hashable, ...] = ()) -> Cla
     try:
         return infer_classes(values, what)
     except JudgeBayesError:
-        table = opened.table
-        cells = (
-            table[list(opened.judges)].melt(ignore_index=False)["value"]
-            if opened.source.reading.wide
-            else table[str(opened.columns["vote"])]
-        )
+        cells = vote_cells(opened)
         plain = cells.map(canonical)
         usual = usual_classes(Counter(plain.dropna()))
         if usual is None and are_scores(values):
@@ -188,6 +180,13 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
             f"{kinds[1]}. Votes and labels must have the same classes. If one scale contains all of "
             "them, name its classes from lowest to highest: --classes=-1,0,1 or --classes=0,1."
         )
+
+
+def vote_cells(opened: Opened) -> pd.Series:
+    """Return the cells of the votes; of a wide table, judge by judge."""
+    if opened.source.reading.wide:
+        return opened.table[list(opened.judges)].melt(ignore_index=False)["value"]
+    return opened.table[str(opened.columns["vote"])]
 
 
 def vote_values(opened: Opened) -> list[object]:
