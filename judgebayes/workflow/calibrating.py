@@ -224,9 +224,9 @@ def answer(
             )
     sets = None
     if request.conformal is not None:
-        for level in followed([request.conformal], "conformal sets", progress):
+        for _ in followed([request.conformal], "conformal sets", progress):
             sets = conformal_sets(request, choice, method, given, compared)
-            sets.sentences.extend(outside_words(sets.inside, decisions.of_item, read.coding, level))
+            sets.sentences.extend(outside_words(sets.inside, decisions.of_item, read.coding))
     return Calibration(
         given=given,
         request=request,

@@ -155,5 +155,4 @@ class Calibration(Result):
     @property
     def counted(self) -> str:
         """The numbers of bad findings and of notes."""
-        bad, notes = (sum(f.severity == kind for f in self.findings) for kind in ("bad", "note"))
-        return f"{bad} problem(s), {notes} note(s)"
+        return "{problems} problem(s), {notes} note(s)".format(**count_findings(self.findings))

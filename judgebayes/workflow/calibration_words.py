@@ -71,14 +71,12 @@ def chosen_words(
             for name in less
             if compared.clearly_less(name, choice.name) == clear
         ]
-        if named:
-            text += f" {', '.join(named)} {'has' if len(named) == 1 else 'have'} a " + (
-                "clearly lower NLL."
-                if clear
-                else "lower NLL, but not clearly: the 95 % interval of "
-                f"{'the' if len(named) == 1 else 'each'} difference contains zero, or one more error "
-                "would reverse it."
-            )
+        how = (
+            "Clearly lower"
+            if clear
+            else "Lower, but perhaps by chance (95 % interval, or one error)"
+        )
+        text += f" {how}: {', '.join(named)}." if named else ""
     return text
 
 

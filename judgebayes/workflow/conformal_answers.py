@@ -12,7 +12,6 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.sentence import percent
 from judgebayes.votes import MISSING, Coding
 from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.comparing import Compared
@@ -142,23 +141,16 @@ def strata_of(given: Data, by: str | None) -> dict[str, Strata]:
 
 
 def outside_words(
-    inside: Bool[np.ndarray, "item class"], decisions: ItemInts, coding: Coding, level: float
+    inside: Bool[np.ndarray, "item class"], decisions: ItemInts, coding: Coding
 ) -> list[str]:
     """Return sentences about the items whose decision is not in their set."""
     out = ~inside[np.arange(len(decisions)), decisions]
     if not out.any():
         return []
-    first, empty = str(coding.items[int(np.argmax(out))]), int((~inside.any(1)).sum())
-    lines = [
+    first = str(coding.items[int(np.argmax(out))])
+    return [
         f"On {int(out.sum())} of {len(out)} items (the first is {first!r}), the decision is not in the "
         "set. A set contains the classes that are probable enough under a fit to fewer labels; the "
         "decision has the least expected loss under the fit to all labels. Use the decision if you "
         "need one answer, and the set if a class outside it must rarely be the label."
     ]
-    if empty:
-        lines.append(
-            f"{empty} of these sets are empty: no class is probable enough there. This happens if the "
-            f"accuracy of the method is above {percent(level)}, so that it can leave out its least "
-            "certain items; a higher --conformal, or --no-empty-sets, fills them."
-        )
-    return lines

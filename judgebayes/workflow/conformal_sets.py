@@ -98,7 +98,7 @@ def sets_of(
     `fitted_on` is the number of labels of the fit, and `few` the names of strata with too few labels,
     which are together in the last one.
     """
-    level, held, strata = threshold.level, threshold.held, threshold.strata
+    _, strata, held, level, pooled = threshold
     inside = threshold.sets(log_probs)
     size, alone = inside.sum(1), len(strata.names) == 1
     text = (
@@ -109,7 +109,7 @@ def sets_of(
     )
     ranges = []
     for k, name in enumerate(strata.names):
-        if k in threshold.pooled:
+        if k in pooled:
             continue
         own = held[strata.of_item[held] == k]
         law = coverage_law(
@@ -128,22 +128,12 @@ def sets_of(
             f"classes. A threshold needs {enough_for(level)}."
         )
     elif few:
-        sentences.append(_few_words(threshold, few))
+        sentences.append(
+            f"Too few labels for a threshold at {percent(level)}, which needs {enough_for(level) + 1} "
+            f"of the {len(held)}, are in {listing(few)}: they have one threshold together"
+            + (f", that of all {len(held)}, so that their coverage may differ." if pooled else ".")
+        )
     return ConformalSets(inside, sentences, len(held))
-
-
-def _few_words(threshold: Threshold, few: Sequence[str]) -> str:
-    """Return a sentence about the strata with too few labels for a threshold of their own."""
-    text = (
-        f"Too few labels for a threshold at {percent(threshold.level)}, which needs "
-        f"{enough_for(threshold.level) + 1} of the {len(threshold.held)}, are in {listing(few)}: "
-    )
-    if not threshold.pooled:
-        return f"{text}they have one threshold together."
-    return (
-        f"{text}the threshold there is that of all {len(threshold.held)}, so that the coverage of these "
-        "items may differ from the level."
-    )
 
 
 def leave_one_out_sets(
@@ -326,31 +316,17 @@ def strata_words(table: pd.DataFrame, *, by: str | None, level: float, no_empty:
     if len(missed):
         worst = missed.loc[missed["coverage"].idxmin()]
         words.append(
-            f"It is clearly below {percent(level)} in {len(missed)} "
-            f"{'stratum' if len(missed) == 1 else 'strata'}, least in {worst['by']} {worst['stratum']}: "
-            f"{percent(worst['coverage'])}."
-            + (
-                ""
-                if worst["by"] == by
-                else f" --conformal-by {worst['by']} gives each stratum a threshold of its own."
-            )
+            f"It is clearly below {percent(level)} in {len(missed)} of the strata, least in "
+            f"{worst['by']} {worst['stratum']}: {percent(worst['coverage'])}."
         )
-    if own["empty"] == 0:
-        return words
-    given = f"{own['size']:.2f} classes on average"
-    otherwise = f"{own['size_otherwise']:.2f}"
-    covered = f"a coverage of {percent(own['coverage'])}"
-    instead = percent(own["coverage_otherwise"])
-    if no_empty:
+        if worst["by"] != by:
+            words.append(f"--conformal-by {worst['by']} gives each stratum a threshold of its own.")
+    if own["empty"] > 0:
+        now, then = ("filled", "empty") if no_empty else ("empty", "filled")
         words.append(
-            f"Where no class is probable enough, {percent(own['empty'], 1)} of these items, the set is "
-            f"the most probable class (--no-empty-sets): {given} instead of {otherwise}, and {covered} "
-            f"instead of {instead}."
-        )
-    else:
-        words.append(
-            f"{percent(own['empty'], 1)} of these sets are empty. --no-empty-sets fills them with the "
-            f"most probable class: {otherwise} classes on average instead of {own['size']:.2f}, and a "
-            f"coverage of {instead} instead of {percent(own['coverage'])}."
+            f"On {percent(own['empty'], 1)} of these items no class is probable enough: the set is "
+            f"{now}. If it were {then} (--no-empty-sets fills it with the most probable class), there "
+            f"would be {own['size_otherwise']:.2f} classes on average, and a coverage of "
+            f"{percent(own['coverage_otherwise'])}."
         )
     return words

@@ -92,7 +92,7 @@ def test_every_stratum_has_the_threshold_of_its_own_labels() -> None:
             threshold.sets(log_probs)[here], np.asarray(fit(log_probs[here]))
         )
     sets = sets_of(threshold, log_probs, labels, fitted_on=10, few=["one third"])
-    assert "the threshold there is that of all 36" in sets.sentences[1]
+    assert "one threshold together, that of all 36" in sets.sentences[1]
 
 
 def test_strata_with_too_few_labels_are_fewer_or_together() -> None:
