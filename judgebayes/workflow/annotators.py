@@ -114,13 +114,10 @@ def merge_table(
             "estimated from their disagreement: use --labels-merge majority."
         )
     labels = given.merged(how, rates)
-    doubt, rate = None, 0.0
+    doubt, words = None, _words(given, names, labels, options)
     if rates is not None:
         doubt = _doubt(items, labels, given, rates)
-        rate = doubt.rate
-    words = _words(given, names, labels, options)
-    if rates is not None:
-        words += _noise_words(given, names, rates, rate, how)
+        words += _noise_words(given, names, rates, doubt.rate, how)
     values = pd.Series([classes.values[k] if k >= 0 else None for k in labels], dtype=object)
     new = table.assign(**{label: values.to_numpy()[item_of]})
     return new, words, None if how == "majority" else doubt

@@ -85,8 +85,8 @@ def decided_words(
     `rule` is the name of the rule that decided, if one did.
     """
     names, kept = coding.classes.names, ~decisions.to_person
-    counts = np.bincount(decisions.of_item[kept], minlength=len(names))
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(names, counts, strict=True))
+    counts = decided_counts(names, decisions)
+    shares = ", ".join(f"{name}: {counts[name]}" for name in names)
     if losses.person is not None:
         shares += f"; sent to a person: {int((~kept).sum())}"
     # The answers of a rule are 0 or 1, which do not measure its errors.
@@ -103,7 +103,9 @@ def decided_words(
         f"Decisions: {shares}. Each decision minimises the expected {losses.name} loss "
         f"({losses.meaning}); the mean expected loss is {mean:.3f}."
     )
-    against = _against(log_probs, decisions) & kept
+    logs = np.asarray(log_probs)
+    own = np.take_along_axis(logs, decisions.of_item[:, None], axis=1)[:, 0]
+    against = (logs.max(1) > own + 1e-9) & kept  # a class is clearly more probable
     if against.any():
         first = str(coding.items[int(np.argmax(against))])
         words += (
@@ -111,10 +113,3 @@ def decided_words(
             f"class: under the {losses.name} loss, the decided class costs less in expectation."
         )
     return words
-
-
-def _against(log_probs: LogProbs, decisions: Decisions) -> Bool[np.ndarray, " item"]:
-    """Return where a class is clearly more probable than the decision."""
-    logs = np.asarray(log_probs)
-    own = np.take_along_axis(logs, decisions.of_item[:, None], axis=1)[:, 0]
-    return np.asarray(logs.max(1) > own + 1e-9)

@@ -42,11 +42,8 @@ def binned(opened: Opened) -> Opened:
     labels_too = _labels_are_scores(opened)
     if bins is None:
         assert how is not None
-        bins = (
-            _learnt(opened, scores)
-            if how == LEARNT
-            else _quantiles(opened, how, scores, labels_too)
-        )
+        learnt = how == LEARNT
+        bins = _learnt(opened, scores) if learnt else _quantiles(opened, how, scores, labels_too)
     table = opened.table
     if opened.source.reading.wide:
         table = table.assign(**{judge: bins.of(table[judge], judge) for judge in opened.judges})
@@ -148,16 +145,13 @@ def _learnt(opened: Opened, scores: pd.DataFrame) -> Bins:
     known = known.merge(pairs, on="item")
     if len(known) == 0:
         raise JudgeBayesError("--bins learnt: no item has both a score and a label.")
-    cuts = {
-        "": learn_cuts(known["score"].to_numpy(float), known["label"].to_numpy(int), len(classes))
-    }
+    parts = {"": known}
     if known["judge"].nunique() > 1:
-        cuts |= {
-            str(judge): learn_cuts(
-                part["score"].to_numpy(float), part["label"].to_numpy(int), len(classes)
-            )
-            for judge, part in known.groupby("judge", sort=False)
-        }
+        parts |= {str(judge): part for judge, part in known.groupby("judge", sort=False)}
+    cuts = {
+        judge: learn_cuts(part["score"].to_numpy(float), part["label"].to_numpy(int), len(classes))
+        for judge, part in parts.items()
+    }
     return Bins(_plain(classes), cuts, int(known["item"].nunique()))
 
 

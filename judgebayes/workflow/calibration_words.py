@@ -71,11 +71,11 @@ def chosen_words(
             for name in less
             if compared.clearly_less(name, choice.name) == clear
         ]
-        how = (
-            "Clearly lower"
-            if clear
-            else "Lower, but perhaps by chance (95 % interval, or one error)"
+        unsure = (
+            ", but not clearly (the 95 % interval of the difference contains zero, or one more error "
+            "would reverse it)"
         )
+        how = "Clearly lower NLL" if clear else f"Lower NLL{unsure}"
         text += f" {how}: {', '.join(named)}." if named else ""
     return text
 

@@ -1,7 +1,6 @@
 """A check of the values of votes: classes, scores, odd values, and the presentation order."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,13 +67,7 @@ def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
             "they are read as missing votes. To keep such a class, name all classes with --classes.",
             missing=odd,
         )
-    if (
-        set(labels)
-        and numbers
-        and len(counts) <= MOST_RATINGS
-        and len(labels) == 2
-        and len(counts) > 2
-    ):
+    if numbers and len(labels) == 2 < len(counts) <= MOST_RATINGS:
         return _learnt(draft, len(counts), labels)
     values = list(dict.fromkeys([*counts, *labels]))
     if not values or len(values) > MOST_RATINGS:
@@ -124,22 +117,17 @@ def find_order(draft: Draft, tables: Tables) -> Draft:
     top = len(classes) - 1
     shown = rows.assign(vote=rows["vote"].where(rows["swapped"] == 0, top - rows["vote"]))
     kinds: dict[str, pd.DataFrame] = {"shown": shown, "original": rows}
-    gold = opened.labels
-    measure: Callable[[pd.DataFrame], float] = _consistency
-    what = "agreement of a judge's votes in both orders"
+    gold, values = opened.labels, {"shown": np.nan, "original": np.nan}
+    what = "agreement with the labels in swapped order"
     if gold is not None:
         pairs = gold.table[[gold.item, gold.label]].dropna()
         label_of = dict(
             zip(pairs[gold.item].map(written), map(classes.index, pairs[gold.label]), strict=True)
         )
-        what = "agreement with the labels in swapped order"
-
-        def measure(votes: pd.DataFrame) -> float:
+        for kind, votes in kinds.items():
             swapped = votes[(votes["swapped"] == 1) & votes["item"].isin(list(label_of))]
-            return float((swapped["vote"] == swapped["item"].map(label_of)).mean())
-
-    values = {kind: measure(votes) for kind, votes in kinds.items()}
-    if not all(np.isfinite(value) for value in values.values()):
+            values[kind] = float((swapped["vote"] == swapped["item"].map(label_of)).mean())
+    if not np.isfinite([*values.values()]).all():
         values = {kind: _consistency(votes) for kind, votes in kinds.items()}
         what = "agreement of a judge's votes in both orders"
     best = "original" if values["original"] > values["shown"] else "shown"

@@ -157,6 +157,10 @@ WinSystems = Annotated[
     "The two columns of the compared systems, A,B, if the items compare several: the win rate of every "
     "pair and a ranking.",
 ]
+NextLabels = Annotated[
+    int | None, Option("Propose this many items to label next.", ("--next",), least=1)
+]
+NextOut = Annotated[Path | None, "Where to write the items of --next, with an empty label column."]
 Out = Annotated[Path | None, "Where to write the table: .csv, .tsv, .jsonl, .parquet."]
 Plot = Annotated[Path | None, "Where to draw the figure: .png, .pdf or .svg."]
 
@@ -428,12 +432,8 @@ class EnsembleRequest(ReadRequest):
         "Target width of the interval, such as 0.05; the number of labels that it needs is printed. By "
         "default half the present width.",
     ] = None
-    next_labels: Annotated[
-        int | None, Option("Propose this many items to label next.", ("--next",), least=1)
-    ] = None
-    next_out: Annotated[
-        Path | None, "Where to write the items of --next, with an empty label column."
-    ] = None
+    next_labels: NextLabels = None
+    next_out: NextOut = None
     session: Annotated[
         Path | None,
         "A file of labels to which --new-label adds one at a time; the next item to label and whether "
@@ -486,16 +486,12 @@ class PrecisionRequest(ReadRequest):
         ),
     ] = None
     target: Target = "more"
-    next_labels: Annotated[
-        int | None, Option("Propose this many items to label next.", ("--next",), least=1)
-    ] = None
+    next_labels: NextLabels = None
     between: Annotated[
         str | None,
         "Two generators, A,B: the items of --next are those that best tell which of the two is better.",
     ] = None
-    next_out: Annotated[
-        Path | None, "Where to write the items of --next, with an empty label column."
-    ] = None
+    next_out: NextOut = None
     reading: Annotated[ReadingOptions, Fixed({"only_judge": None, "undecided": None})]
     out: Annotated[Path | None, "Where to write the table of generators."] = None
     plot: Annotated[
