@@ -1,7 +1,5 @@
 """`judgebayes ensemble`: the error of a majority vote on a user's items, printed and plotted."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -10,7 +8,6 @@ from rich.table import Table
 from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
 from judgebayes.cli.saying import WARNING, numbers, say, say_next, show, show_rows
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
@@ -64,7 +61,16 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
         write_table(result.errors, request.out)
         say(console, [f"The table is in {request.out}."])
     if request.plot is not None:
-        _plot(result, request.plot)
+        from judgebayes.plots.majority import (
+            error_curves,
+        )  # Matplotlib takes half a second to import
+
+        both = "mixture" in result.curves
+        other = {"independent votes": result.independent} if both else {}
+        figure = error_curves(
+            result.curves | other, title=f"Error of a majority vote on {result.about}"
+        )
+        figure.savefig(request.plot, dpi=130)
         say(console, [f"The plot is in {request.plot}."])
     say_next(console, result.next_steps)
     return result.for_machines()
@@ -134,20 +140,3 @@ def _interval(error: float, low: float, high: float) -> str:
     if not np.isfinite(error):
         return "-"
     return f"{100 * error:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-
-
-def _plot(result: MajorityError, path: Path) -> None:
-    from judgebayes.plots.majority import error_curves
-
-    both = "mixture" in result.curves
-    other = {"independent votes": result.independent} if both else {}
-    figure = error_curves(
-        result.curves | other, title=f"Error of a majority vote on {result.about}"
-    )
-    try:
-        figure.savefig(path, dpi=130)
-    except (OSError, ValueError) as error:
-        raise JudgeBayesError(
-            f"{str(path)!r} cannot be written: {error}. Choose a path that ends in .png, .pdf or "
-            ".svg."
-        ) from error

@@ -1,18 +1,18 @@
 """`judgebayes data`: list the public data sets; fetch, check and convert them."""
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.saying import say_plainly
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.core import data_folder
 from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, is_whole
+from judgebayes.progress import shown
 from judgebayes.workflow.machine import CommandResult
 
 ALL = "all"
@@ -22,15 +22,6 @@ def list_data(cache: Path | None) -> CommandResult:
     """Print and return a table of the data sets, and the folder they are stored in."""
     cache_path = cache or cache_folder()
     console = Console()
-    table = Table(box=None, pad_edge=False)
-    for name in ("name", "content", "download", "stored", "licence"):
-        whole = name in ("name", "download", "stored")
-        table.add_column(name, no_wrap=whole, overflow="ellipsis" if whole else "fold")
-    for source in SOURCES.values():
-        stored = "yes" if is_whole(source, cache_path) else "no"
-        table.add_row(source.name, escape(source.says), source.size, stored, escape(source.licence))
-    console.print(table, highlight=False)
-    say_plainly(console, f"Folder: {cache_path}")
     rows = [
         {
             "name": each.name,
@@ -41,6 +32,15 @@ def list_data(cache: Path | None) -> CommandResult:
         }
         for each in SOURCES.values()
     ]
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0]:
+        whole = name in ("name", "download", "stored")
+        table.add_column(name, no_wrap=whole, overflow="ellipsis" if whole else "fold")
+    for row in rows:
+        shown_row = row | {"stored": "yes" if row["stored"] else "no"}
+        table.add_row(*(escape(str(cell)) for cell in shown_row.values()))
+    console.print(table, highlight=False)
+    say_plainly(console, f"Folder: {cache_path}")
     return CommandResult({"folder": cache_path, "tables": {"data sets": rows}})
 
 
@@ -67,7 +67,7 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> Comman
     with keeping(f"What was fetched is kept in {str(cache_path)!r}; the same command resumes."):
         for name in wanted:
             _get(SOURCES[name], cache_path, local, console)
-    say_plainly(console, _reproduce_hint(cache_path))
+    say_plainly(console, f"judgebayes reproduce --data {shlex.quote(str(cache_path))}")
     rows = [
         {
             "name": name,
@@ -84,21 +84,10 @@ def _get(source: Source, cache_path: Path, local: Path | None, console: Console)
     if is_whole(source, cache_path):
         say_plainly(console, f"{source.name}: already complete in {cache_path / source.folder}.")
     else:
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed}/{task.total} files"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-        ) as progress:
-            bar = progress.add_task(f"{source.name} ({source.size})", total=None)
-            home = get(
-                source,
-                cache_path,
-                local=local,
-                progress=lambda have, of: progress.update(bar, completed=have, total=of),
-            )
+        with shown() as progress:
+            report = progress or (lambda *_: None)
+            told = partial(report, f"{source.name} ({source.size}), files")
+            home = get(source, cache_path, local=local, progress=told)
         say_plainly(
             console,
             f"{source.name}: {len(source.checksums())} files of {source.url} at commit "
@@ -110,11 +99,3 @@ def _get(source: Source, cache_path: Path, local: Path | None, console: Console)
             console,
             f"  Not in the source, and therefore drawn at random from the names: {source.drawn}.",
         )
-
-
-def _reproduce_hint(cache_path: Path) -> str:
-    """Return the command with which `judgebayes reproduce` reads this folder."""
-    default = data_folder()
-    if default is not None and default.resolve() == cache_path.resolve():
-        return "`judgebayes reproduce` reads this folder by default."
-    return f"judgebayes reproduce --data {shlex.quote(str(cache_path))}"

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from judgebayes.cli.console import Console
 from judgebayes.cli.next_items import show_next_items
 from judgebayes.cli.saying import WARNING, say, say_next, show_rows
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.workflow.machine import CommandResult
@@ -181,7 +180,4 @@ def _plot(table: pd.DataFrame, noun: str, path: Path, title: str) -> None:
         xlabel="valid items, %",
         title=title,
     )
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise JudgeBayesError(f"{str(path)!r} cannot be written: {error}.") from error
+    figure.savefig(path, dpi=150)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich.markup import escape
@@ -22,13 +23,13 @@ from rich.table import Table
 from judgebayes.cli.console import Console
 from judgebayes.cli.machine import NOT_ALL_HOLDS
 from judgebayes.cli.requests import ReproduceRequest
-from judgebayes.cli.saying import numbers, say_plainly
+from judgebayes.cli.saying import numbers, say_plainly, show_rows
 from judgebayes.compiled.stopping import keeping
 from judgebayes.compiled.store import atomically, clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, data_folder, find
+from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Output, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
-from judgebayes.experiments.matrix import SUMMARY_HEAD, index_page
+from judgebayes.experiments.matrix import index_page
 from judgebayes.experiments.public import SOURCES
 from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
@@ -39,9 +40,8 @@ from judgebayes.report.versions import versions
 from judgebayes.workflow.machine import CommandResult
 
 NO_CLAIM = "no claim to grade"
-
-WIDE_ENOUGH = 140
-"""The least width of a console on which the columns "claim" and "of" are shown."""
+PRINTED = ("result", "kind", "outcome", "ours", "paper")
+"""The printed columns of the summary of claims; its file and the page have all."""
 
 
 def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> CommandResult:
@@ -105,7 +105,11 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             f"({where_from(experiment.needs)})",
             soft_wrap=True,
         )
-    _print_claims(console, done)
+    claims = [row._asdict() for row in claim_summaries(_pairs(done))]
+    if claims:
+        cells = [[row[name] for name in PRINTED] for row in claims]
+        show_rows(console, "Claims", PRINTED, cells, texts=3)
+        console.print()
     took = f"All of it took {duration(time.monotonic() - start)}."
     result = f"{len(done)} results in {index.parent}; start at {index}"
     console.print(took, result, sep="\n", soft_wrap=True)
@@ -128,7 +132,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             "failed": len(failed),
             "not_run": len(skipped),
             "tables": {
-                "claims": [row._asdict() for row in _claims(done)],
+                "claims": claims,
                 "failed": [
                     {"experiment": _named(e), "reason": f.reason, "log": f.log}
                     for e, f in failed.items()
@@ -144,8 +148,8 @@ def _named(experiment: Experiment) -> str:
     return f"{experiment.paper}/{experiment.name}"
 
 
-def _claims(done: list[Finished]) -> list[ClaimSummary]:
-    return claim_summaries([(d.experiment, d.output) for d in done])
+def _pairs(done: list[Finished]) -> list[tuple[Experiment, Output]]:
+    return [(d.experiment, d.output) for d in done]
 
 
 class _Reproduction:
@@ -244,48 +248,39 @@ def list_experiments(what: list[str]) -> CommandResult:
     JudgeBayesError
         If there is no such experiment.
     """
+    on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
     table = Table(box=None, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
     numbers(table, "time", "on twins", "memory")
     table.add_column("result")
-    on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
-    chosen = find(what)
-    paper = None
-    for e in chosen:
+    rows: list[dict[str, Any]] = []
+    for e in find(what):
+        if not rows or not rows[-1]["experiment"].startswith(f"{e.paper}/"):
+            table.add_row(f"{e.paper}/")
         name = _named(e)
-        if e.paper != paper:
-            paper = e.paper
-            table.add_row(f"{paper}/")
         cost, twin = on_data.get(name), on_twins.get(name)
-        table.add_row(
-            f"  {e.name}",
-            "-" if cost is None else duration(cost.seconds),
-            "-" if twin is None else duration(twin.seconds),
-            "-" if cost is None else f"{cost.peak_bytes / 1e9:.1f} GB",
-            escape(e.title),
-        )
+        row = {
+            "experiment": name,
+            "seconds": None if cost is None else cost.seconds,
+            "seconds_on_twins": None if twin is None else twin.seconds,
+            "peak_bytes": None if cost is None else cost.peak_bytes,
+            "title": e.title,
+        }
+        rows.append(row)
+        times = ["-" if each is None else duration(each.seconds) for each in (cost, twin)]
+        memory = "-" if cost is None else f"{cost.peak_bytes / 1e9:.1f} GB"
+        table.add_row(f"  {e.name}", *times, memory, escape(e.title))
     Console().print(table, highlight=False)
-    for costs, where in ((on_data, "on data"), (on_twins, "on twins")):
-        total = sum(costs[n].seconds for e in chosen if (n := f"{e.paper}/{e.name}") in costs)
-        Console().print(f"All of these {where}: about {duration(total)}.", highlight=False)
+    data, twins = (
+        duration(sum(row[key] or 0 for row in rows)) for key in ("seconds", "seconds_on_twins")
+    )
     say_plainly(
         Console(),
+        f"All of these: about {data} on data, {twins} on twins.",
         "Measured with 100 splits on two cores, two papers at a time; memory is the peak of the "
         "process.",
     )
-    rows = []
-    for e in chosen:
-        cost, twin = on_data.get(_named(e)), on_twins.get(_named(e))
-        rows.append(
-            {
-                "experiment": _named(e),
-                "seconds": None if cost is None else cost.seconds,
-                "seconds_on_twins": None if twin is None else twin.seconds,
-                "peak_bytes": None if cost is None else cost.peak_bytes,
-                "title": e.title,
-            }
-        )
-    return CommandResult({"experiments": len(chosen), "tables": {"experiments": rows}})
+    return CommandResult({"experiments": len(rows), "tables": {"experiments": rows}})
 
 
 def where_from(needs: Sequence[str]) -> str:
@@ -301,35 +296,15 @@ def _write_page(
 ) -> Path:
     results = [(d.experiment, d.output, d.section) for d in done]
     index = out / "index.html"
-    claims = claim_summaries([(d.experiment, d.output) for d in done])
-    write_text(index, render(index_page(results, skipped, facts, claims)))
+    page = index_page(results, skipped, facts, claim_summaries(_pairs(done)))
+    write_text(index, render(page))
     return index
 
 
 def _write_claims(done: list[Finished], out: Path) -> None:
     """Write every graded row, and their summary by result and kind of claim."""
-    results = [(d.experiment, d.output) for d in done]
+    results = _pairs(done)
     summary = pd.DataFrame(claim_summaries(results), columns=ClaimSummary._fields)
     for name, table in (("claims.csv", claims_table(results)), ("summary.csv", summary)):
         with atomically(out / name) as path:
             table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")
-
-
-def _print_claims(console: Console, done: list[Finished]) -> None:
-    """Print a row per result and kind of claim; a narrow console leaves out what the CSV file has."""
-    hidden = () if console.width >= WIDE_ENOUGH else ("claim", "of")
-    columns = [k for k, name in enumerate(SUMMARY_HEAD) if name not in hidden]
-    table = Table(title="Claims", title_justify="left", box=None, pad_edge=False)
-    for k in columns:
-        number = SUMMARY_HEAD[k] in ("ours", "paper")
-        table.add_column(
-            SUMMARY_HEAD[k],
-            justify="right" if number else "left",
-            no_wrap=number,
-            overflow="ellipsis" if number else "fold",
-        )
-    for row in _claims(done):
-        table.add_row(*(escape(row[k]) for k in columns))
-    if table.row_count:
-        console.print(table, highlight=False)
-        console.print()

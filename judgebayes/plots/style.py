@@ -7,47 +7,25 @@ import matplotlib.figure
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 
+from judgebayes.errors import JudgeBayesError
+
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 MARKERS = "osD^vPX*"
 DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
 """Markers and dashes tell series apart in grey print, where colours do not."""
 
-FIXED = {
-    "davidson": 0,
-    "sc": 1,
-    "margin-threshold": 2,
-    "best-constant": 6,
-    "hierarchical": 3,
-    "labels": 7,
-    "greedy-2": 4,
-    "soft-sc-mean": 5,
-    "one-coin + beta": 0,
-    "top-5 + beta": 1,
-    "stacking": 2,
-    "pool": 3,
-    "shared-difficulty": 4,
-    "one-coin": 5,
-    "one-coin, uncalibrated": 5,
-    "majority": 4,
-    "majority + beta": 6,
-    "actual": 7,
-    "binomial": 3,
-    "beta-binomial": 4,
-    "em": 1,
-    "em-printed": 6,
-    "mixture-map": 0,
-    "mixture": 0,
-    "mixture-posterior": 5,
-    "thinning": 2,
-    "model-free": 2,
-    "split curve": 6,
-    "bootstrap": 4,
-    "no correction": 6,
-    "independent votes": 3,
-    "transfer": 6,
-    "pooled": 4,
-    "pooled, limit 0.25": 2,
-}
+ALIKE = (
+    ("davidson", "one-coin + beta", "mixture-map", "mixture"),
+    ("sc", "top-5 + beta", "em"),
+    ("margin-threshold", "stacking", "thinning", "model-free", "pooled, limit 0.25"),
+    ("hierarchical", "pool", "binomial", "independent votes"),
+    ("greedy-2", "shared-difficulty", "majority", "beta-binomial", "bootstrap", "pooled"),
+    ("soft-sc-mean", "one-coin", "one-coin, uncalibrated", "mixture-posterior"),
+    ("best-constant", "majority + beta", "em-printed", "split curve", "no correction", "transfer"),
+    ("labels", "actual"),
+)
+"""Methods with a colour, marker and dashes of their own, the same in every figure."""
+FIXED = {name: place for place, names in enumerate(ALIKE) for name in names}
 
 LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
 """The width of a legend column in inches: for the mark, and per letter."""
@@ -56,10 +34,22 @@ LEGEND_MARK, LEGEND_LETTER = 0.55, 0.085
 class Figure(matplotlib.figure.Figure):
     """A figure whose PDF and PostScript files have TrueType fonts, as conferences ask for."""
 
-    def savefig(self, *args: Any, **options: Any) -> None:
-        """Write the figure, as Matplotlib does."""
-        with rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
-            super().savefig(*args, **options)
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Write the figure, as Matplotlib does.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the file cannot be written.
+        """
+        try:
+            with rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
+                super().savefig(fname, **options)
+        except (OSError, ValueError) as error:
+            raise JudgeBayesError(
+                f"{str(fname)!r} cannot be written: {error}. Choose a path that ends in .png, .pdf or "
+                ".svg."
+            ) from error
 
 
 def colour(name: str, place: int = 0) -> str:
