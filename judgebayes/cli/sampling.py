@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich.markup import escape
-from rich.table import Table
 
 from judgebayes import __version__
 from judgebayes.cli.console import Console
 from judgebayes.cli.machine import INTERRUPTED, InterruptError
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
-from judgebayes.cli.saying import MARKS, numbers, say, say_commands, show
+from judgebayes.cli.saying import MARKS, say, say_commands, show_rows
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -44,7 +42,7 @@ from judgebayes.workflow.reading import labelled_words
 from judgebayes.workflow.results import rows_of
 
 FAULTS = "faults_of_sampling"
-"""The attribute of a file with the problems of its chains, as JSON."""
+"""The attribute of a file with the problems of its chains, a sentence a line."""
 ROWS = 24
 """The largest number of rows of the printed summary."""
 CHECKS = 12
@@ -89,14 +87,24 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
     arviz()  # loaded now, so that an interrupted run is saved at once
     drawn = _sampled(request, story, attributes)
-    if drawn.attrs["draws_kept"] < nuts.draws:
-        return _interrupted(request, drawn, command)
+    kept = int(drawn.attrs["draws_kept"])
+    values = {
+        "posterior_file": request.out,
+        "model": request.model,
+        "variant": variant,
+        "seed": request.seed,
+        "chains": nuts.chains,
+        "draws": kept,
+    }
+    if kept < nuts.draws:
+        return _interrupted(request, drawn, command, values)
     findings = posterior.diagnose(drawn, story.watched)
     bad = [each.sentence for each in findings if each.severity == "bad"]
-    drawn.attrs[FAULTS] = json.dumps(bad)
+    drawn.attrs[FAULTS] = "\n".join(bad)
     posterior.save(drawn, request.out, overwrite=request.overwrite)
-    table = posterior.summary(drawn)
-    shown = _rows_of(table, story.shown)
+    summary = posterior.summary(drawn)
+    table = summary.rename_axis("parameter").reset_index()
+    shown = _rows_of(summary, story.shown)
     _print_summary(console, shown, story)
     _print_findings(console, findings)
     if bad:
@@ -114,7 +122,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         _print_findings(console, predictions)
         messages += predictions
     if request.table is not None:
-        write_table(table.rename_axis("parameter").reset_index(), request.table)
+        write_table(table, request.table)
         say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
     if request.plot is not None:
         _plot(request, drawn, story, shown, checks)
@@ -125,34 +133,32 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         console,
         [f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}."],
     )
-    result = CommandResult(
-        {
-            "posterior_file": request.out,
-            "model": request.model,
-            "variant": variant,
-            "seed": request.seed,
-            "chains": nuts.chains,
-            "draws": nuts.draws,
-            "reliable": not bad,
-            "sentences": sentences([*words, *story.words]),
-            "tables": {
-                "parameters": rows_of(table.rename_axis("parameter").reset_index()),
-                "checks": [
-                    {
-                        "statistic": each.name,
-                        "observed": each.observed,
-                        "replicated": each.replicated.mean(),
-                        "p": each.p,
-                    }
-                    for each in checks
-                ],
-            },
-        },
-        [*findings, *messages],
-    )
+    tables = {
+        "parameters": rows_of(table),
+        "checks": [
+            {
+                "statistic": each.name,
+                "observed": each.observed,
+                "replicated": each.replicated.mean(),
+                "p": each.p,
+            }
+            for each in checks
+        ],
+    }
+    said = sentences([*words, *story.words])
+    values |= {"reliable": not bad, "sentences": said, "tables": tables}
+    result = CommandResult(values, [*findings, *messages])
     if bad:
         _print_findings(console, [Finding("bad", "Do not use it: the chains failed (see above).")])
-        again = shlex.join(_longer(command, nuts))
+        more = [
+            word
+            for option, steps, usual in (
+                ("--draws", nuts.draws, NUTS().draws),
+                ("--warmup", nuts.warmup, NUTS().warmup),
+            )
+            for word in (option, str(max(2 * steps, usual)))
+        ]
+        again = shlex.join([*command, *more, "--overwrite"])  # of an option, the last value counts
         say_commands(console, [("Next, more draws into the same file:", again)])
         return result
     if netcdf:  # posterior-compare does not read it
@@ -170,32 +176,23 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     return result
 
 
-def _interrupted(request: PosteriorRequest, drawn: Any, command: Sequence[str]) -> CommandResult:
+def _interrupted(
+    request: PosteriorRequest, drawn: Any, command: Sequence[str], values: dict[str, Any]
+) -> CommandResult:
     """Save the draws of an interrupted run, and return how many there are."""
-    console, kept = Console(), int(drawn.attrs["draws_kept"])
+    console = Console()
     note = (
-        f"Interrupted: {kept} of {request.draws} draws of each chain are in {request.out}, without "
-        "checks and predictions."
+        f"Interrupted: {values['draws']} of {request.draws} draws of each chain are in {request.out}, "
+        "without checks and predictions."
     )
-    drawn.attrs[FAULTS] = json.dumps([note])
+    drawn.attrs[FAULTS] = note
     posterior.save(drawn, request.out, overwrite=request.overwrite)
     findings = [Finding("bad", note)]
     _print_findings(console, findings)
-    again = [word for word in command if word != "--overwrite"]
-    whole_run = shlex.join([*again, "--overwrite"])
+    whole_run = shlex.join([*command, "--overwrite"])
     say_commands(console, [("Next, the whole run into the same file:", whole_run)])
-    numbers = {
-        "posterior_file": request.out,
-        "model": request.model,
-        "variant": drawn.attrs["variant"],
-        "seed": request.seed,
-        "chains": request.chains,
-        "draws": kept,
-        "reliable": False,
-        "sentences": [note],
-        "tables": {},
-    }
-    return CommandResult(numbers, findings, INTERRUPTED)
+    values |= {"reliable": False, "sentences": [note], "tables": {}}
+    return CommandResult(values, findings, INTERRUPTED)
 
 
 def _nuts(request: PosteriorRequest) -> NUTS:
@@ -205,21 +202,6 @@ def _nuts(request: PosteriorRequest) -> NUTS:
         chains=request.chains,
         target_accept=request.target_accept,
     )
-
-
-def _longer(command: Sequence[str], nuts: NUTS) -> list[str]:
-    """Return the command with twice the steps, at least the defaults, and `--overwrite`."""
-    words, others = iter(command), []
-    for word in words:
-        if word in ("--draws", "--warmup"):
-            next(words)
-        elif word != "--overwrite":
-            others.append(word)
-    draws, warmup = (
-        max(2 * steps, default)
-        for steps, default in ((nuts.draws, NUTS().draws), (nuts.warmup, NUTS().warmup))
-    )
-    return [*others, "--draws", str(draws), "--warmup", str(warmup), "--overwrite"]
 
 
 def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult:
@@ -243,28 +225,15 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
     findings = [
         Finding("bad", f"{name}: {sentence}")
         for name, data in files.items()
-        for sentence in _faults(name, data)
+        for sentence in str(data.attrs.get(FAULTS, "")).splitlines()
     ]
     _print_findings(console, findings)
+    tables = {each.target: _comparison_rows(each) for each in compared}
     for comparison in compared:
-        _print_comparison(console, comparison, files)
+        _print_comparison(console, comparison, tables[comparison.target], files)
         _print_findings(console, comparison.words())
         findings += comparison.words()
-    rows = {each.target: _comparison_rows(each) for each in compared}
-    return CommandResult({"tables": rows}, findings)
-
-
-def _faults(name: str, data: Any) -> list[str]:
-    """Return what was wrong with the sampling of a posterior, in sentences."""
-    try:
-        faults = json.loads(data.attrs.get(FAULTS, "[]"))
-    except (TypeError, ValueError, RecursionError):
-        faults = None
-    if not isinstance(faults, list) or not all(isinstance(each, str) for each in faults):
-        raise JudgeBayesError(
-            f"The attribute {FAULTS} of {name!r} is no list of sentences. Sample the posterior again."
-        )
-    return faults
+    return CommandResult({"tables": tables}, findings)
 
 
 def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
@@ -286,10 +255,7 @@ def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
 
 def _check(request: PosteriorRequest) -> None:
     """Check options and output files before sampling, which takes minutes."""
-    if request.plots_as not in FORMS:
-        raise JudgeBayesError(
-            f"--plots-as {request.plots_as!r} is unknown; choose one of: {', '.join(FORMS)}."
-        )
+    check_choice("plots-as", request.plots_as, FORMS)
     if request.plots_as != "svg" and request.plot is None:
         raise JudgeBayesError("--plots-as is the format of the plots: add --plot FOLDER.")
     if request.generator is not None and request.model != "generator-validator":
@@ -307,7 +273,6 @@ def _check(request: PosteriorRequest) -> None:
     if request.plot is not None:
         if request.plot.exists() and not request.plot.is_dir():
             raise JudgeBayesError(f"{str(request.plot)!r} is a file; name a folder for the plots.")
-        check_writable(request.plot / PLOTS[0], table=False) if request.plot.is_dir() else None
         written += [request.plot / f"{name}.{request.plots_as}" for name in PLOTS]
     for path in written:
         if path is not None and path.exists() and not request.overwrite:
@@ -405,18 +370,12 @@ def _sampled(
 
 def _in_words(so_far: Sampling, nuts: NUTS) -> str:
     """Return the text of the progress bar: the speed, and how well the chains agree."""
-    draws = so_far.steps - nuts.warmup
     rate = f"{so_far.per_second:,.0f} a second"
-    if draws <= 0:
+    if so_far.steps <= nuts.warmup:
         return f"warming up, {rate}"
-    if draws == nuts.draws:
-        return "checking"
-    words = [f"draws, {rate}"]
-    if np.isfinite(so_far.rhat):
-        words.append(f"R-hat {so_far.rhat:.3f}, ESS {so_far.ess:.0f}")
-    if so_far.diverging:
-        words.append(f"{so_far.diverging} diverged")
-    return "; ".join(words)
+    agreement = f"; R-hat {so_far.rhat:.3f}, ESS {so_far.ess:.0f}"
+    known = agreement if np.isfinite(so_far.rhat) else ""
+    return f"draws, {rate}{known}; {so_far.diverging} diverged"
 
 
 def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
@@ -428,17 +387,19 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
 
 
 def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> None:
-    table = _table("")
-    numbers(table, "mean", "sd", "5 %", "95 %", "ESS", "R-hat")
-    printed = _both_ends(shown, ROWS)
+    parts = [part for _, part in shown.groupby("variable", sort=False)]
+    each = max(ROWS // len(parts), 4) if len(shown) > ROWS else len(shown)
+    printed = pd.concat([_ends(part, each) for part in parts])
+    rows = []
     for name, row in printed.iterrows():
         fixed = row["sd"] < FIXED  # constant, up to rounding
         sd = 0.0 if fixed else row["sd"]
         cells = [f"{x:.3g}" for x in (row["mean"], sd, row["low"], row["high"])]
         ess = np.nan if fixed else min(row["ess_bulk"], row["ess_tail"])
         agree = f"{row['r_hat']:.3f}" if np.isfinite(row["r_hat"]) else "-"
-        table.add_row(escape(str(name)), *cells, f"{ess:.0f}" if np.isfinite(ess) else "-", agree)
-    show(console, "Posterior: mean, 90 % interval, effective sample size (ESS) and R-hat", table)
+        rows.append([str(name), *cells, f"{ess:.0f}" if np.isfinite(ess) else "-", agree])
+    title = "Posterior: mean, 90 % interval, effective sample size (ESS) and R-hat"
+    show_rows(console, title, ("", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"), rows)
     if len(printed) < len(shown):
         say(
             console,
@@ -452,33 +413,23 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> N
     console.print()
 
 
-def _both_ends(shown: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Return the rows of each variable; of long ones, those with the highest and lowest means."""
-    sizes = shown["variable"].value_counts()
-    each = max(most // max(len(sizes), 1), 4)
-    parts = []
-    for name in dict.fromkeys(shown["variable"]):
-        part = shown[shown["variable"] == name]
-        if len(part) > each and len(shown) > most:
-            ranked = part.sort_values("mean", ascending=False, kind="stable")
-            part = pd.concat([ranked.head(each - each // 2), ranked.tail(each // 2)])
-        parts.append(part)
-    return pd.concat(parts)
+def _ends(part: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Return the rows of a variable; of many, those with the highest and the lowest means."""
+    if len(part) <= most:
+        return part
+    ranked = part.sort_values("mean", ascending=False, kind="stable")
+    return pd.concat([ranked.head(most - most // 2), ranked.tail(most // 2)])
 
 
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
-    table = _table("share or rate")
-    numbers(table, "observed", "replicated [90 %]", "p")
+    rows = []
     printed = _most_extreme(checks, CHECKS)
     for each in printed:
         low, high = np.quantile(each.replicated, (0.05, 0.95))
         replicated = f"{each.replicated.mean():.3f} [{low:.3f}, {high:.3f}]"
-        table.add_row(escape(each.name), f"{each.observed:.3f}", replicated, f"{each.p:.3f}")
-    show(
-        console,
-        "Posterior predictive checks: replicated data from the fitted model, and observed",
-        table,
-    )
+        rows.append((each.name, f"{each.observed:.3f}", replicated, f"{each.p:.3f}"))
+    title = "Posterior predictive checks: replicated data from the fitted model, and observed"
+    show_rows(console, title, ("share or rate", "observed", "replicated [90 %]", "p"), rows)
     rest = len(checks) - len(printed)
     lines = [
         "p: the share of replications above the observed value; near 0 or 1, the model does not fit it."
@@ -496,27 +447,22 @@ def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:
     return [checks[i] for i in sorted([*range(4), *rest[: most - 4]])]
 
 
-def _print_comparison(console: Console, comparison: Compared, files: dict[str, Any]) -> None:
-    table = _table("posterior")
-    table.add_column("model", overflow="fold")
-    numbers(table, "log score", "per item", "behind", "k > 0.7")
-    for rank, (name, loo) in enumerate(zip(comparison.names, comparison.each, strict=True)):
-        gap, error = comparison.behind(rank)
-        total, attributes = comparison.total(rank), files[name].attrs
-        table.add_row(
-            escape(name),
-            ", ".join(attributes[key] for key in ("model", "variant") if key in attributes),
-            f"{total:.1f}",
-            f"{total / comparison.n_items:.3f}",
-            f"{gap:.1f} ± {error:.1f}" if rank else "",
-            str(len(loo.unreliable)),
-        )
-    what = TARGETS[comparison.target]
-    show(
-        console,
-        f"Predicting {what}, from all other items (PSIS-LOO, {comparison.n_items} items)",
-        table,
+def _print_comparison(
+    console: Console, comparison: Compared, rows: list[dict[str, Any]], files: dict[str, Any]
+) -> None:
+    cells: list[tuple[str, ...]] = []
+    for row in rows:
+        attributes = files[row["posterior"]].attrs
+        model = [attributes[key] for key in ("model", "variant") if key in attributes]
+        scores = (f"{row['log_score']:.1f}", f"{row['log_score'] / row['items']:.3f}")
+        behind = f"{row['behind']:.1f} ± {row['standard_error']:.1f}" if cells else ""
+        cells.append((row["posterior"], ", ".join(model), *scores, behind, str(row["unreliable"])))
+    title = (
+        f"Predicting {TARGETS[comparison.target]}, from all other items (PSIS-LOO, "
+        f"{comparison.n_items} items)"
     )
+    head = ("posterior", "model", "log score", "per item", "behind", "k > 0.7")
+    show_rows(console, title, head, cells, texts=2)
     if comparison.only_common:
         say(console, ["Items that only some of the models predict are left out."])
 
@@ -533,14 +479,14 @@ def _plot(
 
     assert request.plot is not None
     what = f"{request.model}, {request.out.name}"
-    figures: dict[str, Callable[[], Any]] = {
-        "forest": lambda: forest(
+    figures = {
+        "forest": forest(
             _forest_table(drawn, story, shown), title=f"Posterior of {what}: 50 and 90 % intervals"
         ),
-        "ranks": lambda: chain_ranks(
+        "ranks": chain_ranks(
             _worst_draws(drawn, shown, story), title=f"Do the chains agree? {what}"
         ),
-        "predictive": lambda: intervals(
+        "predictive": intervals(
             _checks_table(checks),
             label="statistic",
             series="data",
@@ -550,41 +496,30 @@ def _plot(
     }
     try:
         request.plot.mkdir(parents=True, exist_ok=True)
-        for name in PLOTS:
-            figures[name]().savefig(request.plot / f"{name}.{request.plots_as}", dpi=130)
     except OSError as error:
         raise JudgeBayesError(
             f"{str(request.plot)!r} cannot be written: {error.strerror}."
         ) from error
+    for name in PLOTS:
+        figures[name].savefig(request.plot / f"{name}.{request.plots_as}", dpi=130)
 
 
 def _forest_table(drawn: Any, story: ModelSpec, shown: pd.DataFrame) -> pd.DataFrame:
-    quartiles = _quartiles(drawn, shown)
+    draws = posterior.draws_of(drawn, list(dict.fromkeys(shown["variable"])))
     rows = []
-    for name in dict.fromkeys(shown["variable"]):
-        part = shown[shown["variable"] == name]
-        panel = f"{name}: {story.meanings.get(name, '')}"
+    for name, part in shown.groupby("variable", sort=False):
+        panel = f"{name}: {story.meanings.get(str(name), '')}"
         if len(part) > 1 and name != "confusion":
             part = part.sort_values("mean", ascending=False, kind="stable")
         if len(part) > FOREST_ROWS:
-            half = FOREST_ROWS // 2
-            panel += f" ({half} highest and {half} lowest of {len(part)})"
-            part = pd.concat([part.head(half), part.tail(half)])
+            panel += f" ({FOREST_ROWS // 2} highest and lowest of {len(part)})"
+            part = _ends(part, FOREST_ROWS)
         for label, row in part.iterrows():
-            lower, upper = quartiles[str(label)]
+            lower, upper = np.quantile(draws[str(label)], (0.25, 0.75))
             text = str(label).removeprefix(f"{name}[").removesuffix("]")
             rows.append((name, panel, text, row["mean"], row["low"], row["high"], lower, upper))
     columns = ["variable", "panel", "label", "value", "low", "high", "lower", "upper"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _quartiles(drawn: Any, shown: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    draws = posterior.draws_of(drawn, list(dict.fromkeys(shown["variable"])))
-    return {
-        name: (float(low), float(high))
-        for name, x in draws.items()
-        for low, high in [np.quantile(x, (0.25, 0.75))]
-    }
 
 
 def _worst_draws(drawn: Any, shown: pd.DataFrame, story: ModelSpec) -> dict[str, np.ndarray]:
@@ -604,13 +539,6 @@ def _checks_table(checks: Sequence[Check]) -> pd.DataFrame:
             rows.append((each.name, series, float(x.mean()), float(low), float(high)))
         rows.append((each.name, "observed", each.observed, each.observed, each.observed))
     return pd.DataFrame(rows, columns=["statistic", "data", "value", "low", "high"])
-
-
-def _table(first: str) -> Table:
-    """Return a table whose first column shrinks on a narrow console."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, overflow="fold", min_width=12)
-    return table
 
 
 def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
