@@ -19,9 +19,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from judgebayes.cli import requests
-from judgebayes.cli.command import Context, command_line, other_commands
+from judgebayes.cli.command import Context, command_line, other_command
 from judgebayes.cli.headings import CommandWithHeadings
-from judgebayes.cli.machine import INTERRUPTED, TERMINATED, code_of, for_machines
+from judgebayes.cli.machine import BAD_INPUT, INTERRUPTED, TERMINATED, for_machines
 from judgebayes.cli.records import completing, taking_records
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
@@ -140,7 +140,7 @@ def calibrate(context: Context, request: options.CalibrateRequest) -> CommandRes
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
 
-    diagnosing, reporting = other_commands(context, "diagnose", "report")
+    diagnosing, reporting = (other_command(context, name) for name in ("diagnose", "report"))
     return calibrating.calibrate_votes(request, diagnosing=diagnosing, reporting=reporting)
 
 
@@ -325,7 +325,7 @@ def main() -> None:
         console = Console(stderr=True)
         message = f"[bold red]Error:[/] {escape(str(error))}"
         console.print(message, soft_wrap=not console.is_terminal)
-        code = code_of(error)
+        code = BAD_INPUT
     raise SystemExit(code)
 
 

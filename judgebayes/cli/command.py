@@ -21,15 +21,11 @@ def command_line(context: Any) -> list[str]:
     return ["judgebayes", context.info_name, *_words_of(context, {*context.params})]
 
 
-def other_commands(context: Any, *names: str) -> list[str]:
-    """Return the lines that run other commands on the same input, with the options they share.
+def other_command(context: Any, name: str) -> str:
+    """Return the line that runs another command on the same input, with the options they share.
 
     Options that name output files are left out.
     """
-    return [_other_command(context, name) for name in names]
-
-
-def _other_command(context: Any, name: str) -> str:
     other = context.parent.command.get_command(context.parent, name)
     shared = {parameter.name for parameter in other.params} - {"out", "save", "plot"}
     return shlex.join(["judgebayes", name, *_words_of(context, shared)])

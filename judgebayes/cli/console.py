@@ -6,6 +6,7 @@ output. Every command prints through this console, which shows such characters a
 
 import os
 from collections.abc import Iterable
+from typing import IO
 
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
@@ -25,6 +26,13 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c in LAYOUT else repr(c)[1:-1] for c in text)
 
 
+def send_nowhere(file: IO[str]) -> None:
+    """Send what is still written to a file nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, file.fileno())
+    os.close(nowhere)
+
+
 class Console(RichConsole):
     """Rich's console; characters that cannot be printed are shown as escapes.
 
@@ -34,9 +42,7 @@ class Console(RichConsole):
 
     def on_broken_pipe(self) -> None:
         """Send what is still printed nowhere."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())
-        os.close(nowhere)
+        send_nowhere(self.file)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

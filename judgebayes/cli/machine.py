@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from judgebayes import __version__
+from judgebayes.cli.console import send_nowhere
 from judgebayes.cli.outputs import check_outputs
 from judgebayes.cli.records import options_of
 from judgebayes.compiled.stopping import begin, kept
@@ -60,10 +61,6 @@ class MachineOptions:
     )
 
 
-class InterruptError(JudgeBayesError):
-    """An interrupt before there was a result, in one sentence."""
-
-
 MACHINE_OPTIONS = frozenset(each.name for each in fields(MachineOptions))
 
 
@@ -98,7 +95,10 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
     required = [machine.read_requirement(text) for text in options.require or ()]
     if options.fail_on is not None:
         check_choice("fail-on", options.fail_on, ("bad", "note"))
-    _check_writable(options.json)
+    if options.json not in (None, STDOUT):
+        from judgebayes.io.tables import check_writable
+
+        check_writable(options.json, table=False)
     make = partial(machine.document, name, __version__)
     begin()
     try:
@@ -136,7 +136,7 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
 
 def _ended_by(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgeBayesError):
-        return code_of(error), str(error)
+        return BAD_INPUT, str(error)
     terminated = isinstance(error, SystemExit)
     code, words = (TERMINATED, "Ended by SIGTERM.") if terminated else (INTERRUPTED, "Interrupted.")
     return code, sentence(f"{words} {kept()}")
@@ -155,13 +155,6 @@ def _prose(options: MachineOptions) -> Iterator[None]:
         yield
 
 
-def _check_writable(path: Path | None) -> None:
-    if path is not None and path != STDOUT:
-        from judgebayes.io.tables import check_writable
-
-        check_writable(path, table=False)
-
-
 def _write(path: Path | None, content: dict[str, Any]) -> None:
     """Write a document to a file, which is then whole or as it was, or to standard output."""
     if path is None:
@@ -177,24 +170,13 @@ def _write(path: Path | None, content: dict[str, Any]) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        _abandon_stdout()
+        with contextlib.suppress(OSError, ValueError):
+            # Python would write again at its end what standard output still buffers.
+            send_nowhere(sys.stdout)
         raise JudgeBayesError(
             f"The JSON cannot be written to standard output: {error.strerror or error}."
         ) from error
 
 
-def _abandon_stdout() -> None:
-    """Drop what standard output still buffers, which Python would write again at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-
-
 def _complain(words: str) -> None:
     typer.echo(sentence(words), err=True)
-
-
-def code_of(error: JudgeBayesError) -> int:
-    """Return the exit code after an error."""
-    return INTERRUPTED if isinstance(error, InterruptError) else BAD_INPUT

@@ -25,7 +25,7 @@ from judgebayes.report.decisions import decisions_section
 from judgebayes.report.diagnostics import diagnostics_section
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
 from judgebayes.report.judges import judges_section
-from judgebayes.report.labels import Curve, labels_section
+from judgebayes.report.labels import labels_section
 from judgebayes.report.origin import method_section, rerun_section
 from judgebayes.report.page import Block, Facts, Findings, Page, Paragraph, Section, Table, render
 from judgebayes.report.text import presentable
@@ -38,6 +38,7 @@ from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.calibration_words import read_words
 from judgebayes.workflow.comparing import (
+    Growth,
     comparison_rows,
     comparison_words,
     grow,
@@ -71,7 +72,7 @@ def write_report(request: ReportRequest, command: Sequence[str]) -> CommandResul
     say(console, read_words(data))
     with shown() as progress:
         result = answer(request, data, progress, wins=wins)
-        curve = None if result.compared is None else _curve(request, result, progress)
+        curve = _curve(request, result, progress)
     page = _page(request, data, result, curve, command)
     with atomically(request.out) as temporary:
         temporary.write_text(render(page), encoding="utf-8")
@@ -103,32 +104,36 @@ def _presentable(data: Data) -> Data:
     return replace(data, read=replace(data.read, coding=coding))
 
 
-def _curve(request: ReportRequest, result: Calibration, progress: Progress | None) -> Curve:
-    assert result.compared is not None
-    name, loss = result.choice.name, result.losses.matrix
-    growth = grow(
+def _curve(request: ReportRequest, result: Calibration, progress: Progress | None) -> Growth | None:
+    """Return the scores by number of labels; None without labels, or where they are all the same."""
+    if result.compared is None or result.hide_nll:
+        return None
+    return grow(
         result.compared,
-        name,
+        result.choice.name,
         result.method,
         result.given.read.votes,
         result.given.labels,
-        loss,
+        result.losses.matrix,
         seed=request.seed,
         progress=progress,
     )
-    compared, constant = result.compared, "best-constant"
-    level = (
-        compared.means[constant]["nll"],
-        compared.interval(constant, compared.evaluations[constant].losses(loss)).mean,
-    )
-    return Curve(*growth, None if name == constant else level)
+
+
+def _constant(result: Calibration) -> tuple[float, float] | None:
+    """Return NLL and loss of the best constant prediction, if another method was chosen."""
+    compared, name = result.compared, "best-constant"
+    if compared is None or result.choice.name == name:
+        return None
+    losses = compared.evaluations[name].losses(result.losses.matrix)
+    return compared.means[name]["nll"], compared.interval(name, losses).mean
 
 
 def _page(
     request: ReportRequest,
     data: Data,
     result: Calibration,
-    curve: Curve | None,
+    curve: Growth | None,
     command: Sequence[str],
 ) -> Page:
     """Return the page with all its sections."""
@@ -187,7 +192,8 @@ def _page(
                 ),
             ),
             labels_section(
-                None if result.hide_nll else curve,
+                curve,
+                _constant(result),
                 len(labels),
                 len(data.labels),
                 float(accuracies.median()) if len(accuracies) else None,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from judgebayes import __version__
 from judgebayes.cli.console import Console
-from judgebayes.cli.machine import INTERRUPTED, InterruptError
+from judgebayes.cli.machine import INTERRUPTED
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.cli.saying import MARKS, say, say_commands, show_rows
@@ -22,7 +22,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference import NUTS, posterior
 from judgebayes.inference.arviz_import import arviz
-from judgebayes.inference.nuts import LEAST_KEPT, Sampling
+from judgebayes.inference.nuts import Sampling
 from judgebayes.io.options import split_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.posterior.checks import Check, check, in_words
@@ -353,19 +353,13 @@ def _sampled(
             if update is not None:
                 update(so_far.steps, _in_words(so_far, nuts))
 
-        try:
-            return sample(
-                story,
-                nuts,
-                request.seed,
-                on_progress=None if update is None else on_progress,
-                attributes=attributes,
-            )
-        except KeyboardInterrupt:
-            raise InterruptError(
-                f"Interrupted with fewer than {LEAST_KEPT} draws of each chain, or before the results "
-                "were computed from them: no file was written."
-            ) from None
+        return sample(
+            story,
+            nuts,
+            request.seed,
+            on_progress=None if update is None else on_progress,
+            attributes=attributes,
+        )
 
 
 def _in_words(so_far: Sampling, nuts: NUTS) -> str:

@@ -13,7 +13,7 @@ from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.posterior.statistics import agreement, unanimous
-from judgebayes.posterior.story import ModelSpec
+from judgebayes.posterior.story import ModelSpec, coords_of
 from judgebayes.votes.array import Data
 
 
@@ -53,11 +53,9 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
         constrained=constrained,
         statistics=statistics,
         coords={
+            **coords_of(data),
             "generator": list(names),
-            "judge": list(data.judges),
             "class": list(data.classes),
-            "item": list(data.items),
-            "labelled_item": data.names(labelled),
             "repeat": ["1"],
         },
         shown=("precision", "quality", "tpr", "tnr", *(("leaning",) if shared else ())),
@@ -96,16 +94,17 @@ def _of_generators(votes: Int[np.ndarray, "item judge"], data: Data) -> dict[str
         "two votes on an item agree": agreement(with_sample_axis, 2),
         "items with votes all the same": float(unanimous(with_sample_axis, 2).mean()),
     }
-    for label, name in enumerate(data.classes):
-        subset = votes[data.labels == label]
-        if (subset >= 0).any():
-            shares[f"votes {top} on items labelled {name}"] = float(
-                (subset == 1).sum() / (subset >= 0).sum()
-            )
     parts = [
-        (f"votes {top} on {name}", votes[data.generator == g])
-        for g, name in enumerate(data.generators)
-    ] + [(f"votes {top} of {name}", votes[:, j]) for j, name in enumerate(data.judges)]
+        *(
+            (f"votes {top} on items labelled {name}", votes[data.labels == k])
+            for k, name in enumerate(data.classes)
+        ),
+        *(
+            (f"votes {top} on {name}", votes[data.generator == g])
+            for g, name in enumerate(data.generators)
+        ),
+        *((f"votes {top} of {name}", votes[:, j]) for j, name in enumerate(data.judges)),
+    ]
     for name, subset in parts:
         if (subset >= 0).any():
             shares[name] = float((subset == 1).sum() / (subset >= 0).sum())

@@ -10,7 +10,7 @@ from judgebayes.inference.fast.irt import problem
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, Prior
 from judgebayes.posterior.statistics import of_right
-from judgebayes.posterior.story import ModelSpec
+from judgebayes.posterior.story import ModelSpec, coords_of
 from judgebayes.votes.array import MISSING, Data
 
 
@@ -43,11 +43,7 @@ def item_response(data: Data, prior: Prior) -> ModelSpec:
         data=panel,
         statistics=statistics,
         dims=dict.fromkeys(("difficulty", "discrimination"), ("labelled_item",)),
-        coords={
-            "judge": list(data.judges),
-            "labelled_item": data.names(labelled),
-            "repeat": [str(s + 1) for s in range(data.votes.n_samples)],
-        },
+        coords=coords_of(data),
         shown=("ability",),
         meanings={"ability": "a judge's ability, in standard deviations over judges"},
         words=("Difficulty and discrimination of every item are in the file.",),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from judgebayes.inference.sampled import Described
+from judgebayes.votes.array import Data
 
 TARGETS = {
     "label": "the label of an item, given its votes",
@@ -10,6 +11,19 @@ TARGETS = {
     "correct": "how many of an item's votes are correct",
 }
 """The targets of log-likelihoods. A variable name means the same in every file."""
+
+
+def coords_of(data: Data) -> dict[str, list[str]]:
+    """Return the names along the axes that models of votes and labels may have.
+
+    A judge's votes on an item are a "repeat": "sample" has another meaning in ArviZ.
+    """
+    return {
+        "judge": list(data.judges),
+        "item": list(data.items),
+        "labelled_item": data.names(data.labelled),
+        "repeat": [str(s + 1) for s in range(data.votes.n_samples)],
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

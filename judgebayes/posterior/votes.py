@@ -16,8 +16,8 @@ from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.posterior.statistics import of_votes
-from judgebayes.posterior.story import ModelSpec
-from judgebayes.votes.array import Data, Votes
+from judgebayes.posterior.story import ModelSpec, coords_of
+from judgebayes.votes.array import Data
 
 ADVICE = (
     "judges' errors are correlated, or items differ in difficulty: --model stacking predicts labels "
@@ -37,11 +37,7 @@ def one_coin(data: Data, prior: one_coin_model.Prior) -> ModelSpec:
         problem=Problem(OneCoinModel(n_classes, prior), panel),
         data=panel,
         statistics=statistics,
-        coords={
-            "judge": list(data.judges),
-            "labelled_item": data.names(labelled),
-            "repeat": _repeats(data.votes),
-        },
+        coords=coords_of(data),
         shown=("accuracy",),
         meanings={"accuracy": "how often a judge's vote equals the label"},
         words=("The prior probabilities of the classes are equal.",),
@@ -73,14 +69,7 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> ModelSpec:
         problem=problem(DawidSkeneModel(n_classes, prior), distinct, start),
         data=panel,
         statistics=statistics,
-        coords={
-            "judge": list(data.judges),
-            "class": list(data.classes),
-            "vote": list(data.classes),
-            "item": list(data.items),
-            "labelled_item": data.names(labelled),
-            "repeat": _repeats(votes),
-        },
+        coords={**coords_of(data), "class": list(data.classes), "vote": list(data.classes)},
         shown=("pi", "accuracy", "confusion"),
         meanings={
             "pi": "share of each class",
@@ -94,8 +83,3 @@ def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> ModelSpec:
         else (),
         advice=ADVICE,
     )
-
-
-def _repeats(votes: Votes) -> list[str]:
-    """Return names of a judge's votes on an item ("sample" has another meaning in ArviZ)."""
-    return [str(s + 1) for s in range(votes.n_samples)]

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.plots.judges import judge_map
-from judgebayes.plots.series import intervals
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Block, Drawing, Folded, Paragraph, Section, Table
 from judgebayes.report.shares import SHARES, percent_with_interval
@@ -91,11 +90,8 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
             if not names_in_figure.issuperset(ranked["judge"]):
                 caption += " Names without space in the figure are in the table below."
         else:
-            table = shown.rename(
-                columns={"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
-            ).assign(series="accuracy")
-            figure = intervals(table, label="judge", series="series", xlabel="accuracy", title="")
-            figure.set_size_inches(5.0, 0.28 * len(table) + 1.0)
+            figure = judge_map(shown, title="")
+            figure.set_size_inches(5.0, 0.28 * len(shown) + 1.0)
             title = "Accuracy of judges"
             caption = "How often judges are right, with 90 % intervals."
         best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]

@@ -1,8 +1,5 @@
 """The report's section on labels: the expected benefit of more labels."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 
@@ -13,6 +10,7 @@ from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.held_out import with_interval
 from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table
 from judgebayes.sentence import percent
+from judgebayes.workflow.comparing import Growth
 
 COVERAGE_ITEMS = 10_000
 """The number of new items for the coverage, large enough to make their sampling error negligible."""
@@ -24,22 +22,9 @@ MULTIPLES = (1, 2, 4)
 """The multiples of the number of labels in the table."""
 
 
-class Curve(NamedTuple):
-    """Held-out scores of a method against the number of labels."""
-
-    labels: Sequence[int]
-    nll: Sequence[Interval]
-    loss: Sequence[Interval]
-    gain: Interval
-    """Decrease of the NLL by the last doubling of the labels; not finite if one of the two is not."""
-    loss_gain: Interval
-    """Decrease of the loss of the decisions by the last doubling."""
-    constant: tuple[float, float] | None
-    """NLL and loss of the best constant prediction, fitted on all labels."""
-
-
 def labels_section(
-    curve: Curve | None,
+    curve: Growth | None,
+    constant: tuple[float, float] | None,
     n_labels: int,
     n_items: int,
     accuracy: float | None,
@@ -48,6 +33,7 @@ def labels_section(
 ) -> Section:
     """Return the section on more labels: scores measured with fewer labels, and known laws for more.
 
+    `constant` has NLL and loss of the best constant prediction, fitted on all labels, beside `curve`.
     `accuracy` is that of the panel's median judge, `level` that of the conformal sets. The numbers of
     labels do not exceed the number of items.
     """
@@ -55,7 +41,7 @@ def labels_section(
     if curve is not None and len(curve.labels) > 1:
         blocks += [
             *map(Paragraph, _gain_words(curve, method, more=n_items > n_labels)),
-            *_curve_blocks(curve, method),
+            *_curve_blocks(curve, constant, method),
         ]
     else:
         blocks.append(
@@ -69,7 +55,7 @@ def labels_section(
     return Section("The effect of more labels", blocks, name="labels")
 
 
-def _gain_words(curve: Curve, method: str, *, more: bool) -> list[str]:
+def _gain_words(curve: Growth, method: str, *, more: bool) -> list[str]:
     """Return sentences on the effect of the last doubling of the labels on probabilities and decisions.
 
     `more` states whether there are unlabelled items.
@@ -116,13 +102,13 @@ def _change(gain: Interval, what: str) -> str:
     )
 
 
-def _curve_blocks(curve: Curve, method: str) -> list[Block]:
+def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: str) -> list[Block]:
     rows = [
         (f"{n}", with_interval(nll), with_interval(loss))
         for n, nll, loss in zip(curve.labels, curve.nll, curve.loss, strict=True)
     ]
-    if curve.constant is not None:
-        nll, loss = (f"{value:z.3f}" if np.isfinite(value) else "-" for value in curve.constant)
+    if constant is not None:
+        nll, loss = (f"{value:z.3f}" if np.isfinite(value) else "-" for value in constant)
         rows.append((f"the best constant answer, {curve.labels[-1]}", nll, loss))
     table = Table(
         "Held-out scores by the number of labels [95 %]", ("labels", "NLL", "mean loss"), rows
