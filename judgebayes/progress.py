@@ -32,7 +32,7 @@ def shown() -> Iterator[Progress | None]:
 
     Where the bars are hidden, None is yielded.
     """
-    with _bar() as bars:
+    with bar() as bars:
         tasks: dict[str, TaskID] = {}
 
         def report(what: str, done: int, total: int) -> None:
@@ -54,7 +54,7 @@ def tracked(items: Collection[T], what: str, shown: bool) -> Iterator[Iterable[T
     if not shown:
         yield items
         return
-    with _bar() as progress:
+    with bar() as progress:
         yield progress.track(items, description=what)
 
 
@@ -64,16 +64,16 @@ def stepped(total: int) -> Iterator[Callable[[int, str], None] | None]:
 
     The bar is shown under the conditions of `tracked`; where it is hidden, None is yielded.
     """
-    with _bar() as progress:
-        bar = progress.add_task("compiling", total=total)
+    with bar() as progress:
+        task = progress.add_task("compiling", total=total)
 
         def report(done: int, description: str) -> None:
-            progress.update(bar, completed=done, description=description)
+            progress.update(task, completed=done, description=description)
 
         yield None if progress.disable else report
 
 
-def _bar() -> "Bars":
+def bar() -> "Bars":
     """Return a progress bar on standard error, hidden unless it is a terminal or a notebook."""
     from rich.console import Console
     from rich.progress import (

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from judgebayes.cli.console import Console
 from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
@@ -30,6 +29,7 @@ from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns
 from judgebayes.io.tables import check_writable, read_table, write_table
+from judgebayes.progress import bar
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, infer_classes
 from judgebayes.workflow.machine import CommandResult
@@ -96,7 +96,8 @@ def collect(request: CollectRequest) -> CommandResult:
                 "its vote is requested again.",
             )
         outcome = _with_progress(plan, ledger)
-        lines = [line for line in ledger.lines if _wanted(line, plan)]
+        asked = {judge.name for judge in judges}
+        lines = [line for line in ledger.lines if line.judge in asked]
     say_plainly(console, *_account(plan, outcome, lines))
     if settled is not None:
         say_plainly(console, *_settling(plan, lines))
@@ -296,21 +297,14 @@ def _intention(plan: Plan, out: Path) -> list[str]:
 
 
 def _with_progress(plan: Plan, ledger: Ledger) -> Outcome:
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as progress:
-        bar = progress.add_task("answers", total=0)
+    with bar() as progress:
+        task = progress.add_task("answers", total=0)
 
         def more(by: int) -> None:
-            progress.update(bar, total=(progress.tasks[0].total or 0) + by)
+            progress.update(task, total=(progress.tasks[0].total or 0) + by)
 
         def answered(by: int) -> None:
-            progress.advance(bar, by)
+            progress.advance(task, by)
 
         def interrupted(waiting: int) -> None:
             progress.console.print(
@@ -319,11 +313,6 @@ def _with_progress(plan: Plan, ledger: Ledger) -> Outcome:
             )
 
         return collect_votes(plan, ledger, Watch(more, answered, interrupted))
-
-
-def _wanted(line: Line, plan: Plan) -> bool:
-    """Return whether an answer of the file is by one of this plan's judges."""
-    return any(line.judge == judge.name for judge in plan.judges)
 
 
 def _account(plan: Plan, outcome: Outcome, lines: list[Line]) -> list[str]:
@@ -346,14 +335,8 @@ def _account(plan: Plan, outcome: Outcome, lines: list[Line]) -> list[str]:
     counted = [line.tokens for line in lines if line.tokens is not None]
     if counted:
         silent = len(lines) - len(counted)
-        sentences.append(
-            f"Tokens: {sum(counted):,}"
-            + (
-                f", without {silent} answers whose tokens the server did not count."
-                if silent
-                else "."
-            )
-        )
+        without = f", without {silent} answers whose tokens the server did not count"
+        sentences.append(f"Tokens: {sum(counted):,}{without if silent else ''}.")
     if outcome.retried:
         sentences.append(f"{outcome.retried} requests were sent again after a failure.")
     return sentences

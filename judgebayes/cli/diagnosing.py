@@ -69,9 +69,8 @@ def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> 
     for _, row in shown.iterrows():
         cells = [(percent_with_interval(row, rate), str(row[noun])) for rate, noun in there]
         rows.append([str(row["judge"]), row["value"], *(cell for pair in cells for cell in pair)])
-    title = f"TPR and TNR by {column!r}, in % with 90 % intervals"
-    if len(there) == 1:
-        title = f"{there[0][0].upper()} by {column!r}, in % with 90 % intervals"
+    rates_shown = " and ".join(rate.upper() for rate, _ in there) or "Rates"
+    title = f"{rates_shown} by {column!r}, in % with 90 % intervals"
     show_rows(console, title, ["judge", column, *heads], rows, texts=2)
     if len(judges) > most:
         say(console, [f"{len(judges) - most} more judges are not shown. --out FILE writes all."])
@@ -125,13 +124,13 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
         table.add_row(escape(shortened(str(name), width)), *row)
     show(console, f"{of}, in % with 90 % intervals" if labelled else f"{of}, in %", table)
     if left_out:
-        columns = " and ".join(", ".join(left_out).rsplit(", ", 1))
-        console.print(
-            (
+        columns = ", ".join(left_out)
+        say(
+            console,
+            [
                 f"Not shown, because the terminal is too narrow: {columns}. Use --out FILE for all "
                 "columns."
-            ),
-            highlight=False,
+            ],
         )
     if weighted:
         say(

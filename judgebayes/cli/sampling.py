@@ -74,7 +74,13 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     _check(request)
     data, words = read_data(request)
     story = build(data, request.model, variant, prior)
-    nuts, what = _nuts(request), ", ".join([request.model, variant, *(request.prior or ())])
+    nuts = NUTS(
+        draws=request.draws,
+        warmup=request.warmup,
+        chains=request.chains,
+        target_accept=request.target_accept,
+    )
+    what = ", ".join([request.model, variant, *(request.prior or ())])
     say(console, [*words, *story.words])
     say(
         console,
@@ -83,10 +89,10 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
             f"draws, seed {request.seed}."
         ],
     )
-    attributes = _attributes(request, data, variant, command)
+    attributes = _attributes(request, data, variant, command, nuts)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
     arviz()  # loaded now, so that an interrupted run is saved at once
-    drawn = _sampled(request, story, attributes)
+    drawn = _sampled(story, nuts, request.seed, attributes)
     kept = int(drawn.attrs["draws_kept"])
     values = {
         "posterior_file": request.out,
@@ -193,15 +199,6 @@ def _interrupted(
     say_commands(console, [("Next, the whole run into the same file:", whole_run)])
     values |= {"reliable": False, "sentences": [note], "tables": {}}
     return CommandResult(values, findings, INTERRUPTED)
-
-
-def _nuts(request: PosteriorRequest) -> NUTS:
-    return NUTS(
-        draws=request.draws,
-        warmup=request.warmup,
-        chains=request.chains,
-        target_accept=request.target_accept,
-    )
 
 
 def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult:
@@ -322,10 +319,10 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
 
 
 def _attributes(
-    request: PosteriorRequest, data: Data, variant: str, command: Sequence[str]
+    request: PosteriorRequest, data: Data, variant: str, command: Sequence[str], nuts: NUTS
 ) -> dict[str, str | int]:
     """Return the attributes of the file: model, data, settings, command and versions."""
-    settings = {k: v for k, v in asdict(_nuts(request)).items() if k != "score"}
+    settings = {k: v for k, v in asdict(nuts).items() if k != "score"}
     return {
         "model": request.model,
         "variant": variant,
@@ -340,14 +337,8 @@ def _attributes(
     }
 
 
-def _sampled(
-    request: PosteriorRequest,
-    story: ModelSpec,
-    attributes: dict[str, str | int],
-) -> Any:
-    nuts = _nuts(request)
-    total = nuts.warmup + nuts.draws
-    with stepped(total) as update:
+def _sampled(story: ModelSpec, nuts: NUTS, seed: int, attributes: dict[str, str | int]) -> Any:
+    with stepped(nuts.warmup + nuts.draws) as update:
 
         def on_progress(so_far: Sampling) -> None:
             if update is not None:
@@ -356,7 +347,7 @@ def _sampled(
         return sample(
             story,
             nuts,
-            request.seed,
+            seed,
             on_progress=None if update is None else on_progress,
             attributes=attributes,
         )

@@ -70,11 +70,9 @@ def decisions_section(
         Table("Decisions", head, rows),
         *risk,
     ]
-    if sets is not None:
-        blocks += [*map(Paragraph, set_words), _sets_table(sets, classes)]
-        blocks += [] if strata is None else [strata]
-    elif set_words:
-        blocks += map(Paragraph, set_words)
+    blocks += map(Paragraph, set_words)
+    blocks += [] if sets is None else [_sets_table(sets, classes)]
+    blocks += [] if strata is None else [strata]
     if expected_loss is not None:
         blocks.append(_first_items(answers, classes, decisions, expected_loss, sets, labelled))
     return Section("Decisions", blocks, name="decisions")

@@ -40,27 +40,14 @@ def probabilities_section(
 ) -> Section:
     """Return the calibration of the probabilities on held-out labels, as figures and a table."""
     title, name = "Calibrated probabilities", "probabilities"
-    if held_out is None:
-        return Section(
-            title,
-            [
-                Paragraph(
-                    "No labels were held out, so the calibration of the probabilities is unknown."
-                )
-            ],
-            name=name,
+    if held_out is None or degenerate:
+        why = (
+            "No labels were held out, so the calibration of the probabilities is unknown."
+            if held_out is None
+            else "The labels are all, or nearly all, the same: every map of the votes looks perfectly "
+            "calibrated on them, so a diagram would be uninformative."
         )
-    if degenerate:
-        return Section(
-            title,
-            [
-                Paragraph(
-                    "The labels are all, or nearly all, the same: every map of the votes looks "
-                    "perfectly calibrated on them, so a diagram would be uninformative."
-                )
-            ],
-            name=name,
-        )
+        return Section(title, [Paragraph(why)], name=name)
     which: list[int | None] = [1] if len(classes) == 2 else list(range(len(classes)))
     if len(which) > MAX_DIAGRAMS:
         which = [None]

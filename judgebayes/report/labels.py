@@ -169,11 +169,7 @@ def _law_blocks(
         "Some effects follow from theory: the interval of a share that is estimated on labels narrows "
         "with the square root of their number."
     )
-    if n_items == n_labels:
-        words += (
-            f" All {n_items} items are labelled; for more labels, you need more items with votes."
-        )
-    elif sizes[-1] == n_items:
+    if sizes[-1] == n_items:
         words += f" There are {n_items} items: for more labels, you need more items with votes."
     if level is not None:
         words += (
