@@ -86,8 +86,8 @@ def _get(source: Source, cache_path: Path, local: Path | None, console: Console)
     else:
         with shown() as progress:
             report = progress or (lambda *_: None)
-            told = partial(report, f"{source.name} ({source.size}), files")
-            home = get(source, cache_path, local=local, progress=told)
+            by_file = partial(report, f"{source.name} ({source.size}), files")
+            home = get(source, cache_path, local=local, progress=by_file)
         say_plainly(
             console,
             f"{source.name}: {len(source.checksums())} files of {source.url} at commit "
