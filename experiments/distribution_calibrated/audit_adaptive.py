@@ -41,7 +41,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.significance import Interval, normal_interval, two_way_interval
 from judgebayes.votes import Votes, from_counts
-from judgebayes.workflow.adaptive import StoppingRule, price_within, share_prior
+from judgebayes.workflow.adaptive import StoppingRule, share_prior, stopping_plan
 from judgebayes.workflow.fit_file import profile
 
 MOST = 8
@@ -178,8 +178,9 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
     ):
         fitted = jax.tree.map(lambda x, split=split: x[split], fits)
         prior = share_prior(profile(cell.votes.take(calibration)), symmetric=True)
+        plan = stopping_plan(fitted, prior, MOST)
         for give_up in run.few([GIVE_UP, MORE], 2):
-            rule = price_within(fitted, prior, MOST, give_up)
+            rule = plan.within(give_up)
             counts = stopped(rule.settled, sequence[evaluation])
             by_rule.setdefault(_name(give_up), []).append((decide(rule, counts), counts))
             if give_up == GIVE_UP:

@@ -241,7 +241,7 @@ def _rule(
         )
     from judgebayes.aggregators import FittedDavidson
     from judgebayes.aggregators.wrapped import DecidedBy
-    from judgebayes.workflow.adaptive import price_within, share_prior
+    from judgebayes.workflow.adaptive import share_prior, stopping_plan
     from judgebayes.workflow.fit_file import load_fit
 
     saved = load_fit(settled.fit)
@@ -260,7 +260,7 @@ def _rule(
         )
     orders = len(table.task.orders)
     prior = share_prior(saved.profile, symmetric=fitted.symmetric)
-    rule = price_within(fitted, prior, most, settled.give_up, batch=orders, fewest=orders)
+    rule = stopping_plan(fitted, prior, most, batch=orders).within(settled.give_up)
     return most, rule, _vote_names(saved.classes, table.task.votes, settled.fit)
 
 
@@ -287,11 +287,11 @@ def _intention(plan: Plan, out: Path) -> list[str]:
         f"task {plan.task.name}: {most}{each:,} answers into {str(out)!r}."
     ]
     if plan.rule is not None:
-        forecast = plan.rule.forecast
+        rule = plan.rule
         lines.append(
-            f"Price of a vote: {plan.rule.price:.2g} class steps. Expected: {forecast.votes:.1f} of "
-            f"{plan.votes} votes per item, and a mean loss of {forecast.loss:.3f} instead of "
-            f"{forecast.full_loss:.3f} (+{forecast.loss - forecast.full_loss:.4f})."
+            f"Price of a vote: {rule.price:.2g} class steps. Expected: {rule.votes:.1f} of "
+            f"{plan.votes} votes per item, and a mean loss of {rule.loss:.3f} instead of "
+            f"{rule.full_loss:.3f} (+{rule.loss - rule.full_loss:.4f})."
         )
     return lines
 

@@ -17,15 +17,15 @@ where DM is the Dirichlet-multinomial predictive distribution of the remaining v
 posterior: its expectation over the next vote is itself, so the value of a vote is not biased.
 (Davidson's formula applied to the m votes so far is not a posterior: its margin grows with m.)
 
-The rule. A vote costs `price`, a wrong decision its loss. The least expected cost of an item with
-counts c is, by backward induction from the last vote,
+The rule. A vote costs `price`, a wrong decision its absolute loss. The least expected cost of an item
+with counts c is, by backward induction from the last vote,
 
 .. math:: V(c) = \min\Bigl\{ \min_a \sum_y L(a, y)\, q(y \mid c),\;
           \text{price} \cdot b + \mathrm{E}\bigl[V(c + \text{the next } b \text{ votes})\bigr] \Bigr\}
 
 and an item is settled once the first term is the smaller. The recursion looks ahead to the last vote,
 not only to the next: if one more vote cannot change the decision but two could, it may continue. b = 2
-requests pairs, one vote in each order.
+requests pairs, one vote in each order. Every item has b votes or more.
 """
 
 import math
@@ -92,18 +92,6 @@ def share_prior(profile: VoteProfile, *, symmetric: bool) -> Float[np.ndarray, "
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """Expected votes and losses of an item without votes, under a rule."""
-
-    votes: float
-    """Votes until it is settled."""
-    loss: float
-    """Loss of the decision at that point."""
-    full_loss: float
-    """Loss of the decision after all N votes."""
-
-
-@dataclass(frozen=True)
 class _Grid:
     """All vote counts by class with 0, 1, .., N votes, and the transitions between them."""
 
@@ -126,8 +114,8 @@ class _Grid:
         """Index of the counts after one more vote for each class, by number of votes before it."""
         step = np.eye(self.n_classes, dtype=np.int64)
         return [
-            np.searchsorted(self.key(later), self.key(counts[:, None, :] + step))
-            for counts, later in zip(self.counts, self.counts[1:], strict=False)
+            self.place(counts[:, None, :] + step, votes)
+            for votes, counts in enumerate(self.counts[:-1], 1)
         ]
 
     def key(self, counts: Int[np.ndarray, "*state class"]) -> Int[np.ndarray, "*state"]:
@@ -135,10 +123,73 @@ class _Grid:
         return counts @ (self.most + 1) ** np.arange(self.n_classes, dtype=np.int64)
 
     def place(
-        self, counts: Int[np.ndarray, "state class"], votes: int
-    ) -> Int[np.ndarray, " state"]:
+        self, counts: Int[np.ndarray, "*state class"], votes: int
+    ) -> Int[np.ndarray, "*state"]:
         """Return the index of counts with this number of votes."""
         return np.searchsorted(self.key(self.counts[votes]), self.key(counts))
+
+
+@dataclass(frozen=True)
+class StoppingPlan:
+    """What follows from a fit and a prior, whatever the price of a vote."""
+
+    grid: _Grid
+    prior: Float[np.ndarray, " class"]
+    responsibilities: list[Float[np.ndarray, "state class"]]
+    """q(y | c), the class probabilities given the counts, by number of votes."""
+    risk: list[Float[np.ndarray, " state"]]
+    """Least expected absolute loss of a decision, by number of votes."""
+    batch: int
+
+    def rule(self, price: float) -> "StoppingRule":
+        """Return the rule of least expected cost at a price of a vote, by backward induction."""
+        most = self.grid.most
+        # Columns: remaining cost, final loss, final number of votes, loss after all N votes.
+        last = self.risk[most]
+        value = {most: np.stack([last, last, np.full(len(last), float(most)), last], 1)}
+        settled = [np.ones(len(last), bool)]
+        for votes in range(most - 1, -1, -1):
+            batch = min(self.batch, most - votes)
+            ahead = value[votes + batch]
+            for before in range(votes + batch - 1, votes - 1, -1):
+                ahead = _expected(self.grid, self.prior, before, ahead)
+            risk = self.risk[votes]
+            ahead[:, 0] += price * batch
+            stop = (risk <= ahead[:, 0] + EQUAL) & (votes >= self.batch)
+            here = np.stack([risk, risk, np.full(len(risk), float(votes)), ahead[:, 3]], 1)
+            value[votes] = np.where(stop[:, None], here, ahead)
+            settled.insert(0, stop)
+        _, loss, votes_used, full = value[0][0].tolist()
+        return StoppingRule(price, loss, votes_used, full, self, settled)
+
+    def within(self, tolerance: float) -> "StoppingRule":
+        """Return the rule with the fewest votes whose expected extra loss is at most `tolerance`.
+
+        The price is the highest at which the expected loss exceeds that of all N votes by at most
+        `tolerance`. It follows from the fit and the prior, without further items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the tolerance is negative.
+        """
+        if not (math.isfinite(tolerance) and tolerance >= 0):
+            raise JudgeBayesError(
+                f"The accepted increase of the loss is {tolerance}; it must be 0 or more, such as "
+                "0.002."
+            )
+
+        def extra_loss(price: float) -> float:
+            rule = self.rule(price)
+            return rule.loss - rule.full_loss
+
+        low, high = PRICES
+        if extra_loss(high) <= tolerance:
+            return self.rule(high)
+        for _ in range(HALVINGS):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if extra_loss(middle) <= tolerance else (low, middle)
+        return self.rule(low)
 
 
 @dataclass(frozen=True)
@@ -146,15 +197,14 @@ class StoppingRule:
     """Whether an item is settled, and its class probabilities, given its votes by class."""
 
     price: float
-    forecast: Forecast
-    _grid: _Grid
-    _responsibilities: list[Float[np.ndarray, "state class"]]
+    loss: float
+    """Expected loss of the decision about an item without votes, when it is settled."""
+    votes: float
+    """Expected votes until then."""
+    full_loss: float
+    """Expected loss of the decision after all N votes."""
+    _plan: StoppingPlan
     _settled: list[Bool[np.ndarray, " state"]]
-
-    @property
-    def most(self) -> int:
-        """N, the number of votes at which every item is settled."""
-        return self._grid.most
 
     def settled(self, counts: Int[np.ndarray, "item class"]) -> Bool[np.ndarray, " item"]:
         """Return which items need no further vote.
@@ -162,7 +212,7 @@ class StoppingRule:
         Raises
         ------
         JudgeBayesError
-            If an item has more than N votes.
+            If an item has more than N votes, the number at which every item is settled.
         """
         settled = np.zeros(len(counts), bool)
         for votes, here, place in self._levels(counts):
@@ -179,48 +229,27 @@ class StoppingRule:
         """
         probs = np.zeros(np.shape(counts))
         for votes, here, place in self._levels(counts):
-            probs[here] = self._responsibilities[votes][place]
+            probs[here] = self._plan.responsibilities[votes][place]
         with np.errstate(divide="ignore"):
             return np.log(probs)
 
     def _levels(
         self, counts: Int[np.ndarray, "item class"]
     ) -> list[tuple[int, Int[np.ndarray, " some"], Int[np.ndarray, " some"]]]:
-        counts = np.asarray(counts, np.int64)
+        counts, grid = np.asarray(counts, np.int64), self._plan.grid
         votes = counts.sum(1)
-        if votes.max(initial=0) > self.most:
+        if votes.max(initial=0) > grid.most:
             raise JudgeBayesError(
-                f"An item has {votes.max()} votes; this rule allows at most {self.most}."
+                f"An item has {votes.max()} votes; this rule allows at most {grid.most}."
             )
         places = [(int(m), np.flatnonzero(votes == m)) for m in np.unique(votes)]
-        return [(m, here, self._grid.place(counts[here], m)) for m, here in places]
+        return [(m, here, grid.place(counts[here], m)) for m, here in places]
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What follows from a fit, a prior and a loss, whatever the price."""
-
-    grid: _Grid
-    prior: Float[np.ndarray, " class"]
-    responsibilities: list[Float[np.ndarray, "state class"]]
-    """q(y | c), the class probabilities given the counts, by number of votes."""
-    risk: list[Float[np.ndarray, " state"]]
-    """Least expected loss of a decision, by number of votes."""
-    batch: int
-    fewest: int
-
-
-def stopping_rule(
-    fitted: FittedDavidson,
-    prior: Float[np.ndarray, " class"],
-    votes: int,
-    price: float,
-    *,
-    loss: Float[np.ndarray, "action class"] | None = None,
-    batch: int = 1,
-    fewest: int = 1,
-) -> StoppingRule:
-    """Return the rule of least expected cost for items of up to `votes` votes.
+def stopping_plan(
+    fitted: FittedDavidson, prior: Float[np.ndarray, " class"], votes: int, *, batch: int = 1
+) -> StoppingPlan:
+    """Return what the rules for items of up to `votes` votes have in common, whatever the price.
 
     Parameters
     ----------
@@ -230,98 +259,25 @@ def stopping_rule(
         Dirichlet prior of an item's vote shares: `share_prior`.
     votes
         N, the number of votes at which the fit decides.
-    price
-        Price of a vote, in units of the loss.
-    loss
-        Loss of an action, by class; the absolute loss by default.
     batch
-        Votes that are requested together; 2 for a vote in each order.
-    fewest
-        Least number of votes of each item.
+        Votes that are requested together, and the least of each item; 2 for a vote in each order.
 
     Raises
     ------
     JudgeBayesError
-        If a number is out of its range, or there are too many classes for so many votes.
+        If there are too many classes for so many votes.
     """
-    if not (math.isfinite(price) and price >= 0):
-        raise JudgeBayesError(f"The price of a vote is {price}; it must be 0 or more.")
-    return _rule(_plan(fitted, prior, votes, loss, batch, fewest), price)
-
-
-def price_within(
-    fitted: FittedDavidson,
-    prior: Float[np.ndarray, " class"],
-    votes: int,
-    tolerance: float,
-    *,
-    loss: Float[np.ndarray, "action class"] | None = None,
-    batch: int = 1,
-    fewest: int = 1,
-) -> StoppingRule:
-    """Return the rule with the fewest votes whose expected extra loss is at most `tolerance`.
-
-    The price is the highest at which the expected loss exceeds that of all N votes by at most
-    `tolerance`. It follows from the fit and the prior, without further items.
-
-    Parameters
-    ----------
-    fitted, prior, votes, loss, batch, fewest
-        As in `stopping_rule`.
-    tolerance
-        The largest increase of the mean loss.
-
-    Raises
-    ------
-    JudgeBayesError
-        As in `stopping_rule`, or if the tolerance is negative.
-    """
-    if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise JudgeBayesError(
-            f"The accepted increase of the loss is {tolerance}; it must be 0 or more, such as "
-            "0.002."
-        )
-    plan = _plan(fitted, prior, votes, loss, batch, fewest)
-
-    def extra_loss(price: float) -> float:
-        forecast = _rule(plan, price).forecast
-        return forecast.loss - forecast.full_loss
-
-    low, high = PRICES
-    if extra_loss(high) <= tolerance:
-        return _rule(plan, high)
-    for _ in range(HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if extra_loss(middle) <= tolerance else (low, middle)
-    return _rule(plan, low)
-
-
-def _plan(
-    fitted: FittedDavidson,
-    prior: Float[np.ndarray, " class"],
-    votes: int,
-    loss: Float[np.ndarray, "action class"] | None,
-    batch: int,
-    fewest: int,
-) -> _Plan:
     n_classes = fitted.n_classes
-    if not 1 <= batch <= votes or not 0 <= fewest <= votes:
-        raise JudgeBayesError(
-            f"A batch of {batch} and a minimum of {fewest} votes are impossible with at most "
-            f"{votes} votes per item."
-        )
     if math.comb(votes + n_classes, n_classes) > STATES:
         raise JudgeBayesError(
             f"{votes} votes of {n_classes} classes have too many possible counts to look ahead; use "
             "fewer votes per item."
         )
-    loss = absolute_loss(n_classes) if loss is None else loss
-    grid = _Grid(votes, n_classes)
+    grid, loss = _Grid(votes, n_classes), np.asarray(absolute_loss(n_classes), float)
     probs = [np.exp(np.asarray(fitted(from_counts(grid.counts[votes])), float))]
     for before in range(votes - 1, -1, -1):
         probs.insert(0, _expected(grid, prior, before, probs[0]))
-    risk = [(q @ np.asarray(loss, float).T).min(1) for q in probs]
-    return _Plan(grid, prior, probs, risk, batch, fewest)
+    return StoppingPlan(grid, prior, probs, [(q @ loss.T).min(1) for q in probs], batch)
 
 
 def _expected(
@@ -333,26 +289,3 @@ def _expected(
     """Return the expectation of values after the next vote, over this vote."""
     chance = (prior + grid.counts[votes]) / (prior.sum() + votes)
     return np.einsum("sk,skc->sc", chance, later[grid.after[votes]])
-
-
-def _rule(plan: _Plan, price: float) -> StoppingRule:
-    """Return the rule at a price, by backward induction."""
-    most = plan.grid.most
-    # Columns: remaining cost, final loss, final number of votes, loss after all N votes.
-    last = plan.risk[most]
-    value = {most: np.stack([last, last, np.full(len(last), float(most)), last], 1)}
-    settled = [np.ones(len(last), bool)]
-    for votes in range(most - 1, -1, -1):
-        batch = min(plan.batch, most - votes)
-        ahead = value[votes + batch]
-        for before in range(votes + batch - 1, votes - 1, -1):
-            ahead = _expected(plan.grid, plan.prior, before, ahead)
-        risk = plan.risk[votes]
-        ahead[:, 0] += price * batch
-        stop = (risk <= ahead[:, 0] + EQUAL) & (votes >= plan.fewest)
-        here = np.stack([risk, risk, np.full(len(risk), float(votes)), ahead[:, 3]], 1)
-        value[votes] = np.where(stop[:, None], here, ahead)
-        settled.insert(0, stop)
-    _, loss, votes_used, full = value[0][0]
-    forecast = Forecast(float(votes_used), float(loss), float(full))
-    return StoppingRule(price, forecast, plan.grid, plan.responsibilities, settled)

@@ -9,7 +9,7 @@ import pytest
 from judgebayes.aggregators import FittedDavidson
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.decide import absolute_loss
-from judgebayes.workflow.adaptive import price_within, share_prior, stopping_rule
+from judgebayes.workflow.adaptive import share_prior, stopping_plan
 from judgebayes.workflow.fit_file import VoteProfile
 
 N = 6
@@ -40,8 +40,8 @@ def davidson(low: int, tie: int, high: int) -> np.ndarray:
 class Twin:
     """The docstring's formulas, by recursion over single votes, without tables."""
 
-    def __init__(self, price: float, batch: int, fewest: int) -> None:
-        self.price, self.batch, self.fewest = price, batch, fewest
+    def __init__(self, price: float, batch: int) -> None:
+        self.price, self.batch = price, batch
         self.cache: dict[tuple[int, ...], tuple[float, float, float, bool]] = {}
 
     def chances(self, counts: tuple[int, ...], ahead: int) -> dict[tuple[int, ...], float]:
@@ -67,7 +67,7 @@ class Twin:
                 ahead = min(self.batch, N - votes)
                 later = [(p, self.value(then)) for then, p in self.chances(counts, ahead).items()]
                 cost = self.price * ahead + sum(p * v[0] for p, v in later)
-                if risk > cost + 1e-12 or votes < self.fewest:
+                if risk > cost + 1e-12 or votes < self.batch:
                     loss, used = (sum(p * v[k] for p, v in later) for k in (1, 2))
                     value = (cost, loss, used, False)
             self.cache[counts] = value
@@ -79,12 +79,12 @@ def states(most: int = N) -> np.ndarray:
     return np.array([counts for counts in every if sum(counts) <= most])
 
 
-@pytest.mark.parametrize(("price", "batch", "fewest"), [(0.02, 1, 1), (0.005, 2, 2), (0.05, 4, 0)])
+@pytest.mark.parametrize(("price", "batch"), [(0.02, 1), (0.005, 2), (0.05, 4)])
 def test_the_rule_is_that_of_the_recursion(
-    fitted: FittedDavidson, price: float, batch: int, fewest: int
+    fitted: FittedDavidson, price: float, batch: int
 ) -> None:
-    rule = stopping_rule(fitted, PRIOR, N, price, batch=batch, fewest=fewest)
-    twin = Twin(price, batch, fewest)
+    rule = stopping_plan(fitted, PRIOR, N, batch=batch).rule(price)
+    twin = Twin(price, batch)
     every = states()
     np.testing.assert_allclose(
         np.exp(rule.log_probs(every)),
@@ -96,25 +96,26 @@ def test_the_rule_is_that_of_the_recursion(
     assert rule.settled(every).tolist() == expected
     assert 0 < sum(expected) < len(expected)
     _, loss, votes, _ = twin.value((0, 0, 0))
-    assert rule.forecast.loss == pytest.approx(loss, abs=1e-12)
-    assert rule.forecast.votes == pytest.approx(votes, abs=1e-12)
+    assert rule.loss == pytest.approx(loss, abs=1e-12)
+    assert rule.votes == pytest.approx(votes, abs=1e-12)
     full = sum(p * (LOSS @ davidson(*then)).min() for then, p in twin.chances((0, 0, 0), N).items())
-    assert rule.forecast.full_loss == pytest.approx(full, abs=1e-12)
+    assert rule.full_loss == pytest.approx(full, abs=1e-12)
 
 
 def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: FittedDavidson) -> None:
-    forecasts = [stopping_rule(fitted, PRIOR, N, p).forecast for p in (0.0, 0.001, 0.01, 0.1, 1.0)]
-    assert forecasts[0].loss == pytest.approx(forecasts[0].full_loss, abs=1e-12)
+    plan = stopping_plan(fitted, PRIOR, N)
+    rules = [plan.rule(price) for price in (0.0, 0.001, 0.01, 0.1, 1.0)]
+    assert rules[0].loss == pytest.approx(rules[0].full_loss, abs=1e-12)
     assert all(
-        a.votes >= b.votes and a.loss <= b.loss + 1e-12 for a, b in itertools.pairwise(forecasts)
+        a.votes >= b.votes and a.loss <= b.loss + 1e-12 for a, b in itertools.pairwise(rules)
     )
-    assert forecasts[-1].votes == pytest.approx(1)
+    assert rules[-1].votes == pytest.approx(1)
     for tolerance in (0.001, 0.004):
-        rule = price_within(fitted, PRIOR, N, tolerance)
-        assert 0 <= rule.forecast.loss - rule.forecast.full_loss <= tolerance
-        dearer = stopping_rule(fitted, PRIOR, N, rule.price * 1.001).forecast
+        rule = plan.within(tolerance)
+        assert 0 <= rule.loss - rule.full_loss <= tolerance
+        dearer = plan.rule(rule.price * 1.001)
         assert dearer.loss - dearer.full_loss > tolerance
-    assert price_within(fitted, PRIOR, N, 5.0).price == 1.0
+    assert plan.within(5.0).price == 1.0
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -133,18 +134,13 @@ def test_invalid_arguments_are_refused(fitted: FittedDavidson) -> None:
     once = VoteProfile(10, [0.5, 0.0, 0.5], np.eye(3).tolist(), 1.0)
     with pytest.raises(JudgeBayesError, match="needs two or more"):
         share_prior(once, symmetric=True)
-    for price in (-0.1, float("nan")):
-        with pytest.raises(JudgeBayesError, match="price of a vote"):
-            stopping_rule(fitted, PRIOR, N, price)
+    plan = stopping_plan(fitted, PRIOR, N)
     with pytest.raises(JudgeBayesError, match="accepted increase of the loss"):
-        price_within(fitted, PRIOR, N, -1.0)
-    with pytest.raises(JudgeBayesError, match="are impossible"):
-        stopping_rule(fitted, PRIOR, N, 0.1, batch=7)
+        plan.within(-1.0)
     with pytest.raises(JudgeBayesError, match="too many possible counts"):
-        stopping_rule(fitted, PRIOR, 500, 0.1)
-    rule = stopping_rule(fitted, PRIOR, N, 0.1)
+        stopping_plan(fitted, PRIOR, 500)
     with pytest.raises(JudgeBayesError, match="allows at most 6"):
-        rule.settled(np.array([[7, 0, 0]]))
+        plan.rule(0.1).settled(np.array([[7, 0, 0]]))
     # Votes that all agree, or are like coins, still have a prior.
     for spread in (np.zeros((3, 3)), np.diag([0.25, 0, 0.25])):
         prior = share_prior(VoteProfile(9, [0.5, 0.0, 0.5], spread.tolist(), 4.0), symmetric=True)
