@@ -87,7 +87,7 @@ def _of_even_labels(setting: Setting, n: int) -> Trials:
         labels = np.where(right, index[:, 0], 1 - index[:, 0])
         votes = populations.votes_of(index, 2)
         compared = compare(methods, votes, labels, None, loss, splits=SPLITS, seed=replay)
-        leads = [compared.leads("stacking", loss, level=level)["sc"] for level in LEVELS]
+        leads = [at.leads("stacking", loss)["sc"] for at in _at_levels(compared)]
         intervals.append(([(lead.low, lead.high) for lead in leads], 0.0))
     name = f"simulated: two judges, labels even where they differ, {n}"
     return trials("extra loss of sc", name, intervals)
@@ -137,8 +137,8 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         by_interval.setdefault("right by probability", []).append((ends, bins[0][which].place))
         if replay < setting.fewer(HALF):
             grown = [
-                grow(compared, OWN, methods[OWN], votes, labels, loss, seed=replay, level=level)
-                for level in LEVELS
+                grow(at, OWN, methods[OWN], votes, labels, loss, seed=replay)
+                for at in _at_levels(compared)
             ]
             smaller = list(grown[0].labels)
             for name, each in (
@@ -155,19 +155,23 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         yield trials(name, title, values)
 
 
+def _at_levels(compared: Compared) -> list[Compared]:
+    return [replace(compared, level=level) for level in LEVELS]
+
+
 def _ends(compared: Compared, loss: np.ndarray) -> dict[str, Ends]:
     nll = compared.nll(OWN)
     by_level = []
-    for level in LEVELS:
-        leads = compared.leads(OWN, loss, level=level)
-        abstained = abstention(compared, OWN, LOSSES, level=level)
+    for at in _at_levels(compared):
+        leads = at.leads(OWN, loss)
+        abstained = abstention(at, OWN, LOSSES, level=at.level)
         by_level.append(
             {f"extra loss of {name}": (lead.low, lead.high) for name, lead in leads.items()}
             | {
                 name: (interval.low, interval.high)
                 for name, interval in (
-                    ("held-out accuracy", compared.right(OWN, level=level)),
-                    ("held-out NLL", compared.interval(OWN, nll, level=level, least=0.0)),
+                    ("held-out accuracy", at.right(OWN)),
+                    ("held-out NLL", at.interval(OWN, nll, least=0.0)),
                     ("share sent to a person", abstained.share),
                     ("risk of the rest", abstained.risk),
                 )

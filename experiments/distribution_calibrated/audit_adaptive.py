@@ -178,9 +178,8 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
     ):
         fitted = jax.tree.map(lambda x, split=split: x[split], fits)
         prior = share_prior(profile(cell.votes.take(calibration)), symmetric=True)
-        plan = stopping_plan(fitted, prior, MOST)
         for give_up in run.few([GIVE_UP, MORE], 2):
-            rule = plan.within(give_up)
+            rule = stopping_plan(fitted, prior, MOST).within(give_up)
             counts = stopped(rule.settled, sequence[evaluation])
             by_rule.setdefault(_name(give_up), []).append((decide(rule, counts), counts))
             if give_up == GIVE_UP:

@@ -57,6 +57,8 @@ class Compared:
     """The share of the intervals' items without a label: 1 for more items like these."""
     ordered: bool = True
     """Whether the classes have an order, without which there is no MAE."""
+    level: float = 0.95
+    """The probability of the intervals."""
 
     __repr__ = summary
 
@@ -91,12 +93,7 @@ class Compared:
         )
 
     def interval(
-        self,
-        name: str,
-        values: Float[np.ndarray, "split item"],
-        *,
-        level: float = 0.95,
-        least: float = -np.inf,
+        self, name: str, values: Float[np.ndarray, "split item"], *, least: float = -np.inf
     ) -> Interval:
         """Return the mean over splits of a method's outcomes on held-out items, with an interval.
 
@@ -111,23 +108,20 @@ class Compared:
             self.n_items,
             self.groups,
             fitted=self.fitted,
-            level=level,
+            level=self.level,
             unseen=self.unseen,
         )
         mean = float(np.nanmean(values, axis=1).mean())  # weighted like `means`
         low, high = mean - interval.mean + interval.low, mean - interval.mean + interval.high
         return Interval(mean, max(low, least), high)
 
-    def right(self, name: str, *, level: float = 0.95) -> Interval:
+    def right(self, name: str) -> Interval:
         """Return a method's accuracy on held-out items, with the interval of `share`."""
         own = self.evaluations[name]
         labels = np.asarray(own.labels)
-        hits = np.where(labels >= 0, np.asarray(own.decisions) == labels, np.nan)
-        return self.share(name, hits, level=level)
+        return self.share(name, np.where(labels >= 0, np.asarray(own.decisions) == labels, np.nan))
 
-    def share(
-        self, name: str, hits: Float[np.ndarray, "split item"], *, level: float = 0.95
-    ) -> Interval:
+    def share(self, name: str, hits: Float[np.ndarray, "split item"]) -> Interval:
         """Return the mean of outcomes 0 or 1 on held-out items, with an interval within [0, 1].
 
         The interval is the hull of two: that of `interval`, which includes the variation of splits,
@@ -135,48 +129,33 @@ class Compared:
         `independent_trials`). The first has no width if every decision is right, although a few
         labels cannot exclude rare errors.
         """
-        interval = self.interval(name, hits, level=level)
-        low, high = self.ends_over_items(name, hits, interval.mean, level=level)
+        interval = self.interval(name, hits)
+        mean = low = high = interval.mean
+        if self.unseen > 0:
+            of_item = item_means(hits, np.asarray(self.evaluations[name].items), self.n_items)
+            held_out = np.isfinite(of_item)
+            n = np.asarray(float(held_out.sum()))
+            if self.groups is not None:
+                right, counted = np.nan_to_num(of_item)[:, None], held_out[:, None]
+                n = independent_trials(right, counted, self.groups, level=self.level)[0]
+            n = np.asarray(n / self.unseen)
+            low, high = map(float, share_interval(np.asarray(mean * n), n, level=self.level))
         low, high = min(interval.low, low), max(interval.high, high)
-        return Interval(interval.mean, max(low, 0.0), min(high, 1.0))
-
-    def ends_over_items(
-        self, name: str, hits: Float[np.ndarray, "split item"], mean: float, *, level: float
-    ) -> tuple[float, float]:
-        """Return the ends of `share_interval` around a mean of `hits`, over the distinct items."""
-        of_item = item_means(hits, np.asarray(self.evaluations[name].items), self.n_items)
-        held_out = np.isfinite(of_item)
-        n = np.asarray(float(held_out.sum()))
-        if self.groups is not None:
-            right, counted = np.nan_to_num(of_item)[:, None], held_out[:, None]
-            n = independent_trials(right, counted, self.groups, level=level)[0]
-        if self.unseen == 0:
-            return mean, mean
-        n = n / self.unseen
-        low, high = share_interval(np.asarray(mean * n), np.asarray(n), level=level)
-        return float(low), float(high)
+        return Interval(mean, max(low, 0.0), min(high, 1.0))
 
     def mean_loss(
-        self,
-        name: str,
-        losses: Float[np.ndarray, "split item"],
-        most: float,
-        *,
-        level: float = 0.95,
+        self, name: str, losses: Float[np.ndarray, "split item"], most: float
     ) -> Interval:
         """Return the mean loss of decisions on held-out items, with an interval not below 0.
 
         The interval is the hull of two, as in `share`: that of `interval`, and that of the share of
         decisions with a loss, times their mean loss (or `most`, if there are none).
         """
-        interval = self.interval(name, losses, level=level, least=0.0)
-        wrong = self.share(name, np.where(np.isfinite(losses), losses > 0, np.nan), level=level)
+        interval = self.interval(name, losses, least=0.0)
+        wrong = self.share(name, np.where(np.isfinite(losses), losses > 0, np.nan))
         each = interval.mean / wrong.mean if wrong.mean > 0 else most
-        return Interval(
-            interval.mean,
-            min(interval.low, wrong.low * each),
-            max(interval.high, wrong.high * each),
-        )
+        low, high = wrong.low * each, wrong.high * each
+        return Interval(interval.mean, min(interval.low, low), max(interval.high, high))
 
     def best(self, names: list[str], default: str) -> str:
         """Return the method with the least NLL among those clearly better than the default, or it.
@@ -227,15 +206,17 @@ class Compared:
 
     def nll(self, name: str) -> Float[np.ndarray, "split item"]:
         """Return the NLL of each held-out observed label under a method, NaN where there is none."""
-        return _nll(self.evaluations[name], self.label_noise)
+        return self.nll_of(self.evaluations[name])
 
-    def leads(
-        self, method: str, loss: Float[np.ndarray, "action class"], *, level: float = 0.95
-    ) -> dict[str, Interval]:
+    def nll_of(self, evaluation: Evaluation) -> Float[np.ndarray, "split item"]:
+        """Return the NLL of each held-out observed label in an evaluation."""
+        return _nll(evaluation, self.label_noise)
+
+    def leads(self, method: str, loss: Float[np.ndarray, "action class"]) -> dict[str, Interval]:
         """Return the mean loss of each other method minus that of this one, with an interval."""
         own = self.evaluations[method].losses(loss)
         return {
-            name: self.interval(name, other.losses(loss) - own, level=level)
+            name: self.interval(name, other.losses(loss) - own)
             for name, other in self.evaluations.items()
             if name != method
         }
@@ -329,49 +310,79 @@ def grow(
     loss: Float[np.ndarray, "action class"],
     *,
     seed: int,
-    level: float = 0.95,
     progress: Progress | None = None,
 ) -> Growth:
     """Fit a compared method on half, a quarter, ... of the labels of every split.
 
-    The results with all labels are taken from the comparison. The smaller sets are nested, and padded
-    so that all use one compiled program.
+    The results with all labels are taken from the comparison.
     """
     sizes = [compared.held_in]
-    while len(sizes) < MOST_SIZES and sizes[-1] // 2 >= LEAST_SIZE:
-        sizes.append(sizes[-1] // 2)
-    sizes.reverse()
-    parts, whole = compared.parts, compared.evaluations[name]
-    place = np.arange(parts.calibration.shape[1])
-    smaller = [
-        evaluate_splits(
+    while len(sizes) < MOST_SIZES and sizes[0] // 2 >= LEAST_SIZE:
+        sizes.insert(0, sizes[0] // 2)
+    every = [
+        *on_fewer(
+            compared,
+            name,
             method,
             votes,
             labels,
-            replace(parts, calibration=np.where(place < size, parts.calibration, -1)),
-            fit_on=fit_on_of([name])[name],
+            sizes[:-1],
             loss=loss,
             seed=seed,
-        )
-        for size in followed(sizes[:-1], "numbers of labels to learn from", progress)
+            progress=progress,
+        ),
+        compared.evaluations[name],
     ]
-    nll = [_nll(each, compared.label_noise) for each in (*smaller, whole)]
-    losses = [each.losses(loss) for each in (*smaller, whole)]
+    nll = [compared.nll_of(each) for each in every]
+    losses = [each.losses(loss) for each in every]
 
     def gain(scores: list[np.ndarray]) -> Interval:
         if len(scores) < 2 or any(np.isinf(each).any() for each in scores[-2:]):
             return Interval(np.nan, np.nan, np.nan)
-        return compared.interval(name, scores[-2] - scores[-1], level=level)
+        return compared.interval(name, scores[-2] - scores[-1])
 
     return Growth(
         tuple(sizes),
-        tuple(compared.interval(name, values, level=level, least=0.0) for values in nll),
-        tuple(
-            compared.mean_loss(name, values, float(loss.max()), level=level) for values in losses
-        ),
+        tuple(compared.interval(name, values, least=0.0) for values in nll),
+        tuple(compared.mean_loss(name, values, float(loss.max())) for values in losses),
         gain(nll),
         gain(losses),
     )
+
+
+def on_fewer(
+    compared: Compared,
+    name: str,
+    method: Aggregator,
+    votes: Votes,
+    labels: ItemInts,
+    sizes: list[int],
+    *,
+    loss: Float[np.ndarray, "action class"] | None = None,
+    splits: int | None = None,
+    seed: int,
+    progress: Progress | None,
+) -> list[Evaluation]:
+    """Fit a compared method on fewer labels of the splits, or of the first of them.
+
+    The sets of labels are nested, and padded so that all use one compiled program.
+    """
+    parts = compared.parts
+    place = np.arange(parts.calibration.shape[1])
+    return [
+        evaluate_splits(
+            method,
+            votes,
+            labels,
+            Splits(
+                np.where(place < size, parts.calibration, -1)[:splits], parts.evaluation[:splits]
+            ),
+            fit_on=fit_on_of([name])[name],
+            loss=loss,
+            seed=seed,
+        )
+        for size in followed(sizes, "numbers of labels to learn from", progress)
+    ]
 
 
 @in_float64
@@ -395,15 +406,11 @@ def comparison_rows(
     compared: Compared, leads: Mapping[str, Interval], *, hide_nll: bool
 ) -> list[list[str]]:
     """Return a row per method, the chosen one first, with the columns of `Compared.head`."""
+    table = comparison_table(compared, leads, hide_nll=hide_nll)
     rows = []
-    for name in [*(n for n in compared.means if n not in leads), *leads]:
-        means, lead = compared.means[name], leads.get(name)
-        figures = (
-            "refused" if hide_nll and m in ("nll", "ece") else _figure(means[m])
-            for m in compared.metrics
-        )
-        extra = "" if lead is None else f"{lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}]"
-        rows.append([name, *figures, extra])
+    for name, *figures, extra, low, high in table.itertuples(index=False):
+        shown = "" if np.isnan(extra) else f"{extra:+z.3f} [{low:+z.3f}, {high:+z.3f}]"
+        rows.append([name, *map(_figure, figures), shown])
     return rows
 
 
@@ -474,6 +481,8 @@ def comparison_words(
 
 
 def _figure(value: float) -> str:
+    if np.isnan(value):
+        return "refused"
     return f"{value:z.3f}" if np.isfinite(value) else "-"
 
 

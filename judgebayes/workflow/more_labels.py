@@ -1,6 +1,6 @@
 """Forecast what more labels of random items would gain, in numbers and in a sentence."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,10 @@ from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.learning_curve import Forecast, forecast_loss
-from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.progress import Progress, followed
+from judgebayes.progress import Progress
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
-from judgebayes.workflow.comparing import Compared
-from judgebayes.workflow.methods import fit_on_of
+from judgebayes.workflow.comparing import Compared, on_fewer
 from judgebayes.workflow.results import ends
 
 LEVEL = 0.8
@@ -102,33 +100,25 @@ def more_labels(
 
     None if the method was certain and wrong on a held-out item, or is certain of every answer.
     """
-    parts, whole = compared.parts, compared.evaluations[name]
     full, now = compared.held_in, int((labels >= 0).sum())
-    some = slice(0, min(SPLITS, len(parts)))
     sizes = [full // 4, full // 2, full]
-    place = np.arange(parts.calibration.shape[1])
-    evaluations = {
-        f"{name}, {size}": evaluate_splits(
-            method,
-            votes,
-            labels,
-            replace(
-                parts,
-                calibration=np.where(place < size, parts.calibration, -1)[some],
-                evaluation=parts.evaluation[some],
-            ),
-            fit_on=fit_on_of([name])[name],
-            seed=seed,
-        )
-        for size in followed(sizes[:-1], "numbers of labels to learn from", progress)
-    }
-    smaller = replace(compared, evaluations=evaluations)
-    losses = [*(smaller.nll(each) for each in evaluations), compared.nll(name)[some]]
+    fewer = on_fewer(
+        compared,
+        name,
+        method,
+        votes,
+        labels,
+        sizes[:-1],
+        splits=SPLITS,
+        seed=seed,
+        progress=progress,
+    )
+    losses = [*map(compared.nll_of, fewer), compared.nll(name)[:SPLITS]]
     if any(np.isinf(each).any() for each in losses):
         return None
     (forecast,) = forecast_loss(
         losses,
-        np.asarray(whole.items)[some],
+        np.asarray(compared.evaluations[name].items)[:SPLITS],
         sizes,
         now,
         [now + more],

@@ -1,5 +1,7 @@
 """The error of the votes that one has: of a named panel, of all judges, of one judge, of stacking."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -80,7 +82,7 @@ def compared_panels(
             unseen=1 - len(labelled) / len(splits.labels) if these else 1.0,
             progress=progress,
         )
-        right = result.right("stacking", level=level)
+        right = replace(result, level=level).right("stacking")
         name = f"stacking, fitted on {result.held_in} labels"
         rows.append((name, 1 - right.mean, 1 - right.high, 1 - right.low))
     return _table(rows)
