@@ -39,7 +39,7 @@ def calibration_steps(
     is recommended only if its whole interval is below zero, and only if the user named the method:
     otherwise its decisions have been taken already.
     """
-    steps = _mend(problems) + _first_labels(labelled, items)
+    steps = _first_steps(problems, labelled, items)
     best = better_method(leads)
     if by_user and best is not None:
         lead = leads[best]
@@ -63,7 +63,7 @@ def calibration_steps(
 
 def diagnosis_steps(*, problems: int, labelled: int, items: int) -> list[str]:
     """Return what to do after diagnostics."""
-    steps = _mend(problems) + _first_labels(labelled, items)
+    steps = _first_steps(problems, labelled, items)
     return steps or ["Run judgebayes calibrate on these files: nothing found here prevents it."]
 
 
@@ -164,24 +164,15 @@ def _settled_by(a: Mapping[str, Any], b: Mapping[str, Any], *, these: bool) -> s
     )
 
 
-def _mend(problems: int) -> list[str]:
-    if not problems:
-        return []
-    what = "problem" if problems == 1 else f"{problems} problems"
-    return [f"Mend the {what} that judgebayes diagnose names first."]
-
-
-def _first_labels(labelled: int, items: int) -> list[str]:
-    if labelled >= FEW_LABELS:
-        return []
-    if labelled == items:
-        return [
-            f"Add {FEW_LABELS - labelled} or more labelled items: with fewer than {FEW_LABELS} labels a "
-            "choice between methods is not clear."
-        ]
-    if labelled == 0:
-        return [f"Label {FEW_LABELS} or more random items."]
-    return [
-        f"Label {FEW_LABELS - labelled} or more further random items: with fewer than {FEW_LABELS} "
-        "labels a choice between methods is not clear."
-    ]
+def _first_steps(problems: int, labelled: int, items: int) -> list[str]:
+    """Return which problems to mend, and how many labels to add, before anything else."""
+    steps = []
+    if problems:
+        steps.append(f"Mend the {problems} problem(s) that judgebayes diagnose names first.")
+    if labelled < FEW_LABELS:
+        which = "labelled" if labelled == items else "random"
+        steps.append(
+            f"{'Add' if labelled == items else 'Label'} {FEW_LABELS - labelled} or more {which} items: "
+            f"with fewer than {FEW_LABELS} labels a choice between methods is not clear."
+        )
+    return steps

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -130,7 +131,13 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
         check_choice("inference", inference, PRECISION_INFERENCES)
         allowed = () if method == "auto" else METHODS[method].inferences
         if inference not in allowed:
-            raise JudgeBayesError(_refusal(method, inference, allowed))
+            every = ", ".join(
+                f"{n} ({', '.join(m.inferences)})" for n, m in METHODS.items() if m.inferences
+            )
+            raise JudgeBayesError(
+                f"--inference {inference} is not for --method {method}: leave it out, or choose one "
+                f"of: {every}."
+            )
     labelled = bool(given.counts.labelled.any())
     if method == "auto" and not labelled:
         return _raw_mean(given)
@@ -157,19 +164,6 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
     labels, of, n = given.labels, given.generator, len(given.names)
     more = for_more_items(result.fit, labels, of, n, given.groups)
     return result._replace(fit=more, target="more")
-
-
-def _refusal(method: str, inference: str, allowed: tuple[str, ...]) -> str:
-    if allowed:
-        return (
-            f"--method {method} cannot be fitted by --inference {inference}; choose one of: "
-            f"{', '.join(allowed)}."
-        )
-    having = [f"{name} ({', '.join(m.inferences)})" for name, m in METHODS.items() if m.inferences]
-    return (
-        f"--method {method} has no choice of inference: leave out --inference, or choose a method that "
-        f"has one: {', '.join(having)}."
-    )
 
 
 def _chosen(counts: PrecisionCounts) -> str:
@@ -217,10 +211,6 @@ def _impression(given: Given, _: str) -> Answer:
     return Answer(Impression().fit(given.counts), [])
 
 
-def _strata(given: Given, _: str) -> Answer:
-    return Answer(given.labelling.fit(), [])
-
-
 # --- NumPyro programs -----------------------------------------------------------------------------
 
 
@@ -244,16 +234,12 @@ def _item_level(given: Given, inference: str) -> Answer:
     without = [n for n, known in zip(given.names, given.counts.labelled, strict=True) if not known]
     if not without:
         return result
-    return result._replace(sentences=[*result.sentences, _of_patterns(without)])
-
-
-def _of_patterns(names: list[str]) -> str:
-    """Return a caution about generators without labels, by the program of items."""
-    return (
-        f"No label of {listing(names)}: this method then infers from the pattern of the "
+    said = (
+        f"No label of {listing(without)}: this method then infers from the pattern of the "
         "votes alone which items are valid, and was far off, with narrow intervals, on published votes. "
         "--method panel does not, or label some items of each."
     )
+    return result._replace(sentences=[*result.sentences, said])
 
 
 def _sampled(fit: FittedGeneratorValidator, inference: str) -> Answer:
@@ -312,10 +298,6 @@ def _veto(given: Given, _: str) -> Answer:
     return _points(ensemble_precision(called, given.generator, len(given.names))[0], said)
 
 
-def _logit_shift(given: Given, _: str) -> Answer:
-    return _points(logit_shift(given.counts))
-
-
 def _rogan_gladen(given: Given, _: str) -> Answer:
     if has_youden_index(given.counts):
         return _points(rogan_gladen(given.counts))
@@ -325,15 +307,7 @@ def _rogan_gladen(given: Given, _: str) -> Answer:
 # --- Estimates from a generator's own labels ------------------------------------------------------
 
 
-def _labels_only(given: Given, _: str) -> Answer:
-    return _by_generator("labels", given)
-
-
-def _ppi(given: Given, _: str) -> Answer:
-    return _by_generator("prediction-powered", given)
-
-
-def _by_generator(method: RateMethod, given: Given) -> Answer:
+def _by_generator(given: Given, _: str, *, method: RateMethod) -> Answer:
     """Return each generator's estimate from its own labels; NaN where it has none."""
     scores = valid_share(given.votes)
     values = np.full(len(given.names), np.nan)
@@ -360,23 +334,13 @@ def _by_generator(method: RateMethod, given: Given) -> Answer:
             rates.append((place, rate, groups))
     said = [AT_RANDOM, *([] if given.target == "more" else [ONLY_MORE])]
     none = [name for name, value in zip(given.names, values, strict=True) if np.isnan(value)]
-    if none:
-        said.append(f"No label of {_listed(none)}: no estimate. This method uses own labels only.")
-    if few:
-        said.append(
-            f"Fewer than 5 valid or 5 invalid labels of {_listed(few)}: no interval, because a normal "
-            "one needs at least 5 of both."
-        )
-    if clipped:
-        said.append(
-            f"The tuned weight of the votes is outside [0, 1] for {_listed(clipped)}, which few labels "
-            "can do by chance, and is set to the nearer end."
-        )
-    if lone:
-        said.append(
-            f"The labelled or the unlabelled items of {_listed(lone)} are in one group: no interval, "
-            "because it needs at least two."
-        )
+    reasons = (
+        (none, "no label, so no estimate: this method uses own labels only"),
+        (few, "no interval, because a normal one needs at least 5 valid and 5 invalid labels"),
+        (clipped, "the tuned weight of the votes is outside [0, 1], and is set to the nearer end"),
+        (lone, "no interval, because the labelled or the unlabelled items are in one group"),
+    )
+    said += [f"Of {listing(names, 3)}: {why}." for names, why in reasons if names]
     spread = np.full((len(values), len(values)), np.nan)
     if rates:
         places = [place for place, _, _ in rates]
@@ -391,22 +355,19 @@ def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
     return any(len(part) > 0 and len(np.unique(part)) == 1 for part in parts)
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:3]))
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
-
-
 METHODS: dict[str, Method] = {
     "panel": Method(_panel, ("laplace", "nuts")),
     "impression": Method(_impression),
-    "strata": Method(_strata),
+    "strata": Method(lambda given, _: Answer(given.labelling.fit(), [])),
     "hierarchical": Method(_hierarchical, ("nuts", "map")),
     "flat": Method(_flat, ("nuts", "map")),
     "item-level": Method(_item_level, ("laplace", "map", "nuts")),
     "veto": Method(_veto, needs_labels=True),
     "majority": Method(_majority),
-    "logit-shift": Method(_logit_shift, needs_labels=True),
+    "logit-shift": Method(lambda given, _: _points(logit_shift(given.counts)), needs_labels=True),
     "rogan-gladen": Method(_rogan_gladen, needs_labels=True),
-    "ppi": Method(_ppi, needs_labels=True, about="more"),
-    "labels-only": Method(_labels_only, needs_labels=True, about="more"),
+    "ppi": Method(
+        partial(_by_generator, method="prediction-powered"), needs_labels=True, about="more"
+    ),
+    "labels-only": Method(partial(_by_generator, method="labels"), needs_labels=True, about="more"),
 }

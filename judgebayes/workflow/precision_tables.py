@@ -5,7 +5,7 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from scipy.stats import t
 
 from judgebayes.arrays import ItemFloats
@@ -61,11 +61,9 @@ def generator_table(
         above = _above(np.asarray(fit.draws(key=jax.random.key(seed))), order)
         table["P(better than next)"] = [*above, np.nan]
         known = np.asarray(counts.labelled)
-        own = [bool(known[a] and known[b]) for a, b in pairwise(order)]
-        settled = [
-            "yes" if both and p >= SETTLED else "no" for both, p in zip(own, above, strict=True)
-        ]
-        table["order settled"] = [*settled, ""]
+        both = known[order[:-1]] & known[order[1:]]
+        settled = np.where(both & (np.asarray(above) >= SETTLED), "yes", "no")
+        table["order settled"] = [*settled.tolist(), ""]
     return table
 
 
@@ -97,11 +95,6 @@ def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
     )
 
 
-def _checked(counts: PrecisionCounts) -> Bool[np.ndarray, " generator"]:
-    """Return which generators have enough labels for a check."""
-    return np.asarray(counts.valid + counts.invalid) >= CHECKED
-
-
 def held_out_table(given: Given, fit: Fit) -> pd.DataFrame | None:
     """Return each labelled generator's share of valid labels, predicted from the other generators.
 
@@ -110,7 +103,7 @@ def held_out_table(given: Given, fit: Fit) -> pd.DataFrame | None:
     the other generators as if they were this one's; each from the same labels. None if the fit makes no
     such prediction, or fewer than two generators have 30 labels.
     """
-    checked = _checked(given.counts)
+    checked = np.asarray(given.counts.valid + given.counts.invalid) >= CHECKED
     if not isinstance(fit, FittedShares) or checked.sum() < 2:
         return None
     low, estimate, high = (

@@ -48,10 +48,8 @@ def precision_warnings(
     raw = isinstance(fit, Points) and fit.raw
     if labelled == 0 and not raw:
         lines.append(
-            "No item is labelled: the intervals only reflect the priors. Label the items of at "
-            "least one generator; --next 50 proposes the first items to label."
-            if not isinstance(fit, Points)
-            else "No item is labelled: label some to check the estimates; --next 50 proposes the first."
+            "No item is labelled: estimates and intervals only reflect the votes and the priors. Label "
+            "the items of at least one generator; --next 50 proposes the first."
         )
     elif labelled == 1 and len(counts.valid) > 1:
         lines.append(
@@ -91,10 +89,9 @@ def _few_invalid(counts: PrecisionCounts) -> list[str]:
     few = round(float(counts.invalid.sum()))
     if few >= FEW_INVALID:
         return []
-    said = "No labelled item is" if few == 0 else f"Only {few} labelled item(s) are"
     return [
-        f"{said} invalid, too few to estimate how often the judges notice invalid items. Label more; "
-        "--next 50 proposes items."
+        f"Only {few} labelled item(s) are invalid, too few to estimate how often the judges notice "
+        "invalid items. Label more; --next 50 proposes items."
     ]
 
 
