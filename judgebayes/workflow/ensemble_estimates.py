@@ -115,14 +115,6 @@ class Estimates:
         low, high = np.fmin(curve.low, alone.low), np.fmax(curve.high, alone.high)
         return replace(curve, low=low, high=high)
 
-    def decided(self, fitted: FittedSplitCurve, sizes: tuple[int, ...]) -> dict[str, ErrorCurve]:
-        """Return P(the decision is wrong)."""
-        return self._both(fitted, sizes, "wrong")
-
-    def distance(self, fitted: FittedSplitCurve, sizes: tuple[int, ...]) -> dict[str, ErrorCurve]:
-        """Return the mean distance of the decision from the label, in classes."""
-        return self._both(fitted, sizes, "absolute")
-
     def all_votes(self, fitted: FittedSplitCurve) -> tuple[float, float, float]:
         """Return the error of all votes that each item has, and its interval."""
         splits = self.panel.splits
@@ -130,13 +122,14 @@ class Estimates:
         error, low, high = (float(x[0]) for x in (of_all.error, of_all.low, of_all.high))
         if 0 < int(splits.labelled.sum()) < LEAST_LABELS:
             most = int(splits.total[splits.labelled].max())
-            alone = self._both(fitted, (most,), "wrong")[FREE]
+            alone = self.decided(fitted, (most,), "wrong")[FREE]
             low, high = float(np.fmin(low, alone.low[0])), float(np.fmax(high, alone.high[0]))
         return error, low, high
 
-    def _both(
+    def decided(
         self, fitted: FittedSplitCurve, sizes: tuple[int, ...], measure: Measure
     ) -> dict[str, ErrorCurve]:
+        """Return P(the decision is wrong), or its mean distance from the label in classes."""
         splits = self.panel.splits
         labelled, position = np.flatnonzero(splits.labelled), splits.positions()
         some = splits.take(labelled)

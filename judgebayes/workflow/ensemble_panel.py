@@ -14,7 +14,7 @@ from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.data import Data
-from judgebayes.workflow.options import EnsembleRequest
+from judgebayes.workflow.options import TARGETS, EnsembleRequest, check_choice
 
 LEAST_LABELS = 10
 """The least number of labels without a tie for ties to be no class of the labels."""
@@ -54,6 +54,22 @@ class EnsemblePanel:
             )
             shares.append(1 - decided.sum(1).mean() if len(decided) else np.nan)
         return np.array(shares)
+
+
+def check_goal(request: EnsembleRequest) -> None:
+    """Check what the intervals are about, and how wide they may be.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the target is unknown, or its width is no share.
+    """
+    check_choice("target", request.target, TARGETS)
+    width = request.target_width
+    if width is not None and not 0 < width < 1:
+        raise JudgeBayesError(
+            f"--target-width is {width:g}; it must be between 0 and 1, such as 0.05."
+        )
 
 
 def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:

@@ -30,7 +30,7 @@ from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, read_files, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, first_words, split_words
-from judgebayes.workflow.ensemble_panel import EnsemblePanel, panel_of
+from judgebayes.workflow.ensemble_panel import EnsemblePanel, check_goal, panel_of
 from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps
@@ -111,7 +111,22 @@ class MajorityError(Result):
             "distance": self.distance,
             "less than half right": self.paper,
         }
-        return pd.concat([_frame(c, name) for name, c in frames.items() if c], ignore_index=True)
+        parts = [
+            pd.DataFrame(
+                {
+                    "quantity": quantity,
+                    "votes": curve.size,
+                    "method": name,
+                    "error": curve.error,
+                    "low": curve.low,
+                    "high": curve.high,
+                    "extrapolated": curve.extrapolated,
+                }
+            )
+            for quantity, curves in frames.items()
+            for name, curve in curves.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -141,13 +156,9 @@ def ensemble(
     """
     if not 0 < request.level < 1:
         raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
-    if request.target_width is not None and not 0 < request.target_width < 1:
-        raise JudgeBayesError(
-            f"--target-width is {request.target_width:g}; it must be between 0 and 1, such as 0.05."
-        )
     if request.next_out is not None and request.next_labels is None:
         raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
-    check_choice("target", request.target, TARGETS)
+    check_goal(request)
     check_choice("decision", request.decision, DECISIONS)
     data = undecided_as_class(data_in_request(request) or read_files(request))
     panel = panel_of(data, request)
@@ -166,7 +177,9 @@ def ensemble(
     )
     odd = tuple(size for size in sizes if size % 2)
     paper = estimates.paper(fitted, fit, odd) if odd else {}
-    curves = paper if panel.papers_error and odd == sizes else estimates.decided(fitted, sizes)
+    curves = (
+        paper if panel.papers_error and odd == sizes else estimates.decided(fitted, sizes, "wrong")
+    )
     median = request.decision == "median"
     independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
     none = np.full(len(odd), np.nan)
@@ -180,7 +193,7 @@ def ensemble(
         fit=fit,
         curves=curves,
         paper={} if curves is paper else paper,
-        distance=estimates.distance(fitted, sizes) if median else {},
+        distance=estimates.decided(fitted, sizes, "absolute") if median else {},
         independent=ErrorCurve(
             np.asarray(odd), independent, none, none, np.asarray(odd) > counts.most
         ),
@@ -340,21 +353,3 @@ def _warnings(fit: FittedDistribution, counts: Counts, sizes: tuple[int, ...]) -
             + (" (far extrapolations are unreliable)." if max(sizes) > FAR * counts.most else ".")
         )
     return warnings
-
-
-def _frame(curves: dict[str, ErrorCurve], quantity: str) -> pd.DataFrame:
-    parts = [
-        pd.DataFrame(
-            {
-                "quantity": quantity,
-                "votes": curve.size,
-                "method": name,
-                "error": curve.error,
-                "low": curve.low,
-                "high": curve.high,
-                "extrapolated": curve.extrapolated,
-            }
-        )
-        for name, curve in curves.items()
-    ]
-    return pd.concat(parts, ignore_index=True)

@@ -21,10 +21,10 @@ from judgebayes.majority import (
 )
 from judgebayes.sentence import percent
 from judgebayes.workflow.data import Data, encoded, undecided_as_class
-from judgebayes.workflow.ensemble_panel import panel_of
+from judgebayes.workflow.ensemble_panel import check_goal, panel_of
 from judgebayes.workflow.ensembling import estimates_of
 from judgebayes.workflow.labels_to_go import interval_now, points
-from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed, check_choice
+from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed
 from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
@@ -148,13 +148,8 @@ def _check(request: EnsembleRequest) -> None:
             )
     if isinstance(request.votes, Data):
         raise JudgeBayesError("A session reads the votes itself: pass a path or a table.")
-    check_choice("target", request.target, TARGETS)
+    check_goal(request)
     stopping_level(request.level)
-    width = request.target_width
-    if width is not None and not 0 < width < 1:
-        raise JudgeBayesError(
-            f"--target-width is {width:g}; it must be between 0 and 1, such as 0.05."
-        )
 
 
 def _data(opened: Opened, request: EnsembleRequest, labels: list[tuple[Any, Any]]) -> Data:

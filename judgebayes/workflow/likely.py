@@ -86,10 +86,7 @@ def likely_vote(table: pd.DataFrame, used: Iterable[str | None] = ()) -> str | N
         if kind == 0 or (kind == 1 and not like):
             continue
         ranked.append(((like, kind, -place), name))
-    best = max(ranked, default=None)
-    if best is None or (not best[0][0] and len(ranked) > 1):
-        return None
-    return best[1]
+    return _likeliest(ranked)
 
 
 def likely_judge(table: pd.DataFrame, item: str, used: Iterable[str | None] = ()) -> str | None:
@@ -111,10 +108,7 @@ def likely_judge(table: pd.DataFrame, item: str, used: Iterable[str | None] = ()
             continue
         if per_item.median() > 1:
             ranked.append(((like, -place), name))
-    best = max(ranked, default=None)
-    if best is None or (not best[0][0] and len(ranked) > 1):
-        return None
-    return best[1]
+    return _likeliest(ranked)
 
 
 def likely_sample(
@@ -135,6 +129,14 @@ def likely_sample(
                 ((like, not COST.fullmatch(_plain(name)), -cells.nunique(), -place), name)
             )
     return max(ranked)[1] if ranked else None
+
+
+def _likeliest(ranked: Sequence[tuple[tuple[bool, *tuple[int, ...]], str]]) -> str | None:
+    """Return the column of the highest rank; None if it is one of several and its name is unusual."""
+    best = max(ranked, default=None)
+    if best is None or (not best[0][0] and len(ranked) > 1):
+        return None
+    return best[1]
 
 
 def _candidates(table: pd.DataFrame, used: Iterable[str | None]) -> list[str]:

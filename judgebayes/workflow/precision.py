@@ -232,7 +232,7 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         names, generator = generators_of(opened.tables, read, request.generator)
         votes, labels, matches, ties = read.votes, data.labels, None, 0
     else:
-        matches = read_matches(opened.tables, read, request.systems)
+        matches = read_matches(data, request.systems)
         votes, labels, ties = binary_votes(read.votes, data.labels, read.coding.classes, matches)
         names, generator = matches.names, matches.of_item
     notes = list(opened.notes)

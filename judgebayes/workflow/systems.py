@@ -15,7 +15,7 @@ from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.columns import by_item
-from judgebayes.workflow.reading import Reading
+from judgebayes.workflow.data import Data
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,14 @@ class Matches:
         return [f"{self.systems[a]} over {self.systems[b]}" for a, b in self.pairs]
 
 
-def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: str) -> Matches:
+def read_matches(data: Data, named: str) -> Matches:
     """Return the pair of systems of every item, from two columns of the votes or the labels.
 
     Raises
     ------
     JudgeBayesError
-        If the columns are not two or are missing, or an item compares no pair or several.
+        If the votes have no columns, the columns are not two or are missing, or an item compares no
+        pair or several.
     """
     columns = split_names(named)
     if len(columns) != 2:
@@ -48,14 +49,18 @@ def read_matches(tables: list[tuple[pd.DataFrame, str]], read: Reading, named: s
             f"--systems needs two columns, one for each of the compared systems; {named!r} has "
             f"{len(columns)}."
         )
-    for table, item in tables:
+    if data.opened is None:
+        raise JudgeBayesError(
+            "These votes have no columns of systems; pass the result of judgebayes.read."
+        )
+    for table, item in data.opened.tables:
         if not set(columns) <= set(table.columns):
             continue
         compared = by_item(
             table,
             item,
             columns,
-            read,
+            data.read,
             "compares more than one pair of systems, or one pair in both orders; an item must have one "
             "pair, in one order",
         )

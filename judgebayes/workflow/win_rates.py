@@ -12,7 +12,6 @@ from judgebayes.generators.logit_mixture import Verdicts, verdicts
 from judgebayes.generators.win_rate import TIES, FittedWinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent
-from judgebayes.votes import Classes
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.options import TARGETS, WinRateRequest, check_choices
 from judgebayes.workflow.records import with_options
@@ -198,10 +197,11 @@ def win_rate_of(
     outcome = _outcomes(data)
     matches = None
     if systems is not None:
-        matches = _matches(data, systems)
+        matches = read_matches(data, systems)
         flipped = matches.flipped == 1
         given, outcome = given.swapped(flipped), np.where(flipped, 1 - outcome, outcome)
-    names = [_two(coding.classes)] if matches is None else matches.names
+    classes = coding.classes.names
+    names = [f"{classes[-1]} over {classes[0]}"] if matches is None else matches.names
     of_item = np.zeros(len(outcome), int) if matches is None else matches.of_item
     fit = None
     if np.isfinite(outcome).any():
@@ -220,23 +220,11 @@ def win_rate_of(
     return WinRate(data, target, ties, fit, pairs, ranking)
 
 
-def _two(classes: Classes) -> str:
-    return f"{classes.names[-1]} over {classes.names[0]}"
-
-
 def _outcomes(data: Data) -> ItemFloats:
     """Return 1 where the label is for A, 0.5 at the middle class, 0 where it is for B, NaN unknown."""
     middle = (len(data.read.coding.classes) - 1) / 2
     side = np.sign(data.labels - middle)
     return np.where(data.labels >= 0, (side + 1) / 2, np.nan)
-
-
-def _matches(data: Data, systems: str) -> Matches:
-    if data.opened is None:
-        raise JudgeBayesError(
-            "These votes have no columns of systems; pass the result of judgebayes.read."
-        )
-    return read_matches(data.opened.tables, data.read, systems)
 
 
 def _pair_table(
