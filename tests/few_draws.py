@@ -11,5 +11,5 @@ FEW = NormalAtMode(draws=200, weighted=True)
 def with_few_draws(patch: pytest.MonkeyPatch) -> None:
     """Sample the mixture with `FEW`, and forecast labels from 8 simulations, of which 4 search."""
     patch.setattr("judgebayes.workflow.ensembling.NUTS", lambda: FEW)
-    patch.setattr("judgebayes.workflow.labels_to_go.SIMULATIONS", 8)
+    patch.setattr("judgebayes.workflow.ensemble_estimates.SIMULATIONS", 8)
     patch.setattr("judgebayes.majority.assurance.SEARCH", 4)

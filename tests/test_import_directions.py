@@ -82,7 +82,7 @@ def test_a_package_imports_from_earlier_ones_only() -> None:
         ("judgebayes.models.irt", "def f():\n    from judgebayes import errors"),
         ("judgebayes.io.tables", "from judgebayes import __version__, cli"),
         ("judgebayes.report.page", "from judgebayes import Davidson"),
-        ("judgebayes.experiments.core", "from judgebayes.cli.comparing import best"),
+        ("judgebayes.experiments.core", "from judgebayes.cli.calibrating import best"),
     ],
 )
 def test_a_planted_wrong_import_is_detected(module: str, source: str) -> None:

@@ -35,7 +35,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import shares
 from judgebayes.generators.systems import difference, success_rate
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.calibration import reliability_diagrams
+from judgebayes.plots.curves import reliability_diagrams
 
 REPLAYS = 60
 PROGRAMS = 150

@@ -29,15 +29,13 @@ from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.votes import Votes
 from judgebayes.workflow.conformal_sets import (
-    strata_table,
-    threshold_of,
-)
-from judgebayes.workflow.conformal_strata import (
     AGREEMENT,
     FITTED_SHARE,
     Strata,
     agreement_strata,
     strata_by,
+    strata_table,
+    threshold_of,
 )
 
 LEVEL = 0.9

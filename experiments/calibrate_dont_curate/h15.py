@@ -21,7 +21,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.measures.reliability import Reliability, reliability
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.calibration import reliability_diagrams
+from judgebayes.plots.curves import reliability_diagrams
 
 BINS = 15
 SHOWN = (

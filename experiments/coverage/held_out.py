@@ -26,7 +26,7 @@ from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials
 from judgebayes.experiments.coverage.populations import Population
 from judgebayes.measures.reliability import confidence_bins
 from judgebayes.votes import Classes
-from judgebayes.workflow.abstaining import abstention, sent_of
+from judgebayes.workflow.answers import abstention, sent_of
 from judgebayes.workflow.comparing import Compared, compare, grow
 from judgebayes.workflow.losses import losses_of
 

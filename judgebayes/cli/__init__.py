@@ -19,10 +19,15 @@ from typing import Annotated, NoReturn
 import typer
 
 from judgebayes.cli import requests
-from judgebayes.cli.command import Context, command_line, other_command
-from judgebayes.cli.headings import CommandWithHeadings
-from judgebayes.cli.machine import BAD_INPUT, INTERRUPTED, TERMINATED, for_machines
-from judgebayes.cli.records import completing, taking_records
+from judgebayes.cli.command import CommandWithHeadings, Context, command_line, other_command
+from judgebayes.cli.machine import (
+    BAD_INPUT,
+    INTERRUPTED,
+    TERMINATED,
+    completing,
+    for_machines,
+    taking_records,
+)
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options
@@ -280,7 +285,7 @@ def example(
     seed: Annotated[int, typer.Option(help="Seed of the simulated votes.")] = 0,
 ) -> CommandResult:
     """Write small simulated files of votes and labels, to try the other commands on."""
-    from judgebayes.cli.examples import write_example
+    from judgebayes.cli.getting import write_example
 
     return write_example(folder, seed)
 

@@ -1,23 +1,64 @@
-"""`judgebayes calibrate` and `judgebayes apply`: print and write answers on a user's files."""
+"""`judgebayes calibrate` and `judgebayes apply`: print and write answers on a user's files.
 
+Print a comparison of methods on held-out labels.
+
+Print who wins: the win rate of a pair, or the tables of pairs and systems.
+"""
+
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from judgebayes.cli.comparing import print_comparison, print_strata
-from judgebayes.cli.console import Console
+from judgebayes.cli.console import WARNING, Console, say, say_commands, say_next, show_rows
 from judgebayes.cli.diagnosing import print_judges
-from judgebayes.cli.saying import WARNING, say, say_commands, say_next
-from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.io.tables import check_writable, write_table
+from judgebayes.measures.significance import Interval
 from judgebayes.progress import shown
+from judgebayes.report.decisions import wins_tables
 from judgebayes.workflow import applying
 from judgebayes.workflow.calibrating import answer, read_request, wins_in
-from judgebayes.workflow.calibration_words import read_words
+from judgebayes.workflow.calibration import read_words
+from judgebayes.workflow.comparing import Compared, comparison_rows, comparison_words
 from judgebayes.workflow.comparison_plan import plan_words
+from judgebayes.workflow.conformal_sets import strata_rows
+from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
+from judgebayes.workflow.win_rates import WinRate
+
+
+def print_wins(console: Console, wins: WinRate) -> None:
+    """Print the answer, and the tables of pairs and systems if there are several pairs."""
+    say(console, wins.lead)
+    tables = wins_tables(wins)
+    for title, head, rows in tables:
+        show_rows(console, title, head, rows)
+    if tables:
+        console.print()
+
+
+def print_comparison(
+    console: Console,
+    compared: Compared,
+    leads: Mapping[str, Interval],
+    losses: Losses,
+    *,
+    hide_nll: bool,
+) -> None:
+    """Print a row per method with its metrics and extra loss, and explain the columns."""
+    rows = comparison_rows(compared, leads, hide_nll=hide_nll)
+    show_rows(console, compared.title, compared.head, rows)
+    say(console, comparison_words(compared, leads, losses, hide_nll=hide_nll))
+    console.print()
+
+
+def print_strata(console: Console, strata: pd.DataFrame, *, no_empty: bool) -> None:
+    """Print the coverage of conformal sets by stratum."""
+    head, rows = strata_rows(strata, no_empty=no_empty)
+    show_rows(console, "Conformal sets on labelled items, coverage in %", head, rows)
+
 
 JUDGES = 6
 """The largest number of judges to print: the best and the worst."""

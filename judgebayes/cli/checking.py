@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from judgebayes.cli.console import Console
+from judgebayes.cli.console import MARKS, Console, say, say_plainly, show_rows
 from judgebayes.cli.machine import BAD_INPUT
-from judgebayes.cli.saying import MARKS, say, say_plainly, show_rows
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.workflow.checking import check
 from judgebayes.workflow.machine import CommandResult

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from judgebayes.cli.console import Console
+from judgebayes.cli.console import Console, say_plainly
 from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
 from judgebayes.cli.requests import CollectRequest, UntilSettled
-from judgebayes.cli.saying import say_plainly
 from judgebayes.collect.endpoint import (
     Judge,
     RetryPolicy,

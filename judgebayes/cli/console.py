@@ -2,15 +2,27 @@ r"""The terminal: text of files and servers never acts on it.
 
 A name in a file may contain escape sequences, which would clear the screen, set the title, or forge
 output. Every command prints through this console, which shows such characters as `\x1b`.
+
+Print sentences: wrapped between words on a terminal, one per line in a file.
+
+The items to label next, printed and written.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import IO
 
+import pandas as pd
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
+from rich.markup import escape
 from rich.segment import Segment
+from rich.table import Table
+
+from judgebayes.finding import Severity
+from judgebayes.io.tables import write_table
+from judgebayes.sentence import sentences
 
 LAYOUT = "\n\t"
 
@@ -53,3 +65,105 @@ class Console(RichConsole):
                 yield segment
             else:
                 yield Segment(visible(segment.text), segment.style, segment.control)
+
+
+WARNING = "[yellow]![/]"
+MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
+
+
+def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
+    """Print sentences behind a mark. The mark is rich markup; the sentences are escaped."""
+    for line in sentences(lines):
+        _say_line(console, line, mark)
+
+
+def _say_line(console: Console, line: str, mark: str = "") -> None:
+    text = escape(line)
+    if not console.is_terminal:
+        console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
+        return
+    hanging = Table.grid(padding=(0, 1, 0, 0))
+    if mark:
+        hanging.add_column()
+    hanging.add_column(overflow="fold")
+    hanging.add_row(*([mark] if mark else []), text)
+    console.print(hanging, highlight=False)
+
+
+def say_plainly(console: Console, *lines: str) -> None:
+    """Print lines unchanged: not wrapped, without markup."""
+    for line in lines:
+        console.print(escape(line), highlight=False, soft_wrap=True)
+
+
+def show(console: Console, title: str, table: Table) -> None:
+    """Print a title and, below it, a table; the title may be wider than the table."""
+    console.print()
+    say(console, [f"{title}:"])
+    console.print(table, highlight=False)
+
+
+def show_rows(
+    console: Console,
+    title: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    texts: int = 1,
+) -> None:
+    """Print a title and a table: first columns of `texts`, which are wrapped, then of numbers."""
+    table = Table(box=None, pad_edge=False)
+    for name in head[:texts]:
+        table.add_column(escape(name), overflow="fold")
+    numbers(table, *head[texts:])
+    for row in rows:
+        table.add_row(*map(escape, row))
+    show(console, title, table)
+
+
+def numbers(table: Table, *heads: str) -> None:
+    """Add columns of numbers: right-aligned and not wrapped."""
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+
+
+def say_next(console: Console, steps: Sequence[str]) -> None:
+    """Print what to do next, if there is anything, below a title."""
+    if steps:
+        console.print()
+        say(console, ["What to do next:"])
+        say(console, steps, "-")
+
+
+def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:
+    """Print commands to run next, each below its purpose, on a line of its own to copy."""
+    lines = sentences([line for pair in commands for line in pair])
+    for purpose, command in zip(lines[::2], lines[1::2], strict=True):
+        _say_line(console, purpose)
+        console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
+
+
+SHOWN = 20
+
+
+def show_next_items(
+    console: Console,
+    table: pd.DataFrame,
+    draw: Callable[[pd.DataFrame, str], None],
+    out: Path | None,
+    columns: tuple[str, ...] = ("item",),
+) -> None:
+    """Draw the first items with a title, and write `columns` of all to `out` if it is named."""
+    draw(table.head(SHOWN), f"Label next: {len(table)} item(s)")
+    if len(table) > SHOWN:
+        more = " --next-out FILE writes all." if out is None else ""
+        say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
+    if out is not None:
+        write_table(table[list(columns)].assign(label=""), out)
+        say(
+            console,
+            [
+                f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
+                "and run again."
+            ],
+        )

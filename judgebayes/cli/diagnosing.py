@@ -5,11 +5,9 @@ import pandas as pd
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.console import Console
-from judgebayes.cli.saying import MARKS, numbers, say, say_next, show, show_rows
+from judgebayes.cli.console import MARKS, Console, numbers, say, say_next, show, show_rows
 from judgebayes.io.tables import check_writable, write_table
-from judgebayes.report.shares import SHARES, percent_with_interval
-from judgebayes.report.text import shortened
+from judgebayes.report.text import SHARES, percent_with_interval, shortened
 from judgebayes.workflow.diagnosing import diagnose
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import DiagnoseRequest

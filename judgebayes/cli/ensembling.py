@@ -5,9 +5,16 @@ import pandas as pd
 from jaxtyping import Float
 from rich.table import Table
 
-from judgebayes.cli.console import Console
-from judgebayes.cli.next_items import show_next_items
-from judgebayes.cli.saying import WARNING, numbers, say, say_next, show, show_rows
+from judgebayes.cli.console import (
+    WARNING,
+    Console,
+    numbers,
+    say,
+    say_next,
+    show,
+    show_next_items,
+    show_rows,
+)
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
@@ -61,7 +68,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
         write_table(result.errors, request.out)
         say(console, [f"The table is in {request.out}."])
     if request.plot is not None:
-        from judgebayes.plots.majority import (
+        from judgebayes.plots.curves import (
             error_curves,
         )  # Matplotlib takes half a second to import
 

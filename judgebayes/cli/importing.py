@@ -6,9 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from judgebayes.cli.console import Console
+from judgebayes.cli.console import Console, say_plainly
 from judgebayes.cli.requests import ImportRequest
-from judgebayes.cli.saying import say_plainly
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.options import MAX_CLASSES, Imported, Options, Verdicts, VotesFrom, join_names

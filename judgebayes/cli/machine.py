@@ -1,28 +1,126 @@
-"""The options that every command has for machines: `--json`, `--quiet`, `--require`, `--fail-on`."""
+"""The options that every command has for machines: `--json`, `--quiet`, `--require`, `--fail-on`.
+
+Refuse outputs that would replace an input of the same command, or each other.
+
+Turn records of options (dataclasses) into the options of Typer commands.
+"""
 
 import contextlib
 import inspect
+import operator
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from judgebayes import __version__
 from judgebayes.cli.console import send_nowhere
-from judgebayes.cli.outputs import check_outputs
-from judgebayes.cli.records import options_of
 from judgebayes.compiled.stopping import begin, kept
 from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import Option, check_choice
-from judgebayes.workflow.records import make_record
+from judgebayes.workflow.records import Leaf, leaves, make_record, taking_fields
+
+R = TypeVar("R")
+
+
+def taking_records(command: Callable[..., R]) -> Callable[..., R]:
+    """Return the command with its record parameters replaced by their fields, for Typer.
+
+    A field is annotated with an `Option`, with its help text alone (a bool is then a flag), or like a
+    parameter of a Typer command.
+    """
+    return taking_fields(command, _parameter)
+
+
+def options_of(record: type) -> list[inspect.Parameter]:
+    """Return the options of a record as parameters that Typer reads."""
+    return [_parameter(leaf) for leaf in leaves(record, {})]
+
+
+def _parameter(leaf: Leaf) -> inspect.Parameter:
+    """Return a parameter that Typer reads as this option."""
+    kind, own = inspect.Parameter.KEYWORD_ONLY, leaf.option
+    if not isinstance(own, str | Option):
+        typed: Any = operator.getitem(Annotated, (leaf.type, own))
+        return inspect.Parameter(leaf.name, kind, default=leaf.default, annotation=typed)
+    own = Option(own) if isinstance(own, str) else own
+    default = ... if leaf.default is inspect.Parameter.empty else leaf.default
+    if own.positional:
+        made = typer.Argument(default, help=own.help)
+    else:
+        names = own.names or ((f"--{leaf.name.replace('_', '-')}",) if leaf.type is bool else ())
+        complete = completing(own.values) if own.values else None
+        made = typer.Option(default, *names, help=own.help, min=own.least, autocompletion=complete)
+    hint = leaf.type if own.type is None else own.type
+    return inspect.Parameter(leaf.name, kind, default=made, annotation=hint)
+
+
+def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return a function that completes the beginning of a word to these names."""
+    candidates = list(names)
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in candidates if name.startswith(incomplete)]
+
+    return complete
+
+
+OUTPUTS = ("out", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
+"""The names of options that name a file to write; all other files are read."""
+
+
+def check_outputs(values: Mapping[str, object]) -> None:
+    """Check that no file to write is a file to read, or another file to write.
+
+    Parameters
+    ----------
+    values
+        The options of a command by name. Those that are no paths do not count, and neither do devices.
+
+    Raises
+    ------
+    JudgeBayesError
+        If two options name the same file, of which one is written.
+    """
+    taken: dict[object, str] = {}
+    for name, value in values.items():
+        if name not in OUTPUTS:
+            taken |= {_identity(path): f"the {name} that is read" for path in _files(value)}
+    for name in OUTPUTS:
+        option = f"--{name.replace('_', '-')}"
+        for path in _files(values.get(name)):
+            identity = _identity(path)
+            if identity in taken:
+                raise JudgeBayesError(
+                    f"{option} is {str(path)!r}, which is also {taken[identity]}: it would be replaced. "
+                    f"Name another file with {option}."
+                )
+            taken[identity] = f"the file of {option}"
+
+
+def _files(value: object) -> Iterator[Path]:
+    """Yield the paths in an option that are files, or can become one."""
+    for path in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(path, Path) and path != Path("-") and (path.is_file() or not path.exists()):
+            yield path
+
+
+def _identity(path: Path) -> object:
+    """Return what two paths of the same file have in common, also through links."""
+    try:
+        status = path.stat()
+    except OSError:
+        return os.path.realpath(path)
+    return status.st_dev, status.st_ino
+
 
 NOT_ALL_HOLDS, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 """The exit codes beside 0."""

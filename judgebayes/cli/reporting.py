@@ -10,33 +10,27 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.arrays import ItemInts
-from judgebayes.cli.console import Console
+from judgebayes.cli.calibrating import print_wins
+from judgebayes.cli.console import Console, say, say_next
 from judgebayes.cli.requests import ReportRequest
-from judgebayes.cli.saying import say, say_next
-from judgebayes.cli.winning import print_wins
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.finding import Finding
 from judgebayes.io.tables import check_writable
 from judgebayes.progress import Progress, shown
-from judgebayes.report.abstaining import risk_drawing
-from judgebayes.report.data import data_section
-from judgebayes.report.decisions import decisions_section
-from judgebayes.report.diagnostics import diagnostics_section
+from judgebayes.report.decisions import decisions_section, risk_drawing, wins_blocks
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
-from judgebayes.report.judges import judges_section
+from judgebayes.report.judges import diagnostics_section, judges_section
 from judgebayes.report.labels import labels_section
-from judgebayes.report.origin import method_section, rerun_section
+from judgebayes.report.origin import data_section, method_section, rerun_section
 from judgebayes.report.page import Block, Facts, Findings, Page, Paragraph, Section, Table, render
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions
-from judgebayes.report.winning import wins_blocks
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes import Classes
-from judgebayes.workflow.abstaining import risk_curve
+from judgebayes.workflow.answers import risk_curve
 from judgebayes.workflow.calibrating import answer, read_request, wins_in
-from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.calibration_words import read_words
+from judgebayes.workflow.calibration import Calibration, read_words
 from judgebayes.workflow.comparing import (
     Growth,
     comparison_rows,

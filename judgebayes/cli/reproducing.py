@@ -20,10 +20,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from judgebayes.cli.console import Console
+from judgebayes.cli.console import Console, numbers, say_plainly, show_rows
 from judgebayes.cli.machine import NOT_ALL_HOLDS
 from judgebayes.cli.requests import ReproduceRequest
-from judgebayes.cli.saying import numbers, say_plainly, show_rows
 from judgebayes.compiled.stopping import keeping
 from judgebayes.compiled.store import atomically, clear_half_written, locked
 from judgebayes.errors import JudgeBayesError

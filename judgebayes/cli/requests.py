@@ -6,8 +6,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from judgebayes.cli.machine import completing
 from judgebayes.cli.priors import HELP as PRIORS_HELP
-from judgebayes.cli.records import completing
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow.names import CALIBRATORS, METHODS
 from judgebayes.workflow.options import (

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 
 from judgebayes import __version__
-from judgebayes.cli.console import Console
+from judgebayes.cli.console import MARKS, Console, say, say_commands, show_rows
 from judgebayes.cli.machine import INTERRUPTED
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
-from judgebayes.cli.saying import MARKS, say, say_commands, show_rows
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -27,8 +26,7 @@ from judgebayes.io.options import split_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.posterior.checks import Check, check, in_words
 from judgebayes.posterior.compare import Compared, compare, one_left_out, targets
-from judgebayes.posterior.models import build, variant_of
-from judgebayes.posterior.sample import sample
+from judgebayes.posterior.models import build, sample, variant_of
 from judgebayes.posterior.story import TARGETS, ModelSpec
 from judgebayes.progress import stepped
 from judgebayes.report.versions import versions
@@ -459,7 +457,7 @@ def _plot(
     shown: pd.DataFrame,
     checks: Sequence[Check],
 ) -> None:
-    from judgebayes.plots.posteriors import chain_ranks, forest
+    from judgebayes.plots.curves import chain_ranks, forest
     from judgebayes.plots.series import intervals
 
     assert request.plot is not None

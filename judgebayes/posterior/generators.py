@@ -12,8 +12,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
-from judgebayes.posterior.statistics import agreement, unanimous
-from judgebayes.posterior.story import ModelSpec, coords_of
+from judgebayes.posterior.story import ModelSpec, agreement, coords_of, unanimous
 from judgebayes.votes.array import Data
 
 

@@ -1,4 +1,7 @@
-"""The seven models by name, and their combination with data."""
+"""The seven models by name, and their combination with data.
+
+Sample a model with data, into ArviZ's container with everything that checks need.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,23 +14,67 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes import priors
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.nuts import NUTS, Sampling
 from judgebayes.inference.problem import log_density, numpyro_lock
-from judgebayes.inference.sampled import drawn_from_prior
+from judgebayes.inference.sampled import container, drawn_from_prior, draws_alone
 from judgebayes.models.generator_validator import POINTS
-from judgebayes.posterior import counts, generators, labels, responses, votes
+from judgebayes.posterior import generators, labels, votes
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.array import Data
+
+
+@in_float64
+def sample(
+    spec: ModelSpec,
+    nuts: NUTS,
+    seed: int,
+    *,
+    on_progress: Callable[[Sampling], object] | None = None,
+    attributes: Mapping[str, str | int] | None = None,
+) -> Any:
+    """Return the posterior as ArviZ's container, with the spec's statistics of data and replications.
+
+    The attributes `draws_asked` and `draws_kept` contain the number of draws per chain. An interrupted
+    run keeps the draws that it has (`NUTS.draw`), without predictions and priors: they take seconds.
+
+    Parameters
+    ----------
+    spec
+        The model with its data.
+    nuts
+        The sampler.
+    seed
+        The seed of all random draws.
+    on_progress
+        Called with the progress of the sampler.
+    attributes
+        Attributes to store in the container.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the run is interrupted before there are draws to keep.
+    """
+    keys = jax.random.split(jax.random.key(seed), 5)
+    chains = nuts.draw(spec.problem, keys[0], on_progress)
+    counts = {"draws_asked": nuts.draws, "draws_kept": chains.diverging.shape[1]}
+    attributes = {**counts, **(attributes or {})}
+    if counts["draws_kept"] < nuts.draws:
+        return draws_alone(spec, chains, attributes)
+    return container(spec, chains, keys[1:], attributes=attributes)
+
 
 MODELS: dict[str, dict[str, Callable[[Data, Any], ModelSpec]]] = {
     "davidson": {"pooled": labels.davidson},
     "dawid-skene": {"confusion": votes.dawid_skene},
     "one-coin": {"accuracy": votes.one_coin},
-    "irt": {"2pl": responses.item_response},
+    "irt": {"2pl": labels.item_response},
     "stacking": {"centred": labels.stacking, "uncentred": labels.uncentred_stacking},
     "beta-binomial": {
-        "mixture": partial(counts.beta_binomial, components=2),
-        "single": partial(counts.beta_binomial, components=1),
+        "mixture": partial(votes.beta_binomial, components=2),
+        "single": partial(votes.beta_binomial, components=1),
     },
     "generator-validator": {
         "leaning": partial(generators.items, points=POINTS),

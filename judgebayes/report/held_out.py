@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.calibration import reliability_diagrams
+from judgebayes.plots.curves import reliability_diagrams
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Drawing, Paragraph, Row, Section, Table
 

@@ -1,14 +1,36 @@
-"""The report's section on the judges: a figure of their accuracy, and their table."""
+"""The report's section on the judges: a figure of their accuracy, and their table.
+
+The report's section of diagnostics: the findings on judges and labels.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from judgebayes.finding import Finding
 from judgebayes.plots.judges import judge_map
 from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.page import Block, Drawing, Folded, Paragraph, Section, Table
-from judgebayes.report.shares import SHARES, percent_with_interval
-from judgebayes.report.text import presentable
+from judgebayes.report.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
+from judgebayes.report.text import SHARES, percent_with_interval, presentable
 from judgebayes.sentence import percent
+
+
+def diagnostics_section(findings: Sequence[Finding]) -> Section:
+    """Return the section of the diagnostics, the most serious first."""
+    counts = {kind: sum(f.severity == kind for f in findings) for kind in ("bad", "note")}
+    return Section(
+        "Diagnostics",
+        [
+            Paragraph(
+                f"{counts['bad']} problem(s) and {counts['note']} note(s), from the votes and the "
+                "labels only, before any method was fitted."
+            ),
+            Findings(findings),
+        ],
+        name="diagnostics",
+    )
+
 
 MAX_SHORT_TABLE = 16
 """The number of judges in a short table: the most and the least accurate."""

@@ -26,10 +26,9 @@ from judgebayes.workflow.answers import (
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
-from judgebayes.workflow.methods import traits_of
+from judgebayes.workflow.methods import load_plugins, traits_of
 from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ApplyRequest, Fixed
-from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result

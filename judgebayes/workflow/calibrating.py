@@ -16,10 +16,9 @@ from judgebayes.io.options import split_names
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
-from judgebayes.workflow.abstaining import abstention
-from judgebayes.workflow.answers import decisions_of
-from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.calibration_words import (
+from judgebayes.workflow.answers import abstention, decisions_of
+from judgebayes.workflow.calibration import (
+    Calibration,
     better_words,
     chosen_words,
     decider_words,
@@ -34,11 +33,15 @@ from judgebayes.workflow.comparing import (
     compare,
     within_noise,
 )
-from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS, splits_of
+from judgebayes.workflow.comparison_plan import (
+    LEAST_FOR_SPLITS,
+    Answered,
+    fit_and_answer,
+    splits_of,
+)
 from judgebayes.workflow.conformal_answers import conformal_sets, outside_words, strata_of
-from judgebayes.workflow.conformal_strata import AGREEMENT
+from judgebayes.workflow.conformal_sets import AGREEMENT
 from judgebayes.workflow.data import Data, data_of
-from judgebayes.workflow.fitting import Answered, fit_and_answer
 from judgebayes.workflow.losses import check_losses, losses_of
 from judgebayes.workflow.methods import (
     FEW_LABELS,
@@ -48,13 +51,13 @@ from judgebayes.workflow.methods import (
     inferences_of,
     known_calibrators,
     known_methods,
+    load_plugins,
     suited,
     too_large,
     traits_of,
 )
 from judgebayes.workflow.more_labels import check_forecast, more_labels
 from judgebayes.workflow.options import TARGETS, CalibrateRequest, Fixed, check_choices
-from judgebayes.workflow.plugins import load_plugins
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 

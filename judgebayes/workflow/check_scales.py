@@ -18,8 +18,7 @@ from judgebayes.votes.classes import (
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.check_draft import Draft, Tables, try_open
-from judgebayes.workflow.meanings import MOST_RATINGS, in_order, no_order
-from judgebayes.workflow.scales import classes_of, vote_cells
+from judgebayes.workflow.scales import MOST_RATINGS, classes_of, in_order, no_order, vote_cells
 from judgebayes.workflow.sources import Opened
 
 

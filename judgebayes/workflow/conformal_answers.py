@@ -13,24 +13,21 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.votes import MISSING, Coding
-from judgebayes.workflow.columns import values_of
 from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.comparison_plan import fit_to_labels, predict
 from judgebayes.workflow.conformal_sets import (
+    AGREEMENT,
+    FITTED_SHARE,
     ConformalSets,
+    Strata,
+    agreement_strata,
     sets_of,
+    strata_by,
     strata_table,
     strata_words,
     threshold_of,
 )
-from judgebayes.workflow.conformal_strata import (
-    AGREEMENT,
-    FITTED_SHARE,
-    Strata,
-    agreement_strata,
-    strata_by,
-)
-from judgebayes.workflow.data import Data
-from judgebayes.workflow.fitting import fit_to_labels, predict
+from judgebayes.workflow.data import Data, values_of
 from judgebayes.workflow.methods import Choice, compared_methods, fit_on_of
 from judgebayes.workflow.options import CalibrateRequest
 

@@ -1,4 +1,7 @@
-"""Votes and labels, read once for all functions of the workflow."""
+"""Votes and labels, read once for all functions of the workflow.
+
+Columns of a user's tables with one value for each item.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,6 +15,7 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import UNDECIDED, Classes
 from judgebayes.votes.classes import listing
+from judgebayes.votes.columns import name_of
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import (
     Reading,
@@ -25,6 +29,62 @@ from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened, Source
+
+
+def values_of(
+    tables: list[tuple[pd.DataFrame, str]], read: Reading, column: str
+) -> tuple[ItemInts, list[str]]:
+    """Return the value of each item in a column of the votes or the labels, and the values' names.
+
+    Parameters
+    ----------
+    tables
+        Tables that may contain the column, each with its column of the item.
+    read
+        The votes.
+    column
+        The column.
+
+    Returns
+    -------
+    The index of each item's value, -1 without one, and the names in alphabetical order.
+
+    Raises
+    ------
+    JudgeBayesError
+        If no table has the column, or an item has two values.
+    """
+    for table, item in tables:
+        if column not in table.columns:
+            continue
+        named = by_item(
+            table,
+            item,
+            [column],
+            read,
+            f"has more than one value of {column!r}; an item must have one",
+        )
+        code, names = pd.factorize(named[column].to_numpy(), sort=True)
+        return code, [str(name) for name in names]
+    raise JudgeBayesError(f"There is no column {column!r}, in the votes or in the labels.")
+
+
+def by_item(
+    table: pd.DataFrame, item: str, columns: list[str], read: Reading, wrong: str
+) -> pd.DataFrame:
+    """Return the names in some columns for every item with votes, NaN where one of them is blank.
+
+    Raises
+    ------
+    JudgeBayesError
+        If an item has two rows of names; `wrong` says what is wrong with it.
+    """
+    rows = table[[item, *columns]].drop_duplicates().map(name_of)
+    rows = rows[(rows != "").all(axis=1)].drop_duplicates()
+    twice = rows[item].duplicated()
+    if twice.any():
+        raise JudgeBayesError(f"Item {rows[item][twice].iloc[0]!r} {wrong}.")
+    return rows.set_index(item).reindex(pd.Index(read.coding.items).astype(str))
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,8 +16,7 @@ from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
 from judgebayes.votes.columns import Evidence
-from judgebayes.workflow.columns import values_of
-from judgebayes.workflow.data import Data, data_of
+from judgebayes.workflow.data import Data, data_of, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.reading import Reading

@@ -29,9 +29,14 @@ from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, read_files, undecided_as_class
-from judgebayes.workflow.ensemble_estimates import Estimates, chosen_words, first_words, split_words
+from judgebayes.workflow.ensemble_estimates import (
+    Estimates,
+    chosen_words,
+    first_words,
+    labels_to_go,
+    split_words,
+)
 from judgebayes.workflow.ensemble_panel import EnsemblePanel, check_goal, panel_of
-from judgebayes.workflow.labels_to_go import labels_to_go
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps
 from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice

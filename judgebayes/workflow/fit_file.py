@@ -318,7 +318,10 @@ def _from_json(value: Any) -> Any:
         return tuple(_from_json(v) for v in value["tuple"])
     if isinstance(value, dict) and "type" in value:
         if value["type"] not in FITTED:
-            raise ValueError(f"no loaded method defines {value['type']!r}: is it for --plugin?")
+            raise ValueError(
+                f"it contains a {value['type']!r}, which no loaded method defines; if it belongs to "
+                "your own method, use --plugin FILE"
+            )
         cls = FITTED[value["type"]]
         names = {f.name for f in dataclasses.fields(cls)}
         fields = {k: _from_json(v) for k, v in value.items() if k != "type"}

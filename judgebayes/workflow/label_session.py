@@ -21,9 +21,9 @@ from judgebayes.majority import (
 )
 from judgebayes.sentence import percent
 from judgebayes.workflow.data import Data, encoded, undecided_as_class
+from judgebayes.workflow.ensemble_estimates import interval_now, points
 from judgebayes.workflow.ensemble_panel import check_goal, panel_of
 from judgebayes.workflow.ensembling import estimates_of
-from judgebayes.workflow.labels_to_go import interval_now, points
 from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed
 from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options

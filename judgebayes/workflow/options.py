@@ -1,6 +1,6 @@
 """The options of the workflow, in groups, each with its help and default.
 
-The functions of this package take these records; `judgebayes.cli.records` turns them into the
+The functions of this package take these records; `judgebayes.cli.machine` turns them into the
 options of the command line.
 """
 

@@ -27,8 +27,7 @@ from judgebayes.io.options import split_names
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical
 from judgebayes.votes.columns import Evidence, positions
-from judgebayes.workflow.columns import by_item
-from judgebayes.workflow.data import Data, data_in_request, read_files
+from judgebayes.workflow.data import Data, by_item, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
 from judgebayes.workflow.precision_fits import Fit, Points, has_draws
@@ -38,8 +37,8 @@ from judgebayes.workflow.precision_tables import (
     generator_table,
     held_out_table,
     judge_table,
+    precision_warnings,
 )
-from judgebayes.workflow.precision_words import precision_warnings
 from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result

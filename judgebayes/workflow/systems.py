@@ -14,8 +14,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.columns import by_item
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Data, by_item
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,7 @@ def test_a_signal_ends_a_command_with_its_code(
         "import pathlib, signal, sys, time, types\n"
         "from judgebayes import cli\n"
         "from judgebayes.compiled.store import atomically\n"
-        "e = sys.modules['judgebayes.cli.examples'] = types.ModuleType('examples')\n"
+        "e = sys.modules['judgebayes.cli.getting'] = types.ModuleType('examples')\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def wait(*_):\n"
         f"    with atomically(pathlib.Path({str(whole)!r})) as one: one.touch()\n"

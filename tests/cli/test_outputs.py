@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli.outputs import OUTPUTS, check_outputs
+from judgebayes.cli.machine import OUTPUTS, check_outputs
 from judgebayes.errors import JudgeBayesError
 
 READ = {

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from judgebayes.aggregators import BaseRate
 from judgebayes.cli import app
-from judgebayes.cli.examples import example_tables
+from judgebayes.cli.getting import example_tables
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.decide import absolute_loss

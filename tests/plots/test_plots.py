@@ -7,10 +7,8 @@ from judgebayes.experiments import plots as paper_plots
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.calibration import reliability_diagrams
+from judgebayes.plots.curves import chain_ranks, error_curves, reliability_diagrams
 from judgebayes.plots.judges import judge_map
-from judgebayes.plots.majority import error_curves
-from judgebayes.plots.posteriors import chain_ranks
 from judgebayes.plots.series import curves, intervals
 
 TIDY = pd.DataFrame(

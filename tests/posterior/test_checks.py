@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judgebayes.inference.posterior import LeaveOneOut
-from judgebayes.posterior import statistics as of
+from judgebayes.posterior import story as of
 from judgebayes.posterior.checks import Check, in_words
 from judgebayes.posterior.compare import Compared
 

@@ -14,6 +14,8 @@ from judgebayes.report.decisions import decisions_section
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.held_out import HeldOut, probabilities_section
 from judgebayes.report.page import (
+    DARK,
+    LIGHT,
     Code,
     Drawing,
     Facts,
@@ -26,9 +28,9 @@ from judgebayes.report.page import (
     Row,
     Section,
     Table,
+    css,
     render,
 )
-from judgebayes.report.style import DARK, LIGHT, css
 from judgebayes.report.text import presentable
 
 VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}

@@ -15,7 +15,7 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes import Classes
-from judgebayes.workflow.abstaining import abstention
+from judgebayes.workflow.answers import abstention
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import PERSON, Losses, losses_of
 

@@ -7,17 +7,15 @@ import pytest
 import judgebayes as jb
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.workflow.conformal_sets import (
-    leave_one_out_sets,
-    sets_of,
-    strata_rows,
-    strata_table,
-    threshold_of,
-)
-from judgebayes.workflow.conformal_strata import (
     AGREEMENT,
     Strata,
     agreement_strata,
+    leave_one_out_sets,
+    sets_of,
     strata_by,
+    strata_rows,
+    strata_table,
+    threshold_of,
 )
 
 
