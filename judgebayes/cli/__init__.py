@@ -223,17 +223,6 @@ def import_(request: requests.ImportRequest) -> CommandResult:
     return import_file(request)
 
 
-@command()
-def repair(request: requests.RepairRequest) -> CommandResult:
-    """Read answers that review several items, match malformed verdicts to items, and count each repair.
-
-    A verdict that could as well be on another item is a missing vote.
-    """
-    from judgebayes.cli.importing import import_file
-
-    return import_file(request)
-
-
 def _data_names(incomplete: str) -> list[str]:
     from judgebayes.experiments.public import SOURCES
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Hashable
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -34,11 +34,11 @@ def import_file(request: ImportRequest) -> CommandResult:
         If the source cannot be read, or a file cannot be written.
     """
     path, out, labels_out = request.path, request.out, request.labels_out
-    choices = {"verdicts": request.verdicts, "votes_from": request.votes_from}
-    for name, given in choices.items():
+    for name, allowed in CHOICES.items():
+        given = getattr(request, name)
         if given is not None:
-            check_choice(name.replace("_", "-"), given, CHOICES[name])
-    options = Options(**asdict(request.columns), **choices)  # type: ignore[arg-type]
+            check_choice(name.replace("_", "-"), given, allowed)
+    options = Options(**{each.name: getattr(request, each.name) for each in fields(Options)})
     for place in (out, labels_out):
         check_writable(place)
     imported = import_votes(request.form, path, options)

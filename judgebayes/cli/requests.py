@@ -15,7 +15,6 @@ from judgebayes.workflow.options import (
     CalibrateRequest,
     Columns,
     Encoding,
-    Fixed,
     GeneratorColumn,
     Ignore,
     ItemColumn,
@@ -253,9 +252,20 @@ class PosteriorRequest(ReadRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedColumns:
-    """The columns and reading options of `judgebayes import`."""
+class ImportRequest:
+    """The options of `judgebayes import`."""
 
+    form: Annotated[
+        str,
+        Argument(
+            metavar="FORMAT", help="One of the formats above.", autocompletion=completing(FORMATS)
+        ),
+    ]
+    path: Annotated[Path, Argument(help="A file, or a folder of such files.")]
+    out: Annotated[
+        Path, Option("--out", "-o", help="Where to write the votes: .parquet, .csv, .jsonl.")
+    ]
+    labels_out: Annotated[Path | None, "Where to write the labels, if the source has them."] = None
     item: ItemColumn = None
     judge: JudgeColumn = None
     vote: VoteColumn = None
@@ -272,24 +282,6 @@ class ImportedColumns:
     ignore: Ignore = None
     encoding: Encoding = None
     skip_rows: SkipRows = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImportRequest:
-    """The options of `judgebayes import`."""
-
-    form: Annotated[
-        str,
-        Argument(
-            metavar="FORMAT", help="One of the formats above.", autocompletion=completing(FORMATS)
-        ),
-    ]
-    path: Annotated[Path, Argument(help="A file, or a folder of such files.")]
-    out: Annotated[
-        Path, Option("--out", "-o", help="Where to write the votes: .parquet, .csv, .jsonl.")
-    ]
-    labels_out: Annotated[Path | None, "Where to write the labels, if the source has them."] = None
-    columns: ImportedColumns
     verdicts: Annotated[
         str | None, "The kind of verdict in raw answers: pair (A, B or tie), score, or valid."
     ] = None
@@ -298,23 +290,3 @@ class ImportRequest:
         "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
         "and the target is its label).",
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RepairRequest(ImportRequest):
-    """The options of `judgebayes repair`: those of `import reviews`."""
-
-    form: str = "reviews"
-    path: Annotated[
-        Path,
-        Argument(
-            help="The judges' answers, one per row, with a list of verdicts in JSON: a file, or a "
-            "folder of such files."
-        ),
-    ]
-    columns: Annotated[
-        ImportedColumns,
-        Fixed(dict.fromkeys(("vote", "order", "missing", "ignore", "skip_rows"))),
-    ]
-    verdicts: None = None
-    votes_from: None = None

@@ -84,7 +84,7 @@ posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --ch
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/2.npz
 posterior-compare {new}/1.npz {new}/2.npz
 import tidy {votes} -o {new}/votes.csv
-repair {new}/answers.csv --items {new}/items.csv -o {new}/v.csv
+import reviews {new}/answers.csv --items {new}/items.csv -o {new}/v.csv
 collect {new}/pairs.csv --judge j@{url} -n 2 -o {new}/votes.jsonl --dry-run
 collect {new}/pairs.csv --judge j@{url} -n 2 -o {new}/votes.jsonl
 data list --cache {new}

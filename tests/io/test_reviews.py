@@ -1,4 +1,4 @@
-"""`import reviews` and `judgebayes repair`: answers on several items, with what was repaired."""
+"""`import reviews`: answers on several items, with what was repaired."""
 
 import json
 from pathlib import Path
