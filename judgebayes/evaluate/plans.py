@@ -1,18 +1,16 @@
 """What is computed for a batch of splits: compiled programs over all of its splits, or a loop.
 
-Long fits on splits, one after the other, with the compiled program of a single fit.
+A method that is not JAX code is fitted split by split, without compilation.
 
 A sweep usually fits many splits in one vectorised program. For a long fit that has two costs: the
 program takes many seconds to compile, and then again for the single fit to all labels; and every split
 waits for the one that needs the most steps. On a CPU, where one fit keeps a core busy, such splits are
 therefore fitted one by one, on several threads. The items are padded to the number of all labels, so
 that the fit to all of them (`fit_to_all`) is the same program.
-
-Evaluate methods that are not JAX code, split by split, without compilation.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +25,6 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.base import Aggregator, Costed, FittedAggregator, Size, cost_of
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import (
-    AnyArray,
     ItemCodes,
     ItemInts,
     ItemValues,
@@ -91,40 +88,29 @@ def fit_plain(method: Any, votes: Votes, labels: Labels, key: Array) -> PlainFit
     return PlainFit(inner, jnp.asarray(int(getattr(inner, "status", Status.CONVERGED))))
 
 
-def evaluate_by_loop(
-    method: Any,
-    votes: Votes,
-    labels: Labels,
-    calibration: Int[AnyArray, "split calibration"],
-    evaluation: Int[AnyArray, "split evaluation"],
-    keys: Array,
-    loss: Float[AnyArray, "action class"],
-    fit_on: FitOn,
-    n_items: int,
-) -> Evaluation:
-    """Fit and evaluate every split in turn; the results have a leading split axis.
+def evaluate_by_loop(method: Any, batch: SplitBatch, fit_on: FitOn) -> Evaluation:
+    """Fit and evaluate every split in turn; the results have a leading split axis."""
+    labels, parts = np.asarray(batch.labels), []
+    for calibration, evaluation, key in zip(*batch.splits, strict=True):
+        items = np.asarray(calibration)[np.asarray(calibration) >= 0]
+        fit_labels = np.full(batch.n_items, MISSING)
+        fit_labels[items] = labels[items]
+        fit_items = np.arange(batch.n_items) if fit_on == "all" else items
+        fitted = fit_plain(method, batch.votes.take(fit_items), fit_labels[fit_items], key)
+        held_out = batch.votes.take(np.maximum(np.asarray(evaluation), 0))
+        parts.append((fitted(held_out), fitted.status))
+    return _together(batch, parts)
 
-    `n_items` is the number of items without padding.
-    """
-    labels, rows = np.asarray(labels), []
-    for calibration_items, evaluation_items, key in zip(
-        np.asarray(calibration), np.asarray(evaluation), keys, strict=True
-    ):
-        calibration_items, fit_labels = (
-            calibration_items[calibration_items >= 0],
-            np.full(n_items, MISSING),
-        )
-        fit_labels[calibration_items] = labels[calibration_items]
-        fit_items = np.arange(n_items) if fit_on == "all" else calibration_items
-        fitted = fit_plain(method, votes.take(fit_items), fit_labels[fit_items], key)
-        rows.append((fitted(votes.take(np.maximum(evaluation_items, 0))), fitted.status))
-    log_probs, status = (jnp.asarray(np.stack(each)) for each in zip(*rows, strict=True))
-    items = jnp.asarray(evaluation)
+
+def _together(batch: SplitBatch, parts: Sequence[tuple[Any, Any]]) -> Evaluation:
+    """Return the results of splits that were fitted in turn, from their answers and statuses."""
+    log_probs, status = (jnp.asarray(np.stack(each)) for each in zip(*parts, strict=True))
+    items = jnp.asarray(batch.splits[1])
     return Evaluation(
         items=items,
-        labels=jnp.where(items >= 0, jnp.asarray(labels)[jnp.maximum(items, 0)], MISSING),
+        labels=jnp.where(items >= 0, jnp.asarray(batch.labels)[jnp.maximum(items, 0)], MISSING),
         log_probs=log_probs,
-        decisions=bayes_action(log_probs, jnp.asarray(loss)),
+        decisions=bayes_action(log_probs, jnp.asarray(batch.loss)),
         status=status,
     )
 
@@ -177,11 +163,6 @@ def fit_to_all(method: Aggregator, votes: Votes, labels: ItemInts, key: Key) -> 
     return _fitted(method, votes, labels, np.arange(len(labels)), bucket_size(len(labels)), key)
 
 
-def answers_of(fitted: FittedAggregator, votes: Votes) -> LogProbs:
-    """Return the answers of a fit."""
-    return _answers(fitted, votes)
-
-
 def evaluate_one_by_one(
     method: Aggregator, batch: SplitBatch, what: str = "", progress: Progress | None = None
 ) -> Evaluation:
@@ -189,7 +170,7 @@ def evaluate_one_by_one(
 
     `progress` is told each split, with `what` as the name of the task.
     """
-    labels, loss = np.asarray(batch.labels), jnp.asarray(batch.loss)
+    labels = np.asarray(batch.labels)
     calibration, evaluation = (np.asarray(part) for part in batch.splits[:2])
     sizes = ((calibration >= 0).sum(1).max(), (evaluation >= 0).sum(1).max())
     # All labels, unless most items are held out.
@@ -206,14 +187,7 @@ def evaluate_one_by_one(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(one, range(len(calibration)))
         parts = [next(results) for _ in followed(calibration, what, progress)]
-    log_probs, status = (jnp.asarray(np.stack(each)) for each in zip(*parts, strict=True))
-    return Evaluation(
-        items=jnp.asarray(evaluation),
-        labels=jnp.where(evaluation >= 0, labels[np.maximum(evaluation, 0)], MISSING),
-        log_probs=log_probs,
-        decisions=bayes_action(log_probs, loss),
-        status=status,
-    )
+    return _together(batch, parts)
 
 
 def _fitted(
@@ -243,7 +217,8 @@ def _fit(
 
 
 @jax.jit
-def _answers(fitted: FittedAggregator, votes: Votes) -> LogProbs:
+def answers_of(fitted: FittedAggregator, votes: Votes) -> LogProbs:
+    """Return the answers of a fit."""
     return fitted(votes)
 
 
@@ -265,8 +240,7 @@ def plan_of(
 
     def run(batch: SplitBatch) -> list[Evaluation]:
         if not is_jax(method):
-            data = (batch.votes, batch.labels, *batch.splits, batch.loss)
-            return [evaluate_by_loop(method, *data, fit_on, batch.n_items)]
+            return [evaluate_by_loop(method, batch, fit_on)]
         vectorised = fit_on == "all" or fits_from_agreement(method, batch.votes, fit_on)
         if not vectorised and batch.mesh is None and is_long(method, batch.votes, batch.fit_items):
             return [evaluate_one_by_one(method, batch, what, progress)]

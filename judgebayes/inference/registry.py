@@ -5,8 +5,7 @@ for given votes, and what a fit file may contain. `judgebayes.workflow.names` li
 package for help, which does not import JAX.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeVar
 
 from judgebayes.errors import JudgeBayesError
@@ -24,6 +23,7 @@ class Traits:
     """The declared properties of a method."""
 
     name: str
+    _: KW_ONLY
     knows_judges: bool = False
     """It distinguishes judges: a fit stores their names, and new votes are aligned to them."""
     needs_map: bool = False
@@ -45,21 +45,8 @@ class Traits:
     """Its position in tables and lists, ascending."""
 
 
-def aggregator(
-    name: str,
-    *,
-    knows_judges: bool = False,
-    needs_map: bool = False,
-    learns_from_unlabelled: bool = False,
-    rule: bool = False,
-    compared: Literal["no", "always", "panel", "tasks", "baseline"] = "no",
-    n_classes: int | None = None,
-    needs_tasks: bool = False,
-    independent: bool = False,
-    inferences: tuple[str, ...] = (),
-    place: int = 50,
-) -> Callable[[C], C]:
-    """Declare an aggregator, a class with `fit`; `Traits` describes the settings.
+class aggregator(Traits):  # noqa: N801 (a decorator)
+    """Declare an aggregator, a class with `fit`; the settings are its `Traits`.
 
     Where the class has a field of that name, the program sets `symmetric` (whether the classes' ends
     are two responses that could change places), `label_noise`, `class_prior` and `inference`.
@@ -69,23 +56,13 @@ def aggregator(
     JudgeBayesError
         If the class has no `fit`, or another class already has this name.
     """
-    traits = Traits(
-        name,
-        knows_judges,
-        needs_map,
-        learns_from_unlabelled,
-        rule,
-        compared,
-        n_classes,
-        needs_tasks,
-        independent,
-        inferences,
-        place,
-    )
-    return _decorator(AGGREGATORS, traits)
+
+    def __call__(self, cls: C) -> C:
+        """Register the class."""
+        return _declared(AGGREGATORS, self, cls)
 
 
-def calibrator(name: str) -> Callable[[C], C]:
+class calibrator(Traits):  # noqa: N801 (a decorator)
     """Declare a calibration map, a class with `fit`; it is built in the same way as an aggregator.
 
     Raises
@@ -93,24 +70,24 @@ def calibrator(name: str) -> Callable[[C], C]:
     JudgeBayesError
         If the class has no `fit`, or another class already has this name.
     """
-    return _decorator(CALIBRATORS, Traits(name))
+
+    def __call__(self, cls: C) -> C:
+        """Register the class."""
+        return _declared(CALIBRATORS, self, cls)
 
 
-def _decorator(registry: dict[str, type], traits: Traits) -> Callable[[C], C]:
-    def declare(cls: C) -> C:
-        if not callable(getattr(cls, "fit", None)):
-            raise JudgeBayesError(f"{cls.__name__} has no method `fit`, which every method needs.")
-        existing = registry.get(traits.name)
-        if existing is not None and existing.__qualname__ != cls.__qualname__:
-            raise JudgeBayesError(
-                f"{existing.__name__} already has the name {traits.name!r}; choose another name for "
-                f"{cls.__name__}."
-            )
-        cls.traits = traits  # type: ignore[attr-defined]
-        registry[traits.name] = cls
-        return cls
-
-    return declare
+def _declared(registry: dict[str, type], traits: Traits, cls: C) -> C:
+    if not callable(getattr(cls, "fit", None)):
+        raise JudgeBayesError(f"{cls.__name__} has no method `fit`, which every method needs.")
+    existing = registry.get(traits.name)
+    if existing is not None and existing.__qualname__ != cls.__qualname__:
+        raise JudgeBayesError(
+            f"{existing.__name__} already has the name {traits.name!r}; choose another name for "
+            f"{cls.__name__}."
+        )
+    cls.traits = traits  # type: ignore[attr-defined]
+    registry[traits.name] = cls
+    return cls
 
 
 def in_files(cls: C) -> C:
