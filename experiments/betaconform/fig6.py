@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.experiments.betaconform.common import (
-    MARGIN,
-    PAPER,
-    all_data_sets,
-    mean_claims,
-)
+from judgebayes.experiments.betaconform.common import MARGIN, PAPER, all_data_sets, mean_claims
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, minimum_labels
 from judgebayes.experiments.betaconform.stops import printed_rules, stops
 from judgebayes.experiments.claims import Kind, claim_equal

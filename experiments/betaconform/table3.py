@@ -15,12 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.experiments.betaconform.common import (
-    MARGIN,
-    PAPER,
-    all_data_sets,
-    mean_claims,
-)
+from judgebayes.experiments.betaconform.common import MARGIN, PAPER, all_data_sets, mean_claims
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule
 from judgebayes.experiments.betaconform.stops import other_rules, row, stops
 from judgebayes.experiments.claims import claim_equal

@@ -33,13 +33,7 @@ from judgebayes.experiments.betaconform.transfer_weights import (
 )
 from judgebayes.experiments.core import Run
 from judgebayes.inference import MAP
-from judgebayes.majority import (
-    BetaBinomial,
-    Counts,
-    FittedDistribution,
-    Thinning,
-    counts_of,
-)
+from judgebayes.majority import BetaBinomial, Counts, FittedDistribution, Thinning, counts_of
 
 POOLING = MAP(starts=12, max_steps=60)
 """The default starts; the best of them converges long before the largest number of steps."""

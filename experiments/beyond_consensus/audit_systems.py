@@ -31,12 +31,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.beyond_consensus.common import (
-    DATASET,
-    PAPER,
-    ItemVotes,
-    item_votes,
-)
+from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, ItemVotes, item_votes
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
 from judgebayes.generators import Impression, PrecisionCounts, count_votes, stratify, valid_share

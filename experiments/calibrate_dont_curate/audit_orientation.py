@@ -16,11 +16,7 @@ import numpy as np
 
 from judgebayes.aggregators import BaseRate, OneCoin
 from judgebayes.calibrators import Beta, Calibrator
-from judgebayes.experiments.calibrate_dont_curate.answers import (
-    advantage,
-    answers,
-    answers_of,
-)
+from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.parts import halves

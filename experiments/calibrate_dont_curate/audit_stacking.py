@@ -22,12 +22,7 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.answers import Answers, advantage, answers_of
 from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import panels
-from judgebayes.experiments.calibrate_dont_curate.parts import (
-    LARGE,
-    Parts,
-    by_subset,
-    halves,
-)
+from judgebayes.experiments.calibrate_dont_curate.parts import LARGE, Parts, by_subset, halves
 from judgebayes.experiments.calibrate_dont_curate.rows import (
     Statement,
     claim_row,

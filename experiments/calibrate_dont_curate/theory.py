@@ -20,12 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
-from judgebayes.experiments.calibrate_dont_curate.rows import (
-    Cell,
-    Statement,
-    graded,
-    synthetic_row,
-)
+from judgebayes.experiments.calibrate_dont_curate.rows import Cell, Statement, graded, synthetic_row
 from judgebayes.experiments.claims import Claim, claim_equal, evidence_of_units
 from judgebayes.experiments.core import Output, Run, experiment, rows
 

@@ -13,11 +13,7 @@ from judgebayes.evaluate.one_split import measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments import core
-from judgebayes.experiments.claims import (
-    Evidence,
-    Kind,
-    evidence,
-)
+from judgebayes.experiments.claims import Evidence, Kind, evidence
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.data import Cell
 from judgebayes.experiments.distribution_calibrated.confidence_votes import (

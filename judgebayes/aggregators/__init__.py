@@ -19,12 +19,7 @@ from judgebayes.aggregators.shared_difficulty import (
     SharedDifficulty,
 )
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
-from judgebayes.aggregators.vote_rules import (
-    BaseRate,
-    MajorityVote,
-    MarginThreshold,
-    Verdict,
-)
+from judgebayes.aggregators.vote_rules import BaseRate, MajorityVote, MarginThreshold, Verdict
 from judgebayes.aggregators.weighted import (
     AccuracyWeighted,
     FittedAccuracyWeighted,

@@ -21,13 +21,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.davidson import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import DRPS, MAP, mode_objective
-from judgebayes.inference.problem import (
-    Chains,
-    Inference,
-    Problem,
-    Sites,
-    UsesPrior,
-)
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.score_derivatives import ARRAY_SCORES, Design

@@ -11,10 +11,7 @@ from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
 from judgebayes.aggregators.davidson import Davidson, FittedDavidson
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.one_coin import ClassPrior
-from judgebayes.aggregators.shared_difficulty import (
-    FittedSharedDifficulty,
-    SharedDifficulty,
-)
+from judgebayes.aggregators.shared_difficulty import FittedSharedDifficulty, SharedDifficulty
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
 from judgebayes.aggregators.stacking import FittedStacking, Stacking
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit

@@ -8,15 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from judgebayes.arrays import (
-    AnyProbs,
-    ItemCodes,
-    ItemValues,
-    Labels,
-    LogProbs,
-    Scalar,
-    Weights,
-)
+from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, Labels, LogProbs, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError

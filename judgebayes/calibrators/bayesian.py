@@ -22,13 +22,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.normal import NormalAtMode
-from judgebayes.inference.problem import (
-    Chains,
-    Inference,
-    Problem,
-    Sites,
-    UsesPrior,
-)
+from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import degenerate_status, summary, worst

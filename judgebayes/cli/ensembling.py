@@ -68,9 +68,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
         write_table(result.errors, request.out)
         say(console, [f"The table is in {request.out}."])
     if request.plot is not None:
-        from judgebayes.plots.curves import (
-            error_curves,
-        )  # Matplotlib takes half a second to import
+        from judgebayes.plots.curves import error_curves  # Matplotlib takes half a second to import
 
         both = "mixture" in result.curves
         other = {"independent votes": result.independent} if both else {}

@@ -31,12 +31,7 @@ from judgebayes.votes import Classes
 from judgebayes.workflow.answers import risk_curve
 from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import Calibration, read_words
-from judgebayes.workflow.comparing import (
-    Growth,
-    comparison_rows,
-    comparison_words,
-    grow,
-)
+from judgebayes.workflow.comparing import Growth, comparison_rows, comparison_words, grow
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.conformal_sets import strata_rows
 from judgebayes.workflow.data import Data

@@ -10,14 +10,7 @@ from typing import Any
 
 import pandas as pd
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from judgebayes.cli.console import Console, numbers, say_plainly, show_rows

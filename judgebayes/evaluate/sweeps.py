@@ -16,13 +16,7 @@ from judgebayes.arrays import Labels
 from judgebayes.calibrators.base import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.batches import Plan, SplitBatch, split_data
-from judgebayes.evaluate.one_split import (
-    Evaluation,
-    FitOn,
-    Metric,
-    measure,
-    metrics_named,
-)
+from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, measure, metrics_named
 from judgebayes.evaluate.plans import answers, evaluate_data, plan_of, plan_of_maps
 from judgebayes.evaluate.splits import Splits
 from judgebayes.progress import Progress, followed, tracked

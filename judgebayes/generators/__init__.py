@@ -14,19 +14,11 @@ from judgebayes.generators.baselines import (
     panel_youden,
     rogan_gladen,
 )
-from judgebayes.generators.counts import (
-    PrecisionCounts,
-    count_votes,
-    expected_counts,
-)
+from judgebayes.generators.counts import PrecisionCounts, count_votes, expected_counts
 from judgebayes.generators.impression import Impression
 from judgebayes.generators.item_posterior import MoreItems, for_more_items
 from judgebayes.generators.items import ItemLevel
-from judgebayes.generators.labelling import (
-    Labelling,
-    stratify,
-    valid_share,
-)
+from judgebayes.generators.labelling import Labelling, stratify, valid_share
 from judgebayes.generators.own_labels import FittedShares, expected_validity, shares
 from judgebayes.generators.panel import Panel
 

@@ -14,11 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from judgebayes.arrays import Key, Scalar
-from judgebayes.inference.optimise import (
-    Differentiated,
-    differentiated,
-    minimise_each,
-)
+from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
 from judgebayes.inference.problem import Problem, Result, Sites, log_density, numpyro_lock
 from judgebayes.inference.score_derivatives import score_derivatives
 from judgebayes.inference.status import Status

@@ -18,13 +18,7 @@ from judgebayes.io.columns import (
 )
 from judgebayes.io.options import join_names, split_names
 from judgebayes.io.wide import NotJudgesError, check_judge_columns
-from judgebayes.votes.classes import (
-    canonical,
-    distinct,
-    infer_classes,
-    listing,
-    usual_classes,
-)
+from judgebayes.votes.classes import canonical, distinct, infer_classes, listing, usual_classes
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.check_draft import Draft, Tables, opened_by, try_open
 from judgebayes.workflow.item_ids import match_items

@@ -8,13 +8,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names
-from judgebayes.votes.classes import (
-    canonical,
-    distinct,
-    listing,
-    usual_classes,
-    written,
-)
+from judgebayes.votes.classes import canonical, distinct, listing, usual_classes, written
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.check_draft import Draft, Tables, try_open

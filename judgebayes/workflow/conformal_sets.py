@@ -14,12 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from judgebayes.arrays import ItemInts
-from judgebayes.calibrators.conformal import (
-    ROUNDING,
-    FittedConformal,
-    SplitConformal,
-    coverage_law,
-)
+from judgebayes.calibrators.conformal import ROUNDING, FittedConformal, SplitConformal, coverage_law
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.significance import independent_trials, item_means
 from judgebayes.sentence import percent

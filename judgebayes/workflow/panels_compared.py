@@ -7,14 +7,7 @@ import pandas as pd
 
 from judgebayes.aggregators import Stacking
 from judgebayes.arrays import ItemFloats
-from judgebayes.majority import (
-    FittedSplitCurve,
-    SplitCurve,
-    Splits,
-    losses,
-    mean_loss,
-    splits_of,
-)
+from judgebayes.majority import FittedSplitCurve, SplitCurve, Splits, losses, mean_loss, splits_of
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.progress import Progress

@@ -19,15 +19,7 @@ from judgebayes.io.options import Options, option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of, read_table
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.sentence import sentences
-from judgebayes.votes import (
-    MISSING,
-    Classes,
-    Coding,
-    Votes,
-    encode,
-    encode_wide,
-    infer_classes,
-)
+from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide, infer_classes
 from judgebayes.votes.classes import canonical, listing, other_words, plain_text
 from judgebayes.votes.columns import (
     name_of,
@@ -38,12 +30,7 @@ from judgebayes.votes.columns import (
     spellings,
 )
 from judgebayes.votes.slots import ORDERS
-from judgebayes.workflow.annotators import (
-    check_annotators,
-    label_columns,
-    melted,
-    merge_table,
-)
+from judgebayes.workflow.annotators import check_annotators, label_columns, melted, merge_table
 from judgebayes.workflow.binning import Bins, bins_from
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items

@@ -5,10 +5,7 @@ import pytest
 from panels import judged
 from scipy import stats
 
-from judgebayes.aggregators import (
-    LogOddsWeighted,
-    OneCoin,
-)
+from judgebayes.aggregators import LogOddsWeighted, OneCoin
 from judgebayes.votes import Votes
 
 

@@ -16,12 +16,7 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.comparing import (
-    Compared,
-    compare,
-    comparison_rows,
-    comparison_words,
-)
+from judgebayes.workflow.comparing import Compared, compare, comparison_rows, comparison_words
 from judgebayes.workflow.losses import losses_of
 
 ITEMS = 60

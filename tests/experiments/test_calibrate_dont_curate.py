@@ -9,18 +9,11 @@ import pytest
 from judgebayes.aggregators import Aggregator, BaseRate
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate import answers as answers_module
-from judgebayes.experiments.calibrate_dont_curate import (
-    table2,
-    theory,
-)
-from judgebayes.experiments.calibrate_dont_curate.answers import (
-    answers,
-)
+from judgebayes.experiments.calibrate_dont_curate import table2, theory
+from judgebayes.experiments.calibrate_dont_curate.answers import answers
 from judgebayes.experiments.calibrate_dont_curate.h11 import shuffled_votes
 from judgebayes.experiments.calibrate_dont_curate.methods import aggregator
-from judgebayes.experiments.calibrate_dont_curate.rows import (
-    degenerate,
-)
+from judgebayes.experiments.calibrate_dont_curate.rows import degenerate
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.panels import Panel

@@ -8,13 +8,7 @@ import pytest
 
 import judgebayes.experiments.coverage
 from judgebayes.experiments.coverage import maps
-from judgebayes.experiments.coverage.engine import (
-    Trials,
-    assess,
-    at_levels,
-    holm,
-    trials,
-)
+from judgebayes.experiments.coverage.engine import Trials, assess, at_levels, holm, trials
 from judgebayes.experiments.coverage.subjects import SUBJECTS
 from judgebayes.measures.significance import share_interval
 

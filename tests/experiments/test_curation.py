@@ -14,10 +14,7 @@ from judgebayes.aggregators import Aggregator
 from judgebayes.aggregators.base import Training
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.calibrate_dont_curate.curators import (
-    OnePerFamily,
-    families_of,
-)
+from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, families_of
 from judgebayes.experiments.calibrate_dont_curate.searches import (
     BackwardElimination,
     Beam,

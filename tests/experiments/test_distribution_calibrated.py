@@ -9,10 +9,7 @@ import pytest
 from judgebayes.aggregators import Aggregator, MajorityVote
 from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Run, expected, rows
-from judgebayes.experiments.distribution_calibrated import (
-    common,
-    twins,
-)
+from judgebayes.experiments.distribution_calibrated import common, twins
 from judgebayes.experiments.distribution_calibrated.common import (
     MARGIN,
     PAPER,
@@ -21,10 +18,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     graded,
     printed,
 )
-from judgebayes.experiments.distribution_calibrated.predicting import (
-    twin_note,
-    twin_rows,
-)
+from judgebayes.experiments.distribution_calibrated.predicting import twin_note, twin_rows
 
 TASK, JUDGE = "RB2-Factuality", "gemini-2.5-flash"
 REAL_METHODS = common.methods

@@ -6,13 +6,7 @@ from scipy.stats import binom
 
 from judgebayes.experiments.beyond_consensus.oracle import Law, interval, law
 from judgebayes.experiments.beyond_consensus.world_bars import ratios
-from judgebayes.experiments.beyond_consensus.worlds import (
-    ITEMS,
-    Judges,
-    Setting,
-    draw,
-    judges,
-)
+from judgebayes.experiments.beyond_consensus.worlds import ITEMS, Judges, Setting, draw, judges
 
 HARD = Setting("strong", saturated=1, missing=True, copied=True, shift="cell")
 FOLLOWING = Setting("weak", shift="common")

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.systems import (
-    covariance,
-    interval,
-    success_rate,
-)
+from judgebayes.generators.systems import covariance, interval, success_rate
 from judgebayes.measures.significance import Interval
 
 

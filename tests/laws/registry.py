@@ -72,13 +72,7 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import GeneratorValidator
-from judgebayes.inference import (
-    DRPS,
-    MAP,
-    Laplace,
-    MinimumLoss,
-    MinimumScore,
-)
+from judgebayes.inference import DRPS, MAP, Laplace, MinimumLoss, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, Thinning

@@ -42,13 +42,7 @@ from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response.irt import Table
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
 from judgebayes.measures.scores import brier, drps, nll
-from judgebayes.models import (
-    beta_binomial,
-    davidson,
-    irt,
-    label_noise,
-    stacking,
-)
+from judgebayes.models import beta_binomial, davidson, irt, label_noise, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel

@@ -8,12 +8,7 @@ from scipy.special import log_softmax
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP
 from judgebayes.majority import SplitCurve, Splits, Thinning, counts_of, losses, splits_of
-from judgebayes.models.split_curve import (
-    HALF_LENGTH,
-    TERMS,
-    SplitCurveModel,
-    split_data,
-)
+from judgebayes.models.split_curve import HALF_LENGTH, TERMS, SplitCurveModel, split_data
 from judgebayes.votes import from_counts
 
 SIZES = (1, 3, 5)
