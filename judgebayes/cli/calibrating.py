@@ -16,7 +16,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.measures.significance import Interval
 from judgebayes.progress import shown
-from judgebayes.report.decisions import wins_tables
+from judgebayes.report.origin import wins_tables
 from judgebayes.workflow import applying
 from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import read_words

@@ -1,19 +1,14 @@
 r"""The terminal: text of files and servers never acts on it.
 
 A name in a file may contain escape sequences, which would clear the screen, set the title, or forge
-output. Every command prints through this console, which shows such characters as `\x1b`.
-
-Print sentences: wrapped between words on a terminal, one per line in a file.
-
-The items to label next, printed and written.
+output. Every command prints through this console, which shows such characters as `\x1b`. Sentences are
+wrapped between words on a terminal, and one per line in a file.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import IO
 
-import pandas as pd
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
 from rich.markup import escape
@@ -21,7 +16,6 @@ from rich.segment import Segment
 from rich.table import Table
 
 from judgebayes.finding import Severity
-from judgebayes.io.tables import write_table
 from judgebayes.sentence import sentences
 
 LAYOUT = "\n\t"
@@ -141,29 +135,3 @@ def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:
     for purpose, command in zip(lines[::2], lines[1::2], strict=True):
         _say_line(console, purpose)
         console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
-
-
-SHOWN = 20
-
-
-def show_next_items(
-    console: Console,
-    table: pd.DataFrame,
-    draw: Callable[[pd.DataFrame, str], None],
-    out: Path | None,
-    columns: tuple[str, ...] = ("item",),
-) -> None:
-    """Draw the first items with a title, and write `columns` of all to `out` if it is named."""
-    draw(table.head(SHOWN), f"Label next: {len(table)} item(s)")
-    if len(table) > SHOWN:
-        more = " --next-out FILE writes all." if out is None else ""
-        say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
-    if out is not None:
-        write_table(table[list(columns)].assign(label=""), out)
-        say(
-            console,
-            [
-                f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
-                "and run again."
-            ],
-        )

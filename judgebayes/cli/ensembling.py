@@ -1,20 +1,14 @@
 """`judgebayes ensemble`: the error of a majority vote on a user's items, printed and plotted."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from rich.table import Table
 
-from judgebayes.cli.console import (
-    WARNING,
-    Console,
-    numbers,
-    say,
-    say_next,
-    show,
-    show_next_items,
-    show_rows,
-)
+from judgebayes.cli.console import WARNING, Console, numbers, say, say_next, show, show_rows
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
@@ -33,6 +27,9 @@ MIXTURE = {
     "independent": "the error if the votes on an item were independent.",
 }
 ABSTAINED = {"no decision": "items on which the votes are tied, which do not count as wrong."}
+
+SHOWN = 20
+"""The most items to label next that are printed."""
 
 
 def ensemble_error(request: EnsembleRequest) -> CommandResult:
@@ -145,3 +142,26 @@ def _interval(error: float, low: float, high: float) -> str:
     if not np.isfinite(error):
         return "-"
     return f"{100 * error:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def show_next_items(
+    console: Console,
+    table: pd.DataFrame,
+    draw: Callable[[pd.DataFrame, str], None],
+    out: Path | None,
+    columns: tuple[str, ...] = ("item",),
+) -> None:
+    """Draw the first items with a title, and write `columns` of all to `out` if it is named."""
+    draw(table.head(SHOWN), f"Label next: {len(table)} item(s)")
+    if len(table) > SHOWN:
+        more = " --next-out FILE writes all." if out is None else ""
+        say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
+    if out is not None:
+        write_table(table[list(columns)].assign(label=""), out)
+        say(
+            console,
+            [
+                f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
+                "and run again."
+            ],
+        )

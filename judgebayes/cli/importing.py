@@ -10,7 +10,8 @@ from judgebayes.cli.console import Console, say_plainly
 from judgebayes.cli.requests import ImportRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.options import MAX_CLASSES, Imported, Options, Verdicts, VotesFrom, join_names
+from judgebayes.io.gathering import MAX_CLASSES, Imported
+from judgebayes.io.options import Options, Verdicts, VotesFrom, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, infer_classes

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from judgebayes.cli.console import WARNING, Console, say, say_next, show_next_items, show_rows
+from judgebayes.cli.console import WARNING, Console, say, say_next, show_rows
+from judgebayes.cli.ensembling import show_next_items
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import percent
 from judgebayes.workflow.machine import CommandResult

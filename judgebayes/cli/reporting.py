@@ -18,11 +18,11 @@ from judgebayes.compiled.store import atomically
 from judgebayes.finding import Finding
 from judgebayes.io.tables import check_writable
 from judgebayes.progress import Progress, shown
-from judgebayes.report.decisions import decisions_section, risk_drawing, wins_blocks
+from judgebayes.report.decisions import decisions_section, risk_drawing
 from judgebayes.report.held_out import HeldOut, probabilities_section, with_interval
 from judgebayes.report.judges import diagnostics_section, judges_section
 from judgebayes.report.labels import labels_section
-from judgebayes.report.origin import data_section, method_section, rerun_section
+from judgebayes.report.origin import data_section, method_section, rerun_section, wins_blocks
 from judgebayes.report.page import Block, Facts, Findings, Page, Paragraph, Section, Table, render
 from judgebayes.report.text import presentable
 from judgebayes.report.versions import versions

@@ -11,7 +11,7 @@ from judgebayes.io.options import Options
 from judgebayes.io.records import read_json, read_lines
 
 if TYPE_CHECKING:
-    from judgebayes.io.options import Imported
+    from judgebayes.io.gathering import Imported
 
 FILE = ("ignore", "encoding", "skip_rows")
 """Options for the layout of a table in its file."""

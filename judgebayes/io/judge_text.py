@@ -4,8 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import gather
-from judgebayes.io.options import Imported, Options, Row
+from judgebayes.io.gathering import Imported, Row, gather
+from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import TABLES, cell, columns_by_role

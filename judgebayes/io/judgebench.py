@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import gather
-from judgebayes.io.options import Imported, Options, Row
+from judgebayes.io.gathering import Imported, Row, gather
+from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, read_lines
 
 VOTES = {"A>B": "A", "B>A": "B", "A=B": "tie", "B=A": "tie"}

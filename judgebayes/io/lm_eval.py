@@ -10,8 +10,8 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import COPY
-from judgebayes.io.gathering import gather
-from judgebayes.io.options import Imported, Options, Row, short_names
+from judgebayes.io.gathering import Imported, Row, gather
+from judgebayes.io.options import Options, short_names
 from judgebayes.io.records import field_of, find_files, read_lines
 from judgebayes.votes.classes import canonical
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import gather
-from judgebayes.io.options import Imported, Options, Row
+from judgebayes.io.gathering import Imported, Row, gather
+from judgebayes.io.options import Options
 from judgebayes.io.records import field_of, find_files, read_lines
 
 PEOPLE = re.compile(r"(?:author|expert|human|annotator)s?[_ ]?\d*", re.IGNORECASE)

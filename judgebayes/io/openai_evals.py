@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import gather
-from judgebayes.io.options import Imported, Options, Row, short_names
+from judgebayes.io.gathering import Imported, Row, gather
+from judgebayes.io.options import Options, short_names
 from judgebayes.io.records import find_files, read_lines
 from judgebayes.votes.classes import canonical
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES
-from judgebayes.io.gathering import gather
-from judgebayes.io.options import Imported, Options, Row, short_names
+from judgebayes.io.gathering import Imported, Row, gather
+from judgebayes.io.options import Options, short_names
 from judgebayes.io.records import find_files, read_json, read_lines
 from judgebayes.votes.classes import written
 

@@ -8,10 +8,10 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns
-from judgebayes.io.gathering import gather
+from judgebayes.io.gathering import Imported, Row, gather
 from judgebayes.io.judge_text import TEXTS
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
-from judgebayes.io.options import Imported, Options, Row
+from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
 from judgebayes.io.repair import LINE_KEYS, LOST, SAYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table

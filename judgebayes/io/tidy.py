@@ -18,8 +18,8 @@ from judgebayes.io.columns import (
     judge_of_criteria,
     without_copies,
 )
-from judgebayes.io.gathering import Records, gather, stacked_records
-from judgebayes.io.options import Imported, Options
+from judgebayes.io.gathering import Imported, Records, gather, stacked_records
+from judgebayes.io.options import Options
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import canonical, listing, written

@@ -12,9 +12,9 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.columns import guess_columns, plain_label
-from judgebayes.io.gathering import gather
+from judgebayes.io.gathering import MAX_CLASSES, Imported, Row, gather
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import MAX_CLASSES, Imported, Options, Row, option
+from judgebayes.io.options import Options, option
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.tidy import cell, why_none
 from judgebayes.votes.classes import (

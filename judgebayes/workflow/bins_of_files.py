@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.options import MAX_CLASSES
+from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes import Classes
 from judgebayes.votes.classes import canonical, distinct, infer_classes, listing, written
 from judgebayes.workflow.binning import (

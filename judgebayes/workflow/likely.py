@@ -10,7 +10,7 @@ from pandas.api.types import is_numeric_dtype
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import coded_column
 from judgebayes.io.columns import guess_columns, plain_label
-from judgebayes.io.options import MAX_CLASSES
+from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes.classes import canonical, infer_classes, usual_classes, written
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.item_ids import match_items

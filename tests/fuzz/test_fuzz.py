@@ -19,7 +19,8 @@ from fuzz.naive import cells_of, counted, norm
 from fuzz.seeds import random_table
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.options import Imported, Options
+from judgebayes.io.gathering import Imported
+from judgebayes.io.options import Options
 from judgebayes.workflow.options import Columns, ReadingOptions
 from judgebayes.workflow.reading import Reading, open_source, read_votes
 from judgebayes.workflow.scales import classes_of

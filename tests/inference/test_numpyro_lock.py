@@ -90,7 +90,7 @@ def test_the_library_computes_densities_under_the_lock_only() -> None:
     unlocked = re.compile(r"numpyro\.infer\.util import .*\blog_density|util\.log_density")
     library = Path(inspect.getfile(judgebayes)).parent
     users = [path for path in library.rglob("*.py") if unlocked.search(path.read_text())]
-    assert [path.name for path in users] == ["density.py"]
+    assert [path.name for path in users] == ["problem.py"]
 
 
 def test_a_model_may_run_another() -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.io.formats import import_votes
-from judgebayes.io.options import Imported
+from judgebayes.io.gathering import Imported
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
 from judgebayes.votes import Coding, Votes, encode

@@ -13,7 +13,8 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import inspect_log
 from judgebayes.io.formats import FORMATS, import_votes
-from judgebayes.io.options import Imported, Options
+from judgebayes.io.gathering import Imported
+from judgebayes.io.options import Options
 from judgebayes.io.rewardbench import position_of_chosen
 
 Votes = dict[tuple[str, ...], object]

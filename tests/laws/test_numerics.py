@@ -33,8 +33,9 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
 )
+from judgebayes.experiments.beyond_consensus import regression
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
-from judgebayes.generators import PrecisionCounts, regression
+from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene, one_coin
 from judgebayes.inference.fast.irt import evidence
