@@ -1,8 +1,6 @@
-"""An aggregator followed by a calibrator, as one aggregator.
+"""Methods around other methods: with a map, with undecided votes, with decisions by a simpler rule.
 
-A fitted method whose decisions come from a simple rule that decides better on held-out labels.
-
-Undecided votes as evidence: how often each judge is undecided on items of each class.
+Undecided votes are evidence: how often each judge is undecided on items of each class.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-r"""The family of maps with temperature scaling, Platt's map and beta calibration as members.
+r"""The softmax family of maps, with temperature scaling, Platt's map and beta calibration as members.
 
 .. math:: \log q_k = \sigma_k \log p_k + c_k - \log Z
 
@@ -15,13 +15,9 @@ log-probabilities (Guo et al. 2017), Dirichlet calibration with a diagonal matri
 The symmetric form ties each class to its mirror image, so that swapping the two responses of a
 pair mirrors the result exactly: for two classes a = b and c = 0.
 
-The identity map, the baseline for all other maps.
-
-Temperature scaling: one slope for the log-probabilities.
-
-Platt's map: logistic regression on the log-odds, P2's residual bias correction.
-
-Beta calibration with an elastic net towards the identity: P2's distribution calibration.
+Temperature scaling has one slope for the log-probabilities. Platt's map is P2's residual bias
+correction, and beta calibration with an elastic net towards the identity its distribution calibration.
+The identity is the baseline for all other maps.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """The options that every command has for machines: `--json`, `--quiet`, `--require`, `--fail-on`.
 
-Refuse outputs that would replace an input of the same command, or each other.
-
-Turn records of options (dataclasses) into the options of Typer commands.
+Records of options (dataclasses) become the options of Typer commands, and outputs that would replace an
+input of the same command, or each other, are refused.
 """
 
 import contextlib

@@ -1,4 +1,6 @@
-r"""Whether judges tell valid from invalid items: the posterior of their Youden indices.
+r"""Precision without iteration: counted votes, raw means, Rogan-Gladen, and Youden indices.
+
+Whether judges tell valid from invalid items is the posterior of their Youden indices.
 
 The Youden index of a judge is :math:`J = \mathrm{TPR} + \mathrm{TNR} - 1`: 1 if it is always right, 0 if
 its votes do not depend on validity, below 0 if they are reversed. From the votes on labelled items,
@@ -13,10 +15,9 @@ generators, by a standard deviation of :math:`\sigma = 0.28` on the logit scale,
 `Panel`. Reversed judges are rare: J is uniform on [0, 1] with probability .97, and on [-1, 0] with
 probability .03.
 
-Estimators of precision that need no iteration: raw mean, logit shift, Rogan-Gladen.
-
-Each takes counts with the labels of some generators, and returns an estimate for every generator. The
-estimate of a labelled generator comes from its votes by the same rule, not from its labels.
+Raw mean, logit shift and Rogan and Gladen's correction need no iteration. Each takes counts with the
+labels of some generators, and returns an estimate for every generator. The estimate of a labelled
+generator comes from its votes by the same rule, not from its labels.
 
 Ensembles of judges by counting votes, with or without resilience to missing votes (P4 section 4).
 

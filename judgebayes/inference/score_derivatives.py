@@ -11,7 +11,7 @@ is about ten times faster, and accounts for most of the time of this project's s
 Derivatives of a proper score of a softmax of linear functions, as products of arrays.
 
 They serve NLL of three classes and more, and DRPS with many classes or parameters; for few of them,
-`judgebayes.inference.score_derivatives` writes DRPS's sums over pairs out, which is fastest.
+DRPS's sums over pairs are written out, which is fastest.
 The programs of products do not grow with their number. With the coefficients :math:`X_i` (class,
 parameter), and the score's gradient :math:`g_i` and Hessian :math:`H_i` in the item's logits,
 

@@ -1,8 +1,6 @@
 """Counts of correct votes per item, the only data that P3 uses.
 
-The different rows of a table of whole numbers.
-
-The error of a majority vote against the number of votes.
+With the curve that every estimator returns: the error of a majority vote against the number of votes.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Counts of votes beside labels, the input of a panel's diagnostics.
 
-Dependence between judges: correlated errors, and the effective number of judges.
+With the dependence between judges: correlated errors, and the effective number of judges.
 """
 
 from collections.abc import Sequence

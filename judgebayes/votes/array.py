@@ -1,8 +1,6 @@
 """Votes as an array: class indices by item, judge and sample, with missing entries.
 
-The data of a posterior: votes and labels, with the user's names.
-
-Votes as a list, for crowds whose table of items by workers is mostly empty.
+Votes as a list serve crowds whose table of items by workers is mostly empty.
 """
 
 import hashlib

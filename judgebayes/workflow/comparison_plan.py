@@ -1,6 +1,6 @@
 """How many splits a comparison of methods has, and what is said of its time and memory.
 
-Fit a method to all labels of a user's votes, and answer every item.
+With the last fit: the chosen method on all labels of a user's votes, and its answers for every item.
 """
 
 import jax
