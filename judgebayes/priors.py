@@ -7,24 +7,24 @@ A method whose inference ignores the prior raises an error for any but the defau
 from judgebayes.generators.impression import ImpressionPrior as Impression
 from judgebayes.generators.labelling import StratumPrior as Stratified
 from judgebayes.generators.panel import PanelPrior as Panel
-from judgebayes.models.beta_binomial import Prior as BetaBinomial
-from judgebayes.models.calibration_maps import Prior as BayesianMap
-from judgebayes.models.davidson import Prior as Davidson
-from judgebayes.models.dawid_skene import Prior as DawidSkene
+from judgebayes.models.beta_binomial import BetaBinomialPrior as BetaBinomial
+from judgebayes.models.calibration_maps import CalibrationMapPrior as BayesianMap
+from judgebayes.models.davidson import DavidsonPrior as Davidson
+from judgebayes.models.dawid_skene import DawidSkenePrior as DawidSkene
 from judgebayes.models.generator_validator import FlatPrior as GeneratorValidatorFlat
 from judgebayes.models.generator_validator import (
     HierarchicalPrior as GeneratorValidatorHierarchical,
 )
 from judgebayes.models.generator_validator import ItemPrior as ItemLevel
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior as HierarchicalDavidson
-from judgebayes.models.irt import Prior as ItemResponse
-from judgebayes.models.one_coin import Prior as OneCoin
-from judgebayes.models.opinion_pool import Prior as Pool
+from judgebayes.models.irt import ItemResponsePrior as ItemResponse
+from judgebayes.models.one_coin import OneCoinPrior as OneCoin
+from judgebayes.models.opinion_pool import OpinionPoolPrior as Pool
 from judgebayes.models.pooled_dawid_skene import PooledPrior as PooledDawidSkene
 from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
-from judgebayes.models.shared_difficulty import Prior as SharedDifficulty
-from judgebayes.models.split_curve import Prior as SplitCurve
-from judgebayes.models.stacking import Prior as Stacking
+from judgebayes.models.shared_difficulty import SharedDifficultyPrior as SharedDifficulty
+from judgebayes.models.split_curve import SplitCurvePrior as SplitCurve
+from judgebayes.models.stacking import StackingPrior as Stacking
 
 __all__ = [
     "BayesianMap",

@@ -65,7 +65,7 @@ class Parameters(NamedTuple):
         return (1 - self.mean) / self.dispersion
 
 
-class Prior(NamedTuple):
+class BetaBinomialPrior(NamedTuple):
     """Location and scale of the normal priors, and the Beta prior of the share."""
 
     logit_mean: tuple[float, float] = (1.0, 1.5)
@@ -142,7 +142,7 @@ class BetaBinomialModel:
     most: int
     """The largest number of votes on an item, a size."""
     components: int = 2
-    prior: Prior = Prior()
+    prior: BetaBinomialPrior = BetaBinomialPrior()
     ordered: bool = True
     """Whether the harder component is the first; otherwise the gap may have either sign."""
     traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given",))

@@ -54,7 +54,7 @@ class Form(NamedTuple):
     """Slopes are at least 0, so that a higher input probability never lowers the output."""
 
 
-class Prior(NamedTuple):
+class CalibrationMapPrior(NamedTuple):
     """Standard deviations of the normal priors around the identity, before truncation to slopes >= 0."""
 
     slope: Scalar = 2.0
@@ -90,7 +90,7 @@ class CalibrationMapModel:
 
     n_classes: int
     form: Form
-    prior: Prior = Prior()
+    prior: CalibrationMapPrior = CalibrationMapPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))

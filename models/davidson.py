@@ -77,7 +77,7 @@ class Parameters(NamedTuple):
     delta: Float[Array, "*draw"]
 
 
-class Prior(NamedTuple):
+class DavidsonPrior(NamedTuple):
     """Location and scale of the normal prior of each parameter, before truncation to the box."""
 
     beta: tuple[float, float] = (1.5, 1.5)
@@ -173,7 +173,7 @@ class DavidsonModel:
 
     n_classes: int
     symmetric: bool = True
-    prior: Prior = Prior()
+    prior: DavidsonPrior = DavidsonPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))

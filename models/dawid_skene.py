@@ -35,7 +35,7 @@ from judgebayes.models.distributions import ConfusionVotes
 Scalar = float | Float[Array, ""]
 
 
-class Prior(NamedTuple):
+class DawidSkenePrior(NamedTuple):
     """Pseudo-counts of a judge's right and wrong votes in each class, and of each class."""
 
     right: Scalar = 1.0
@@ -64,7 +64,7 @@ class DawidSkeneModel:
     """
 
     n_classes: int
-    prior: Prior = Prior()
+    prior: DawidSkenePrior = DawidSkenePrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")

@@ -58,7 +58,7 @@ class Parameters(NamedTuple):
     log_discrimination: Float[Array, "*draw item"]
 
 
-class Prior(NamedTuple):
+class ItemResponsePrior(NamedTuple):
     """Location and scale of the normal prior of each parameter; abilities are standard normal."""
 
     difficulty: tuple[Scalar, Scalar] = (0.0, 2.0)
@@ -77,7 +77,7 @@ def marginal(
     cast: Float[Array, "item judge"],
     *,
     n_classes: int = 2,
-    prior: Prior = Prior(),
+    prior: ItemResponsePrior = ItemResponsePrior(),
     nodes: tuple[int, int] = NODES,
 ) -> Float[Array, " item"]:
     r"""Return log p(votes of an item | label, abilities), for one draw of the abilities.
@@ -126,7 +126,7 @@ class ItemResponseModel:
     """
 
     n_classes: int = 2
-    prior: Prior = Prior()
+    prior: ItemResponsePrior = ItemResponsePrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")

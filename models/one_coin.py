@@ -27,7 +27,7 @@ from judgebayes.models.distributions import CoinVotes
 Scalar = float | Float[Array, ""]
 
 
-class Prior(NamedTuple):
+class OneCoinPrior(NamedTuple):
     """The Beta prior of every judge's accuracy."""
 
     accuracy: tuple[Scalar, Scalar] = (1.0, 1.0)
@@ -42,7 +42,7 @@ class OneCoinModel:
     """
 
     n_classes: int = 2
-    prior: Prior = Prior()
+    prior: OneCoinPrior = OneCoinPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")

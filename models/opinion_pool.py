@@ -27,7 +27,7 @@ from judgebayes.models.distributions import LEAST
 Scalar = float | Float[Array, ""]
 
 
-class Prior(NamedTuple):
+class OpinionPoolPrior(NamedTuple):
     """Normal priors of the methods' weights and of the intercepts."""
 
     total: Scalar = 1.0
@@ -59,7 +59,7 @@ class OpinionPoolModel:
     n_classes: int
     symmetric: bool
     """Whether the order of the classes' ends is arbitrary, as in pairs of responses."""
-    prior: Prior = Prior()
+    prior: OpinionPoolPrior = OpinionPoolPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))

@@ -68,7 +68,7 @@ LOG_EASE = -0.5 * EASE**2 - np.log(np.exp(-0.5 * EASE**2).sum())
 """Their log-probabilities."""
 
 
-class Prior(NamedTuple):
+class SharedDifficultyPrior(NamedTuple):
     """Priors of the reliabilities, the biases and the effect of the ease."""
 
     mean: tuple[Scalar, Scalar] = (1.0, 1.0)
@@ -182,7 +182,7 @@ class SharedDifficultyModel:
     n_classes: int
     symmetric: bool
     """Whether the order of the classes' ends is arbitrary, as in pairs of responses."""
-    prior: Prior = Prior()
+    prior: SharedDifficultyPrior = SharedDifficultyPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")

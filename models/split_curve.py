@@ -54,7 +54,7 @@ CONCENTRATION = 7.0
 """a + b - 1, which says by how much more votes make the curve steeper."""
 
 
-class Prior(NamedTuple):
+class SplitCurvePrior(NamedTuple):
     """Priors of the curve and of the classes' offsets."""
 
     level: tuple[Scalar, Scalar] = (0.0, 0.5)
@@ -124,7 +124,7 @@ def steepness(votes: Shaped[Array, " item"]) -> Float[Array, " item"]:
 
 
 def bend(
-    weights: Float[Array, " term"], margin: Float[Array, " item"], prior: Prior
+    weights: Float[Array, " term"], margin: Float[Array, " item"], prior: SplitCurvePrior
 ) -> Float[Array, " item"]:
     """Return h at each margin."""
     deviation, length = prior.bend
@@ -143,7 +143,7 @@ class SplitCurveModel:
     n_classes: int
     by_class: bool
     """Whether each class has its own offset; False where swapping the ends must swap the answers."""
-    prior: Prior = Prior()
+    prior: SplitCurvePrior = SplitCurvePrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))

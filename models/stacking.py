@@ -46,7 +46,7 @@ from judgebayes.models.davidson import level_of_class, n_levels, positions
 Scalar = float | Float[Array, ""]
 
 
-class Prior(NamedTuple):
+class StackingPrior(NamedTuple):
     """The spread and common direction of the weights, and the scales of the other parameters."""
 
     kappa: Scalar = 1.0
@@ -179,7 +179,7 @@ def centre(
 
 
 def parameters(
-    sites: Mapping[str, Array], direction: Float[Array, " judge"], prior: Prior, form: Form
+    sites: Mapping[str, Array], direction: Float[Array, " judge"], prior: StackingPrior, form: Form
 ) -> dict[str, Array]:
     """Return the parameters by name from one draw of the model's sites."""
     tau = sites["tau"]
@@ -214,7 +214,7 @@ class StackingModel:
     """
 
     form: Form
-    prior: Prior = Prior()
+    prior: StackingPrior = StackingPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "direction"))

@@ -79,7 +79,7 @@ PROGRAMS_OF_COUNTS = {
     "hierarchical": HierarchicalModel,
     "robust": RobustModel,
 }
-UNCENTRED = stacking_model.Prior(kappa=0.0)
+UNCENTRED = stacking_model.StackingPrior(kappa=0.0)
 
 
 def some_votes(n_classes: int, n_tasks: int = 0) -> Votes:
@@ -297,7 +297,7 @@ def item_response() -> Subject:
     """Return the two-parameter logistic model of six judges on ten labelled items."""
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
-        method = ItemResponse(prior=irt_model.Prior(), inference=SAMPLER)
+        method = ItemResponse(prior=irt_model.ItemResponsePrior(), inference=SAMPLER)
         return chains_of(method.fit(votes_of(data.votes), data.labels, key=key))
 
     blank = PanelData(blank_votes(TEST_ITEMS, TEST_JUDGES, 0.0), unlabelled(TEST_ITEMS))

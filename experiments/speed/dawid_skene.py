@@ -9,12 +9,12 @@ from jaxtyping import Float, Int
 from judgebayes.aggregators import EM, DawidSkene
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.experiments.speed.panels import dense_panel
-from judgebayes.models.dawid_skene import Prior
+from judgebayes.models.dawid_skene import DawidSkenePrior
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 100_000, 38
 TOLERANCE = 1e-9
-FLAT = Prior(0.0, 0.0, 0.0)
+FLAT = DawidSkenePrior(0.0, 0.0, 0.0)
 
 
 def against_peers(rounds: int, share: float = 1.0) -> list[Row]:

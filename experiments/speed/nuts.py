@@ -20,12 +20,12 @@ from judgebayes.experiments.speed.measure import load
 from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.problem import Chains, Sites
-from judgebayes.models.dawid_skene import Prior
+from judgebayes.models.dawid_skene import DawidSkenePrior
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES, CHAINS, DRAWS, WARMUP = 1000, 10, 4, 1000, 1000
 SHORT_WARMUP = 400
-FLAT = Prior(0.0, 0.0, 0.0)
+FLAT = DawidSkenePrior(0.0, 0.0, 0.0)
 START = {"pi": np.full(2, 0.5), "confusion": np.tile([[0.75, 0.25], [0.25, 0.75]], (JUDGES, 1, 1))}
 """Start of the peers' chains, so that none starts with permuted class labels."""
 Sampler = Callable[[int], Sites]

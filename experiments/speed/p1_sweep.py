@@ -118,7 +118,7 @@ def features_of(votes: Votes) -> Float[np.ndarray, "item 2"]:
 
 def begins() -> Float[np.ndarray, "start 3"]:
     """Return five starts: the centre of the priors, and points two standard deviations around it."""
-    prior = davidson.Prior()
+    prior = davidson.DavidsonPrior()
     centre, scale = np.array([prior.beta, prior.eta0, prior.gamma]).T
     return np.clip(centre + 2 * scale * spread(STARTS, 3), LOWER, UPPER)
 

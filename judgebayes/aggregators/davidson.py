@@ -28,7 +28,7 @@ from judgebayes.inference.score_derivatives import ARRAY_SCORES, Design
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import drps, labelled_weight, nll
 from judgebayes.models import davidson, hierarchical_davidson
-from judgebayes.models.davidson import DavidsonData, DavidsonModel, Prior
+from judgebayes.models.davidson import DavidsonData, DavidsonModel, DavidsonPrior
 from judgebayes.models.hierarchical_davidson import (
     HierarchicalData,
     HierarchicalDavidsonModel,
@@ -90,7 +90,7 @@ class Davidson(UsesPrior, VoteMethod["FittedDavidson"]):
     alpha: float = 1.0
     kappa: float = 1.0
     symmetric: bool = field(default=True, metadata={"static": True})
-    prior: Prior = field(default_factory=Prior)
+    prior: DavidsonPrior = field(default_factory=DavidsonPrior)
     label_noise: float = 0.0
 
     def _fitted(self, data: Training) -> "FittedDavidson":

@@ -40,7 +40,7 @@ from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import worst
 from judgebayes.models.base import PanelData
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
+from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
 from judgebayes.votes.array import MISSING, AnyVotes, SparseVotes, Votes, from_dense
 
@@ -151,7 +151,7 @@ class DawidSkene:
     inference
         `EM()`, or `NUTS()` for the posterior, started at EM's mode.
     prior
-        Pseudo-counts; `Prior(0.0, 0.0, 0.0)` is maximum likelihood.
+        Pseudo-counts; `DawidSkenePrior(0.0, 0.0, 0.0)` is maximum likelihood.
     pooled
         Whether each judge has an ability around which the rows of its confusion matrix vary, where the
         distribution of abilities and the extent of variation are learnt from the votes
@@ -177,7 +177,7 @@ class DawidSkene:
     """
 
     inference: EM | NUTS = field(default_factory=EM)
-    prior: Prior | PooledPrior = field(default_factory=Prior)
+    prior: DawidSkenePrior | PooledPrior = field(default_factory=DawidSkenePrior)
     label_noise: float = 0.0
     pooled: bool | None = field(default=None, metadata={"static": True})
 
@@ -239,7 +239,9 @@ def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
     pooled, prior = method.pooled, method.prior
     if isinstance(prior, PooledPrior):
         return None if pooled is False else prior
-    default = all(isinstance(x, jax.core.Tracer) for x in prior) or tuple(prior) == tuple(Prior())
+    default = all(isinstance(x, jax.core.Tracer) for x in prior) or tuple(prior) == tuple(
+        DawidSkenePrior()
+    )
     if pooled and not default:
         raise JudgeBayesError(
             "The prior is that of judges who are not pooled: with pooled=True, pass a "
@@ -251,8 +253,8 @@ def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
     return PooledPrior() if pooled else None
 
 
-def _own_prior(method: DawidSkene) -> Prior:
-    return Prior(*method.prior[:3])
+def _own_prior(method: DawidSkene) -> DawidSkenePrior:
+    return DawidSkenePrior(*method.prior[:3])
 
 
 def _unknown() -> Array:

@@ -19,7 +19,7 @@ from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.status import degenerate_status, summary
 from judgebayes.measures.scores import labelled_weight
-from judgebayes.models.one_coin import Prior
+from judgebayes.models.one_coin import OneCoinPrior
 from judgebayes.votes.array import Votes
 
 ClassPrior = Literal["uniform", "labels"]
@@ -47,7 +47,7 @@ class OneCoin(ByAgreement["FittedOneCoin"]):
     Parameters
     ----------
     prior
-        The Beta prior of every judge's accuracy, `Prior(accuracy=(a, b))`.
+        The Beta prior of every judge's accuracy, `OneCoinPrior(accuracy=(a, b))`.
     class_prior
         `uniform`, or `labels`: the labels' frequencies, with a pseudo-count of 1 for each class. Use
         uniform for pairs, whose order has no meaning.
@@ -69,7 +69,7 @@ class OneCoin(ByAgreement["FittedOneCoin"]):
     [0.91 0.91 0.09 0.29 0.91 0.09]
     """
 
-    prior: Prior = field(default_factory=Prior)
+    prior: OneCoinPrior = field(default_factory=OneCoinPrior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
 

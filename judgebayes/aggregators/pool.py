@@ -22,8 +22,8 @@ from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import summary, worst
-from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData, Prior
-from judgebayes.models.stacking import Prior as StackingPrior
+from judgebayes.models.opinion_pool import OpinionPoolModel, OpinionPoolPrior, PoolData
+from judgebayes.models.stacking import StackingPrior
 from judgebayes.votes.array import Votes
 
 LEAST_LOG_PROB = -700.0
@@ -75,7 +75,7 @@ class Pool(VoteMethod["FittedPool"]):
     symmetric: bool = field(default=True, metadata={"static": True})
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
-    prior: Prior = field(default_factory=Prior)
+    prior: OpinionPoolPrior = field(default_factory=OpinionPoolPrior)
 
     @jax.jit
     def _fitted(self, data: Training) -> "FittedPool":

@@ -30,9 +30,9 @@ from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.base import PanelData
 from judgebayes.models.shared_difficulty import (
     NODES,
-    Prior,
     ScalePrior,
     SharedDifficultyModel,
+    SharedDifficultyPrior,
     n_biases,
 )
 from judgebayes.votes.array import Votes
@@ -102,7 +102,7 @@ class SharedDifficulty(VoteMethod["FittedSharedDifficulty"]):
 
     inference: EmpiricalBayes | NUTS = field(default_factory=EmpiricalBayes)
     symmetric: bool = field(default=True, metadata={"static": True})
-    prior: Prior = field(default_factory=Prior)
+    prior: SharedDifficultyPrior = field(default_factory=SharedDifficultyPrior)
     scale_prior: ScalePrior = field(default_factory=ScalePrior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0

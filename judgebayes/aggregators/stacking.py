@@ -31,7 +31,7 @@ from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
 from judgebayes.models.label_noise import noise_matrix
-from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
+from judgebayes.models.stacking import Form, StackingData, StackingModel, StackingPrior
 from judgebayes.votes.array import Votes
 
 STEPS = 5
@@ -68,8 +68,8 @@ class Stacking(VoteMethod["FittedStacking"]):
         Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise
         there is an offset, and a weight for each judge's missing votes.
     prior
-        `Prior(kappa=...)`: the weight of the direction of the one-coin log-odds, 0 for none. With
-        kappa = 0 weights shrink to zero, which suits many similar judges; a small panel of unequal
+        `StackingPrior(kappa=...)`: the weight of the direction of the one-coin log-odds, 0 for none.
+        With kappa = 0 weights shrink to zero, which suits many similar judges; a small panel of unequal
         judges gains from the direction. It also has the priors of log tau (`Laplace` searches tau
         between 0.03 and 2) and of the parameters that do not depend on votes.
     label_noise
@@ -90,7 +90,7 @@ class Stacking(VoteMethod["FittedStacking"]):
 
     inference: Laplace | NUTS = field(default_factory=Laplace)
     symmetric: bool = field(default=True, metadata={"static": True})
-    prior: Prior = field(default_factory=Prior)
+    prior: StackingPrior = field(default_factory=StackingPrior)
     label_noise: float = 0.0
 
     @jax.jit
@@ -240,7 +240,7 @@ def _select_tau(
     inference: Laplace,
     problem: SoftmaxProblem,
     direction: Float[Array, " judge"],
-    prior: Prior,
+    prior: StackingPrior,
     form: Form,
 ) -> _Search:
     """Return the search that ends with the fit at the tau of the largest criterion.

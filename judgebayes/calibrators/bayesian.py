@@ -26,7 +26,12 @@ from judgebayes.inference.problem import Chains, Inference, Problem, Sites, Uses
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import degenerate_status, summary, worst
-from judgebayes.models.calibration_maps import CalibrationMapModel, Form, MapData, Prior
+from judgebayes.models.calibration_maps import (
+    CalibrationMapModel,
+    CalibrationMapPrior,
+    Form,
+    MapData,
+)
 
 ITEMS_AT_ONCE = 1024
 """Items whose quantiles are computed at a time."""
@@ -85,7 +90,7 @@ class BayesianMap(UsesPrior):
 
     calibrator: Calibrator
     inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
-    prior: Prior = field(default_factory=Prior)
+    prior: CalibrationMapPrior = field(default_factory=CalibrationMapPrior)
 
     @in_float64
     def fit(

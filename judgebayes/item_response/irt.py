@@ -31,7 +31,7 @@ from judgebayes.inference.problem import Chains, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled
 from judgebayes.inference.status import Status, summary, when, worst
 from judgebayes.models.base import PanelData
-from judgebayes.models.irt import ItemResponseModel, Parameters, Prior, link
+from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters, link
 from judgebayes.votes.array import MISSING, Votes
 
 MAX_STEPS = 500
@@ -44,7 +44,7 @@ PRIOR_TOLERANCE = 1e-4
 class _Round(NamedTuple):
     """One round of estimating the priors of the items."""
 
-    prior: Prior
+    prior: ItemResponsePrior
     mode: Parameters
     status: Int[Array, ""]
     change: Float[Array, ""]
@@ -53,7 +53,7 @@ class _Round(NamedTuple):
 
 def empirical_bayes_mode(
     table: "Table", used: Bool[Array, " item"]
-) -> tuple[Parameters, Prior, Int[Array, ""]]:
+) -> tuple[Parameters, ItemResponsePrior, Int[Array, ""]]:
     r"""Return the joint mode under empirical Bayes priors of the items.
 
     EM with normal approximations of the items' posteriors at the mode: for n used items with modes
@@ -70,7 +70,7 @@ def empirical_bayes_mode(
     -------
     The mode, the estimated priors, and the status.
     """
-    usual: Prior = jax.tree.map(jnp.asarray, Prior())
+    usual: ItemResponsePrior = jax.tree.map(jnp.asarray, ItemResponsePrior())
     n = used.sum()
 
     def update(mode: Array, variance: Array, usual: Scalar) -> tuple[Array, Array]:
@@ -87,7 +87,7 @@ def empirical_bayes_mode(
         mode = mode._replace(ability=mode.ability - shift, difficulty=mode.difficulty - shift)
         difficulty_variance, discrimination_variance = table.variances(mode, state.prior)
         unit, width = usual.log_discrimination
-        new_prior = Prior(
+        new_prior = ItemResponsePrior(
             update(mode.difficulty, difficulty_variance, usual.difficulty[1]),
             (unit, update(mode.log_discrimination, discrimination_variance, width)[1]),
         )
@@ -108,7 +108,7 @@ def empirical_bayes_mode(
 
 
 def joint_mode(
-    table: "Table", prior: Prior, begin: Parameters | None = None
+    table: "Table", prior: ItemResponsePrior, begin: Parameters | None = None
 ) -> tuple[Parameters, Int[Array, ""]]:
     """Return the joint mode of all parameters, by damped Newton steps.
 
@@ -137,7 +137,7 @@ class Table(NamedTuple):
 
     given: Evidence
 
-    def begin(self, prior: Prior) -> Parameters:
+    def begin(self, prior: ItemResponsePrior) -> Parameters:
         """Return a start: log-odds of the shares of right votes."""
         right, trials = self._right(jnp.zeros(self.given.votes.shape[:2])), self._trials()
         of_judges, of_items = (
@@ -150,7 +150,7 @@ class Table(NamedTuple):
             jnp.full(of_items.shape, prior.log_discrimination[0]),
         )
 
-    def visit(self, p: Parameters, prior: Prior) -> Point:
+    def visit(self, p: Parameters, prior: ItemResponsePrior) -> Point:
         """Return value and gradient, with its largest component as the gap."""
 
         def value(p: Parameters) -> Float[Array, ""]:
@@ -159,13 +159,15 @@ class Table(NamedTuple):
         at, gradient = jax.value_and_grad(value)(p)
         return Point(p, at, jnp.stack([jnp.abs(g).max() for g in gradient]).max(), gradient)
 
-    def step(self, at: Point, prior: Prior, damping: Scalar, exact: Scalar) -> Parameters:
+    def step(
+        self, at: Point, prior: ItemResponsePrior, damping: Scalar, exact: Scalar
+    ) -> Parameters:
         """Return the damped Newton step, NaN where the curvature is not positive definite."""
         arrow = self._curvature(at.x, prior, exact)
         ability, items = arrow.step(at.gradient.ability, jnp.stack(at.gradient[1:], 1), damping)
         return Parameters(ability, items[:, 0], items[:, 1])
 
-    def variances(self, p: Parameters, prior: Prior) -> tuple[ItemValues, ItemValues]:
+    def variances(self, p: Parameters, prior: ItemResponsePrior) -> tuple[ItemValues, ItemValues]:
         """Return the variances of items' parameters, for fixed abilities."""
         inverse = self._curvature(p, prior, 0.0).inverse(0.0)
         return inverse[:, 0, 0], inverse[:, 1, 1]
@@ -178,7 +180,7 @@ class Table(NamedTuple):
         classes = self.given.weight[:, None] * class_probabilities(logits, self.given)
         return jnp.einsum("ijk,ik->ij", self.given.votes, classes)
 
-    def _curvature(self, p: Parameters, prior: Prior, exact: Scalar) -> Arrow:
+    def _curvature(self, p: Parameters, prior: ItemResponsePrior, exact: Scalar) -> Arrow:
         """Return the Hessian, or with exact = 0 its expectation."""
         a = jnp.exp(p.log_discrimination)[:, None]
         logits = link(p)
@@ -201,7 +203,7 @@ class Table(NamedTuple):
         )
 
 
-def _negative_log_prior(p: Parameters, prior: Prior) -> Float[Array, ""]:
+def _negative_log_prior(p: Parameters, prior: ItemResponsePrior) -> Float[Array, ""]:
     """Return the negative log-density of the priors, up to a constant."""
     total = jnp.sum(p.ability**2)
     for values, (location, scale) in zip(p[1:], prior, strict=True):
@@ -241,7 +243,7 @@ class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
     """
 
     labelled_only = False
-    prior: Prior | None = field(default_factory=Prior)
+    prior: ItemResponsePrior | None = field(default_factory=ItemResponsePrior)
     inference: NUTS | None = None
     label_noise: float = 0.0
 
@@ -249,8 +251,8 @@ class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
     def _fitted(self, data: Training) -> "FittedItemResponse":
         if self.prior is None and self.inference is not None:
             raise JudgeBayesError(
-                "NUTS needs given priors; pass a `prior`, such as Prior(), or omit `inference` "
-                "to estimate the priors."
+                "NUTS needs given priors; pass a `prior`, such as ItemResponsePrior(), or omit "
+                "`inference` to estimate the priors."
             )
         votes, labels, weight, key = data
         votes_and_labels = evidence(votes.counts(), labels, weight, self.label_noise)
@@ -268,7 +270,7 @@ class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
 
     def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
-        prior = Prior() if self.prior is None else self.prior
+        prior = ItemResponsePrior() if self.prior is None else self.prior
         program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
         index = jnp.maximum(jnp.asarray(votes.index, int), MISSING)
         return problem(program, PanelData(index, jnp.asarray(labels), weight))

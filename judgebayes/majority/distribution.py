@@ -19,7 +19,12 @@ from judgebayes.inference.status import Status, summary, when, worst
 from judgebayes.majority.counts import Counts, ErrorCurve, check_sizes, labelled_weight, prepare
 from judgebayes.majority.thinning import Thinning, item_thinning
 from judgebayes.models import beta_binomial
-from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters, Prior
+from judgebayes.models.beta_binomial import (
+    BetaBinomialModel,
+    BetaBinomialPrior,
+    CountData,
+    Parameters,
+)
 from judgebayes.sentence import percent
 
 MAX_REPORTED_WIDTH = 0.5
@@ -260,7 +265,7 @@ class BetaBinomial(UsesPrior):
 
     components: int = field(default=2, metadata={"static": True})
     inference: Inference = field(default_factory=MAP)
-    prior: Prior = field(default_factory=Prior)
+    prior: BetaBinomialPrior = field(default_factory=BetaBinomialPrior)
 
     @in_float64
     def fit(

@@ -40,7 +40,7 @@ from judgebayes.majority.plurality import (
     wrong_majority,
 )
 from judgebayes.models.label_noise import noise_matrix
-from judgebayes.models.split_curve import Prior, SplitCurveModel, SplitData, split_data
+from judgebayes.models.split_curve import SplitCurveModel, SplitCurvePrior, SplitData, split_data
 
 FIRST_CHECK = 5
 GROWTH = 1.1
@@ -163,7 +163,7 @@ class SplitCurve(UsesPrior):
 
     by_class: bool = field(default=True, metadata={"static": True})
     inference: Inference = field(default_factory=lambda: NormalAtMode(draws=2000, weighted=True))
-    prior: Prior = field(default_factory=Prior)
+    prior: SplitCurvePrior = field(default_factory=SplitCurvePrior)
     noise: float = 0.0
 
     @in_float64

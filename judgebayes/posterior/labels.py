@@ -17,13 +17,13 @@ from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.davidson import level_of_class
-from judgebayes.models.irt import ItemResponseModel, Prior
+from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior
 from judgebayes.models.stacking import Form
 from judgebayes.posterior.story import ModelSpec, coords_of, of_labels, of_right
 from judgebayes.votes.array import MISSING, Data
 
 
-def item_response(data: Data, prior: Prior) -> ModelSpec:
+def item_response(data: Data, prior: ItemResponsePrior) -> ModelSpec:
     """Return the two-parameter logistic model of right votes (`judgebayes.models.irt`).
 
     The log-likelihood of an item integrates out its difficulty and discrimination, which are fitted to
@@ -60,7 +60,7 @@ def item_response(data: Data, prior: Prior) -> ModelSpec:
     )
 
 
-def davidson(data: Data, prior: davidson_model.Prior) -> ModelSpec:
+def davidson(data: Data, prior: davidson_model.DavidsonPrior) -> ModelSpec:
     """Return Davidson's model of the labels (`judgebayes.models.davidson`)."""
     levels = _levels(data)
     offset = () if data.pairwise else ("delta",)
@@ -84,7 +84,7 @@ def davidson(data: Data, prior: davidson_model.Prior) -> ModelSpec:
     )
 
 
-def stacking(data: Data, prior: stacking_model.Prior) -> ModelSpec:
+def stacking(data: Data, prior: stacking_model.StackingPrior) -> ModelSpec:
     """Return logistic stacking of the vote vector (`judgebayes.models.stacking`)."""
     form = Form(data.votes.n_judges, data.votes.n_classes, data.pairwise)
     return _of_labels(
@@ -111,7 +111,7 @@ def stacking(data: Data, prior: stacking_model.Prior) -> ModelSpec:
     )
 
 
-def uncentred_stacking(data: Data, prior: stacking_model.Prior) -> ModelSpec:
+def uncentred_stacking(data: Data, prior: stacking_model.StackingPrior) -> ModelSpec:
     """Return stacking whose weights have a prior centred at zero, not learnt from the labels."""
     return stacking(data, prior._replace(kappa=0.0))
 

@@ -19,14 +19,14 @@ from judgebayes.majority.distribution import BetaBinomial
 from judgebayes.models import dawid_skene as dawid_skene_model
 from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models.base import PanelData
-from judgebayes.models.beta_binomial import Prior, error_sizes
+from judgebayes.models.beta_binomial import BetaBinomialPrior, error_sizes
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.posterior.story import ModelSpec, coords_of, of_correct, of_votes
 from judgebayes.votes.array import Data
 
 
-def beta_binomial(data: Data, prior: Prior, *, components: int) -> ModelSpec:
+def beta_binomial(data: Data, prior: BetaBinomialPrior, *, components: int) -> ModelSpec:
     """Return one Beta-Binomial of all items, or a mixture of hard and easy ones."""
     pooled = correct_counts(data.votes, data.labels)
     labelled = np.flatnonzero(np.asarray(pooled.correct) >= 0)
@@ -72,7 +72,7 @@ ADVICE = (
 )
 
 
-def one_coin(data: Data, prior: one_coin_model.Prior) -> ModelSpec:
+def one_coin(data: Data, prior: one_coin_model.OneCoinPrior) -> ModelSpec:
     """Return the one-coin model of the votes on labelled items (`judgebayes.models.one_coin`)."""
     labelled, n_classes = data.labelled, data.votes.n_classes
     panel = PanelData(jnp.asarray(data.index[labelled], int), jnp.asarray(data.labels[labelled]))
@@ -92,7 +92,7 @@ def one_coin(data: Data, prior: one_coin_model.Prior) -> ModelSpec:
     )
 
 
-def dawid_skene(data: Data, prior: dawid_skene_model.Prior) -> ModelSpec:
+def dawid_skene(data: Data, prior: dawid_skene_model.DawidSkenePrior) -> ModelSpec:
     """Return Dawid and Skene's model of all votes (`judgebayes.models.dawid_skene`)."""
     votes, n_classes = data.votes, data.votes.n_classes
     labelled = data.labelled

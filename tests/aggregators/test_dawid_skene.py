@@ -10,14 +10,14 @@ from panels import confused, judged
 
 from judgebayes.aggregators import EM, DawidSkene
 from judgebayes.inference import Status
-from judgebayes.models.dawid_skene import Prior
+from judgebayes.models.dawid_skene import DawidSkenePrior
 from judgebayes.votes import Votes
 
-FLAT = Prior(0.0, 0.0, 0.0)
+FLAT = DawidSkenePrior(0.0, 0.0, 0.0)
 Naive = tuple[list[list[float]], float]
 
 
-def naive(votes: Votes, labels: np.ndarray, prior: Prior, steps: int) -> Naive:
+def naive(votes: Votes, labels: np.ndarray, prior: DawidSkenePrior, steps: int) -> Naive:
     """Dawid and Skene's EM in plain Python: p(class) of every item, and the log posterior."""
     index, classes = np.asarray(votes.index).tolist(), range(votes.n_classes)
     n, judges = votes.n_classes, range(votes.n_judges)
@@ -78,8 +78,8 @@ def panel() -> tuple[Votes, np.ndarray]:
     return votes, np.where(np.arange(60) % 4 == 0, labels, -1)
 
 
-@pytest.mark.parametrize("prior", [FLAT, Prior()])
-def test_it_is_em_in_plain_python(panel: tuple[Votes, np.ndarray], prior: Prior) -> None:
+@pytest.mark.parametrize("prior", [FLAT, DawidSkenePrior()])
+def test_it_is_em_in_plain_python(panel: tuple[Votes, np.ndarray], prior: DawidSkenePrior) -> None:
     votes, labels = panel
     fit = DawidSkene(prior=prior).fit(votes, labels)
     assert int(fit.status) == Status.CONVERGED
@@ -114,7 +114,7 @@ def test_switched_classes_are_detected_unless_labels_confirm_them() -> None:
     with_labels = DawidSkene().fit(votes, some)
     assert int(with_labels.status) == Status.CONVERGED
     assert (np.asarray(with_labels(votes)).argmax(1) == labels).mean() > 0.9
-    against = DawidSkene(prior=Prior(right=0.0, wrong=400.0), pooled=False).fit(
+    against = DawidSkene(prior=DawidSkenePrior(right=0.0, wrong=400.0), pooled=False).fit(
         votes, np.full(300, -1)
     )
     assert int(against.status) == Status.SWITCHED

@@ -18,7 +18,7 @@ from judgebayes.aggregators.shared_difficulty import fit_with_held_out as diffic
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import MAP
-from judgebayes.models.stacking import Prior as StackingPrior
+from judgebayes.models.stacking import StackingPrior
 
 
 def held_out(fit: Callable[..., Any], method: Any, *data: Any) -> tuple[Any, np.ndarray]:

@@ -15,7 +15,7 @@ from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.shared_difficulty import judges_mode, vote_counts
-from judgebayes.models.shared_difficulty import EASE, LOG_EASE, Prior, distances
+from judgebayes.models.shared_difficulty import EASE, LOG_EASE, SharedDifficultyPrior, distances
 from judgebayes.votes import Votes
 
 EXACT = EmpiricalBayes(tolerance=1e-9, max_steps=5000)
@@ -85,7 +85,7 @@ def test_the_end_is_stationary_in_the_programs_density(
         max_steps=EXACT.max_steps,
     )
     count, weight = vote_counts(votes.index, classes), jnp.ones(len(labels))
-    mode = jax.jit(end)(count, jnp.asarray(labels), weight, uniform, noise, Prior())
+    mode = jax.jit(end)(count, jnp.asarray(labels), weight, uniform, noise, SharedDifficultyPrior())
     assert int(mode.status) == 0
     deviation = jnp.sqrt(mode.variance)
     standard = (mode.parameters - mode.location) / deviation

@@ -13,12 +13,12 @@ from judgebayes.aggregators import EM, DawidSkene, dawid_skene
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, Status
-from judgebayes.models.dawid_skene import Prior
+from judgebayes.models.dawid_skene import DawidSkenePrior
 from judgebayes.votes import MISSING, SparseVotes, Votes, encode, encode_sparse, from_dense
 
 METHODS = {
     "usual": DawidSkene(),
-    "flat": DawidSkene(EM(max_steps=60), prior=Prior(0.0, 0.0, 0.0)),
+    "flat": DawidSkene(EM(max_steps=60), prior=DawidSkenePrior(0.0, 0.0, 0.0)),
     "noisy": DawidSkene(label_noise=0.1),
     "pooled": DawidSkene(pooled=True),
 }

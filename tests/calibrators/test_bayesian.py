@@ -14,7 +14,7 @@ from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.calibrators.base import clipped
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import MAP, Status
-from judgebayes.models.calibration_maps import CalibrationMapModel, MapData, Prior
+from judgebayes.models.calibration_maps import CalibrationMapModel, CalibrationMapPrior, MapData
 from judgebayes.models.label_noise import with_label_noise
 
 MAPS = {
@@ -25,7 +25,7 @@ MAPS = {
     "beta-symmetric": Beta(penalty=None, symmetric=True),
     "beta-free": Beta(penalty=None, free_slopes=True),
 }
-FLAT = Prior(1e6, 1e6)
+FLAT = CalibrationMapPrior(1e6, 1e6)
 each = pytest.mark.parametrize("name", MAPS)
 classes = pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 
@@ -67,7 +67,7 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     own = type(MAPS[name])(**{**vars(MAPS[name]), "label_noise": noise})
     fit = own.fit(log_probs, labels, weight=weight)
     slopes, intercepts = np.asarray(fit.slopes[0]), np.asarray(fit.intercepts[0])
-    model = CalibrationMapModel(n_classes, own.form, Prior(1.3, 1.7), noise)
+    model = CalibrationMapModel(n_classes, own.form, CalibrationMapPrior(1.3, 1.7), noise)
     if own.form.tied:
         slopes = slopes[:1]
     elif own.form.symmetric:

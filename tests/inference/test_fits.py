@@ -13,7 +13,7 @@ from judgebayes.inference.nuts import split_rhat
 from judgebayes.inference.point import spread
 from judgebayes.measures import scores
 from judgebayes.models import davidson
-from judgebayes.models.davidson import BOX, Prior
+from judgebayes.models.davidson import BOX, DavidsonPrior
 from judgebayes.votes import Votes
 
 BOUNDS = [BOX["beta"], BOX["eta0"], BOX["gamma"]]
@@ -130,7 +130,7 @@ def posterior_grid(votes: Votes, labels: np.ndarray, size: int) -> tuple[np.ndar
     y = jnp.asarray(labels[used])
     axes = [np.linspace(low, high, size) for low, high in GRID]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
-    prior = Prior()
+    prior = DavidsonPrior()
 
     def density(x: jax.Array) -> jax.Array:
         log_probs = davidson.link(parameters(x), evidence, n_classes=3)
@@ -210,7 +210,7 @@ def test_map_of_a_score_minimises_score_plus_prior(votes: Votes, labels: np.ndar
     plain = Davidson(DRPS()).fit(votes, labels)
     np.testing.assert_allclose(theta(cold), theta(plain), atol=0.05)
     hot = Davidson(MAP(temperature=1e4, score=scores.drps)).fit(votes, labels)
-    prior = Prior()
+    prior = DavidsonPrior()
     modes = [prior.beta[0], prior.eta0[0], prior.gamma[0]]
     np.testing.assert_allclose(theta(hot), modes, atol=0.02)
 

@@ -61,7 +61,7 @@ def moments(fit: FittedDavidson) -> tuple[np.ndarray, np.ndarray]:
 def quadrature(votes: Votes, labels: np.ndarray) -> np.ndarray:
     """Means and standard deviations by Gauss and Legendre's rule over the whole box."""
     evidence = davidson.features(votes.pooled_counts())
-    prior = davidson.Prior()
+    prior = davidson.DavidsonPrior()
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     box = [davidson.BOX[name] for name in NAMES]
     axes = [low + (nodes + 1) * (high - low) / 2 for low, high in box]

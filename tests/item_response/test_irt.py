@@ -14,11 +14,11 @@ from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.irt import Table, empirical_bayes_mode, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
-from judgebayes.models.irt import ItemResponseModel, Parameters, Prior
+from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 60, 8
-USUAL = Prior()
+USUAL = ItemResponsePrior()
 
 
 def simulated(
@@ -37,7 +37,11 @@ def simulated(
 
 
 def loss(
-    x: np.ndarray, votes: Votes, labels: np.ndarray, noise: float = 0.0, prior: Prior = USUAL
+    x: np.ndarray,
+    votes: Votes,
+    labels: np.ndarray,
+    noise: float = 0.0,
+    prior: ItemResponsePrior = USUAL,
 ) -> float:
     """The negative log-posterior, item by item, class by class, judge by judge."""
     index = np.asarray(votes.index)[..., 0]
@@ -69,7 +73,7 @@ def test_the_mode_is_scipys(n_classes: int, noise: float) -> None:
     @in_float64
     def solve() -> tuple[Parameters, jax.Array]:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(12), noise)
-        return jax.jit(joint_mode, static_argnums=1)(Table(given), Prior())
+        return jax.jit(joint_mode, static_argnums=1)(Table(given), ItemResponsePrior())
 
     mode, status = solve()
     assert int(status) == Status.CONVERGED
@@ -156,7 +160,7 @@ def test_estimated_priors_are_the_true_ones() -> None:
         slope, start = np.polyfit(estimate, true, 1)
         return float(np.sqrt(np.mean((start + slope * estimate - true) ** 2)))
 
-    assert error(mode) < error(jax.jit(joint_mode)(Table(given), Prior())[0])
+    assert error(mode) < error(jax.jit(joint_mode)(Table(given), ItemResponsePrior())[0])
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
@@ -167,7 +171,7 @@ def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None
     index = np.asarray(votes.index)[..., 0]
 
     @in_float64
-    def solve() -> tuple[Parameters, Prior, jax.Array]:
+    def solve() -> tuple[Parameters, ItemResponsePrior, jax.Array]:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(items), noise)
         return jax.jit(empirical_bayes_mode)(Table(given), jnp.asarray(labels >= 0))
 
@@ -190,7 +194,9 @@ def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None
             by_item = np.array([-a, logits[j]])
             information += right * (1 - right) * np.outer(by_item, by_item)
         variances.append(np.diag(np.linalg.inv(information)))
-    for k, ((location, scale), (unit, usual)) in enumerate(zip(prior, Prior(), strict=True)):
+    for k, ((location, scale), (unit, usual)) in enumerate(
+        zip(prior, ItemResponsePrior(), strict=True)
+    ):
         values = mode[1 + k][labelled]
         if k == 0:
             assert location == pytest.approx(values.mean(), abs=1e-9)

@@ -47,7 +47,7 @@ from judgebayes.models import beta_binomial, davidson, irt, label_noise, stackin
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
+from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 from judgebayes.models.generator_validator import (
     Counted,
     FlatModel,
@@ -220,7 +220,7 @@ def test_derivatives_of_a_score_are_its_slopes(score: Any, noise: float) -> None
 def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     """Test without label noise; with it the curvature is that of the votes given the classes."""
     votes, labels, weight = panel(2)
-    prior = irt.Prior((0.3, 1.2), (0.1, 0.4))
+    prior = irt.ItemResponsePrior((0.3, 1.2), (0.1, 0.4))
     table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight)))
     sizes = np.cumsum([JUDGES, len(labels)])
 
@@ -297,7 +297,7 @@ def test_em_ends_where_the_log_posterior_is_level() -> None:
         joint = dawid_skene.log_joint(log_pi, log_confusion, count, jnp.asarray(labels), 0.1)
         each = jax.nn.logsumexp(joint, axis=1)
         fits = jnp.where(weight > 0, weight * each, 0.0).sum()
-        return fits + dawid_skene.log_prior(log_pi, log_confusion, Prior())
+        return fits + dawid_skene.log_prior(log_pi, log_confusion, DawidSkenePrior())
 
     assert float(value(start)) == pytest.approx(float(fit.log_posterior), abs=1e-9)
     for way in np.random.default_rng(6).normal(size=(5, len(start))):
@@ -371,7 +371,7 @@ def certain_panel(items: int = 40) -> tuple[Votes, np.ndarray]:
         (AccuracyWeighted(smoothing=0.0, pseudo_count=0.0), FINE),
         (LogOddsWeighted(), FINE),
         (DawidSkene(), FINE),
-        (DawidSkene(prior=dawid_skene.Prior(0.0, 0.0, 0.0)), FINE),
+        (DawidSkene(prior=dawid_skene.DawidSkenePrior(0.0, 0.0, 0.0)), FINE),
         (DawidSkene(label_noise=0.05), FINE),
         (Stacking(), FINE),
         (Stacking(symmetric=False), FINE),

@@ -47,7 +47,7 @@ from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, parameters
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
+from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.one_coin import OneCoinModel
@@ -98,7 +98,7 @@ class Pair:
 def em(classes: int, noise: float, packed: bool) -> Pair:
     """Dawid and Skene's objective from counts, as in EM, on the unconstrained scale."""
     data = panel(classes, 1 if packed else 2, seed=1)
-    prior = Prior(1.5, 0.7, 1.2)
+    prior = DawidSkenePrior(1.5, 0.7, 1.2)
     count = pack(data.votes, classes) if packed else dawid_skene.counts(data.votes, classes)
     model = DawidSkeneModel(classes, prior, noise)
 
@@ -134,7 +134,7 @@ def two_parameters(classes: int, noise: float) -> Pair:
     data = panel(classes, 2, seed=3)
     counts = jnp.asarray(tally(data, 2, classes))
     vote_evidence = evidence(counts, data.labels, data.weight, noise)
-    prior = irt.Prior()
+    prior = irt.ItemResponsePrior()
     model = ItemResponseModel(classes, prior, noise)
 
     def written(p: irt.Parameters) -> tuple[jax.Array, irt.Parameters]:
@@ -284,7 +284,7 @@ def test_the_bound_of_pooled_judges_is_the_marginal_density_where_labels_are_kno
 def test_em_ends_where_the_programs_density_is_stationary(noise: float) -> None:
     data = panel(3, 1, seed=7)
     votes = Votes(data.votes.astype(jnp.int8), None, None, None, 3)
-    prior = Prior(1.5, 0.7, 1.2)
+    prior = DawidSkenePrior(1.5, 0.7, 1.2)
     method = DawidSkene(EM(tolerance=1e-14, max_steps=20_000), prior, noise)
     fit = method.fit(votes, data.labels, weight=data.weight)
     model = DawidSkeneModel(3, prior, noise)

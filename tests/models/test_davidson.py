@@ -99,7 +99,7 @@ def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
     expected = float(log_probs[0, 2] + 2.5 * log_probs[1, 0])
     assert density(labels, weight) - nothing == pytest.approx(expected)
     prior = sum(
-        float(davidson._boxed(name, *getattr(davidson.Prior(), name)).log_prob(value))
+        float(davidson._boxed(name, *getattr(davidson.DavidsonPrior(), name)).log_prob(value))
         for name, value in (("beta", 1.2), ("eta0", 0.4), ("gamma", 0.9))
     )
     assert nothing == pytest.approx(prior)

@@ -10,7 +10,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import dawid_skene
 from judgebayes.inference.sampled import log_likelihoods
 from judgebayes.models.base import PanelData
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior
+from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 
 K, J = 3, 2
 PI = np.array([0.5, 0.3, 0.2])
@@ -44,7 +44,7 @@ def likelihood_by_loops(index: np.ndarray, labels: np.ndarray, noise: float) -> 
 @in_float64
 def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: float) -> None:
     labels, weight = np.array([0, -1, 2, 1, -1]), np.array([1.0, 2.0, 0.5, 0.0, 1.0])
-    prior = Prior(2.0, 1.0, 0.5)
+    prior = DawidSkenePrior(2.0, 1.0, 0.5)
     data = PanelData(*map(jnp.asarray, (index, labels, weight)))
     sites = {"pi": jnp.asarray(PI), "confusion": jnp.asarray(CONFUSION)}
     density = density_at(DawidSkeneModel(K, prior, noise), data, sites)
@@ -63,7 +63,7 @@ def test_the_model_sums_over_labels_as_plain_loops_do(index: np.ndarray, noise: 
 
 @in_float64
 def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
-    prior = Prior(2.0, 1.0, 0.5)
+    prior = DawidSkenePrior(2.0, 1.0, 0.5)
     nothing = PanelData(jnp.full((1, J, 1), -1), jnp.array([-1]), jnp.array([0.0]))
     other = np.random.default_rng(5).dirichlet(np.ones(K), (J, K))
     full, stated = [], []

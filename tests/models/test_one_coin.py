@@ -13,7 +13,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin
 from judgebayes.inference.fast.agreement import DIGIT_LIMIT, agreement_of_array, packed_agreement
 from judgebayes.models.base import PanelData
-from judgebayes.models.one_coin import OneCoinModel, Prior
+from judgebayes.models.one_coin import OneCoinModel, OneCoinPrior
 
 LABELS = np.array([0, 2, 1, -1, 2])
 WEIGHT = np.array([1.0, 2.0, 1.0, 1.0, 0.0])
@@ -73,7 +73,7 @@ def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> Non
 
     def density(r: np.ndarray) -> float:
         data = PanelData(*map(jnp.asarray, (index, LABELS, WEIGHT)))
-        program = OneCoinModel(3, Prior((2.0, 1.5)))
+        program = OneCoinModel(3, OneCoinPrior((2.0, 1.5)))
         return density_at(program, data, {"accuracy": jnp.asarray(r)})
 
     one, two = np.array([0.3, 0.6, 0.9]), np.array([0.5, 0.2, 0.7])

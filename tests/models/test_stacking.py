@@ -10,7 +10,7 @@ from scipy import stats
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.stacking import prior_precision
 from judgebayes.models import stacking
-from judgebayes.models.stacking import Form, Prior, StackingData, StackingModel
+from judgebayes.models.stacking import Form, StackingData, StackingModel, StackingPrior
 
 
 def naive(index: np.ndarray, named: dict[str, np.ndarray], form: Form) -> list[float]:
@@ -56,7 +56,7 @@ def test_the_centre_is_the_unit_vector_of_one_coin_log_odds() -> None:
 @in_float64
 def test_the_precision_is_that_of_the_models_prior() -> None:
     """Weights sampled from the sites have the covariance whose inverse is implemented."""
-    form, prior, tau = Form(3, 3, False), Prior(kappa=2.0), 0.4
+    form, prior, tau = Form(3, 3, False), StackingPrior(kappa=2.0), 0.4
     direction = jnp.array([0.6, 0.0, 0.8])
     precision, log_det = prior_precision(tau, direction, prior, form)
     names = list(form.blocks())

@@ -27,7 +27,7 @@ from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.status import Status, when
 from judgebayes.models.base import PanelData
-from judgebayes.models.dawid_skene import DawidSkeneModel, Prior, accuracy
+from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior, accuracy
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 
@@ -113,7 +113,9 @@ def clamp(labels: ItemCodes, noise: Scalar, n_classes: int) -> LogProbs:
 
 
 def log_prior(
-    log_pi: Float[Array, " class"], log_confusion: Float[Array, "judge class vote"], prior: Prior
+    log_pi: Float[Array, " class"],
+    log_confusion: Float[Array, "judge class vote"],
+    prior: DawidSkenePrior,
 ) -> Float[Array, ""]:
     """Return the log prior density up to a constant."""
     votes = prior.of_votes(log_pi.shape[0])
@@ -218,7 +220,7 @@ def responsibilities(
 
 
 def updated(
-    share: Float[Array, " class"], votes: Float[Array, "judge class vote"], prior: Prior
+    share: Float[Array, " class"], votes: Float[Array, "judge class vote"], prior: DawidSkenePrior
 ) -> tuple[Float[Array, " class"], Float[Array, "judge class vote"]]:
     """Return log pi and log confusions from expected counts of items and votes (the M-step)."""
     n_classes = share.shape[0]
@@ -359,7 +361,7 @@ def maximise(
     count: Counts,
     labels: ItemCodes,
     weight: ItemValues,
-    prior: Prior,
+    prior: DawidSkenePrior,
     noise: Scalar,
     n_classes: int,
 ) -> tuple[Mode, Departures]:

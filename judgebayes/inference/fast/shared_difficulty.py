@@ -31,8 +31,8 @@ from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.shared_difficulty import (
     EASE,
     LOG_EASE,
-    Prior,
     ScalePrior,
+    SharedDifficultyPrior,
     distances,
     features,
     log_vote_table,
@@ -100,7 +100,7 @@ def _at_nodes(
 
 
 def _prior_moments(
-    prior: Prior, n_parameters: int
+    prior: SharedDifficultyPrior, n_parameters: int
 ) -> tuple[Float[Array, " parameter"], Float[Array, " parameter"], Float[Array, "2 parameter"]]:
     """Return the mean and variance of the common means, and the shapes and scales of variances."""
     first = np.arange(n_parameters) == 0
@@ -119,7 +119,7 @@ def judges_mode(
     weight: ItemValues,
     log_class: Float[Array, " class"],
     noise: Scalar,
-    prior: Prior,
+    prior: SharedDifficultyPrior,
     *,
     symmetric: bool,
     tolerance: Scalar,

@@ -6,13 +6,13 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.inference.laplace import Block, Predictors
 from judgebayes.models.davidson import level_of_class, positions
-from judgebayes.models.stacking import Form, Prior
+from judgebayes.models.stacking import Form, StackingPrior
 
 Scalar = float | Float[Array, ""]
 
 
 def prior_precision(
-    tau: Scalar, direction: Float[Array, " judge"], prior: Prior, form: Form
+    tau: Scalar, direction: Float[Array, " judge"], prior: StackingPrior, form: Form
 ) -> tuple[Float[Array, "parameter parameter"], Float[Array, ""]]:
     """Return the inverse of the prior covariance given tau, and its log-determinant."""
     scale = {name: jnp.full(shape, tau) for name, shape in form.blocks().items()}
