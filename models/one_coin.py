@@ -9,7 +9,7 @@ r_j and each other class with probability (1 - r_j) / (K - 1). Missing votes car
 Label noise. An observed label z may be wrong with probability e, any other class alike; the program
 sums out the true class y of each item.
 
-`judgebayes.inference.fast.one_coin` has the conjugate posterior and the paper's weights (eq 1).
+`judgebayes.inference.fast.one_coin_counts` has the conjugate posterior and the paper's weights (eq 1).
 """
 
 from collections.abc import Collection, Mapping

@@ -31,7 +31,7 @@ from judgebayes.finding import Finding
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
-from judgebayes.plots.judges import judge_map
+from judgebayes.plots.judge_map import judge_map
 
 HARMLESS = Statement("a broken judge changes no score", "audit", MARGIN["nll"], within=True)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.calibrators.base import Calibrator, FittedCalibrator
+from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.status import summary, worst

@@ -24,7 +24,7 @@ from judgebayes.panel.checks import Thresholds
 from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
 from judgebayes.panel.tally import effective_judges, residual_correlation
-from judgebayes.plots.judges import judge_map
+from judgebayes.plots.judge_map import judge_map
 
 TOPICS = (
     "labels",

@@ -17,7 +17,7 @@ from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.inference import DRPS
-from judgebayes.inference.fast.davidson import columns
+from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.inference.optimise import Differentiated, minimise_each
 from judgebayes.inference.point import spread
 from judgebayes.inference.score_derivatives import Design, score_derivatives

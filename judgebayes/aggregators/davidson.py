@@ -18,7 +18,7 @@ from judgebayes.aggregators.base import Training, VoteMethod, summarised
 from judgebayes.arrays import ItemCodes, ItemValues, Labels, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.davidson import columns
+from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.point import DRPS, MAP, mode_objective
 from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior

@@ -23,9 +23,9 @@ from judgebayes.aggregators.base import (
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
+from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
 from judgebayes.inference.fast.agreement import MANY_ITEMS, pack, slots_of
-from judgebayes.inference.fast.dawid_skene import (
+from judgebayes.inference.fast.dawid_skene_em import (
     Counts,
     Limits,
     maximise,
@@ -359,7 +359,7 @@ def _counted(votes: AnyVotes) -> Counts:
     if isinstance(votes, SparseVotes):
         return votes
     if isinstance(votes.index, jax.core.Tracer):
-        return dawid_skene.counts(votes.index, votes.n_classes)
+        return dawid_skene_em.counts(votes.index, votes.n_classes)
     if _mostly_empty(votes):
         return from_dense(votes)
     return _count(votes.index, votes.n_classes, votes.n_items >= MANY_ITEMS)
@@ -376,7 +376,7 @@ def _mostly_empty(votes: Votes) -> bool:
 
 @partial(jax.jit, static_argnames=("n_classes", "packed"))
 def _count(index: Int[Array, "item judge sample"], n_classes: int, packed: bool) -> Counts:
-    return (pack if packed else dawid_skene.counts)(index, n_classes)
+    return (pack if packed else dawid_skene_em.counts)(index, n_classes)
 
 
 def _switched(
@@ -386,9 +386,9 @@ def _switched(
     weight: ItemValues,
 ) -> Int[Array, ""]:
     n_judges, n_classes, _ = log_confusion.shape
-    labelled = dawid_skene.labelled_responsibilities(labels, weight, n_classes)
+    labelled = dawid_skene_em.labelled_responsibilities(labels, weight, n_classes)
     cast = (weight[None] @ count).reshape(n_judges, n_classes).sum(-1)
-    return switched(log_confusion, dawid_skene.tally(labelled, count), cast)
+    return switched(log_confusion, dawid_skene_em.tally(labelled, count), cast)
 
 
 @jax.jit
@@ -439,7 +439,7 @@ def _fit(
         interior["skill"] = jnp.zeros(votes.n_judges)
     problem = method.problem(votes, labels, weight)
     assert isinstance(problem.model, DawidSkeneModel | PooledDawidSkeneModel)
-    with_counts = dawid_skene.problem(problem.model, problem.data, interior, count)
+    with_counts = dawid_skene_em.problem(problem.model, problem.data, interior, count)
     result = method.inference.solve(with_counts, key)
     mean = jnp.log(result.draws["confusion"].mean(0))
     return FittedDawidSkene(
@@ -456,7 +456,7 @@ def _fit(
 
 def _posterior(sites: Sites, count: Counts, labels: ItemCodes) -> LogProbs:
     log_confusion = jnp.log(sites["confusion"])
-    joint = dawid_skene.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
+    joint = dawid_skene_em.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
     classes = [joint[:, k] for k in range(joint.shape[1])]
     total, _ = responsibilities(classes)
     return jnp.stack([x - total for x in classes], axis=1)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.base import ByAgreement, Reliability
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast import one_coin
+from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.registry import aggregator, in_files
@@ -37,8 +37,8 @@ class OneCoin(ByAgreement["FittedOneCoin"]):
               + \sum_{j: v_j = k} \log \frac{(K - 1)\,\alpha_j}{\beta_j} + \text{const}
 
     with :math:`\alpha_j = a + \text{correct}_j`, :math:`\beta_j = b + \text{wrong}_j` (P2 eq 1;
-    `judgebayes.inference.fast.one_coin` for several votes of one judge). A judge of unknown accuracy has
-    weight 0 for K = 2; a judge below chance has a negative weight. The model assumes that judges err
+    `judgebayes.inference.fast.one_coin_counts` for several votes of one judge). A judge of unknown
+    accuracy has weight 0 for K = 2; a judge below chance has a negative weight. The model assumes that judges err
     independently given the label; if they do not, the probabilities are overconfident and need a
     calibration map, or use `Stacking`. Closed form.
 
@@ -100,7 +100,9 @@ class FittedOneCoin(Sampled):
     def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
         alpha, beta, n_classes = self.alpha, self.beta, votes.n_classes
-        by_class = one_coin.log_likelihood_by_class(votes.index, alpha, beta, n_classes=n_classes)
+        by_class = one_coin_counts.log_likelihood_by_class(
+            votes.index, alpha, beta, n_classes=n_classes
+        )
         logits = [own + self.log_prior[k] for k, own in enumerate(by_class)]
         return jnp.stack(log_softmax_by_class(logits), axis=1)
 
@@ -108,7 +110,7 @@ class FittedOneCoin(Sampled):
     def log_odds(self) -> Float[Array, "*batch judge"]:
         """Return the log-odds that one vote of each judge adds to its class."""
         n_classes = self.log_prior.shape[-1]
-        return one_coin.log_odds(self.alpha, self.beta, n_classes)
+        return one_coin_counts.log_odds(self.alpha, self.beta, n_classes)
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's accuracy: posterior mean and central interval."""
@@ -142,7 +144,7 @@ def _fit(
     weight: ItemValues,
     n_classes: int,
 ) -> FittedOneCoin:
-    alpha, beta = one_coin.posterior(
+    alpha, beta = one_coin_counts.posterior(
         correct, wrong, method.prior.accuracy, method.label_noise, n_classes=n_classes
     )
     return FittedOneCoin(

@@ -11,7 +11,7 @@ from judgebayes.aggregators.base import Cost, Reliability, Size, Training, VoteM
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
 from judgebayes.arrays import ItemValues, Labels, LogProbs
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.shared_difficulty import (
+from judgebayes.inference.fast.shared_difficulty_grid import (
     EASES,
     LOG_SCALES,
     Judges,

@@ -13,7 +13,7 @@ from judgebayes.aggregators.base import Cost, Reliability, Size, Training, VoteM
 from judgebayes.arrays import ItemValues, Labels, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.fast.stacking import predictors, prior_precision
+from judgebayes.inference.fast.stacking_blocks import predictors, prior_precision
 from judgebayes.inference.laplace import (
     Approximation,
     Laplace,

@@ -12,9 +12,9 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import ByAgreement, Rule
 from judgebayes.arrays import LogProbs, Scalar
-from judgebayes.calibrators.base import require
+from judgebayes.calibrators.calibrator import require
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast import one_coin
+from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.registry import aggregator, in_files
@@ -121,7 +121,7 @@ class LogOddsWeighted(ByAgreement["FittedLogOddsWeighted"]):
         """Fit to the counts of each judge's agreement with the labels."""
         require("smoothing", self.smoothing, self.smoothing > 0, "a number above 0")
         alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
-        log_odds = one_coin.log_odds(alpha, beta, counts.n_classes)
+        log_odds = one_coin_counts.log_odds(alpha, beta, counts.n_classes)
         status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)
         return FittedLogOddsWeighted(log_odds, status)
 
@@ -147,7 +147,7 @@ def _posterior(
     counts: Agreement, smoothing: Scalar, noise: Scalar
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     prior = (smoothing, smoothing)
-    return one_coin.posterior(
+    return one_coin_counts.posterior(
         counts.correct, counts.wrong, prior, noise, n_classes=counts.n_classes
     )
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
-from judgebayes.calibrators.base import Calibrator, FittedCalibrator, require
+from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator, require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst

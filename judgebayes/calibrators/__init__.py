@@ -3,8 +3,8 @@
 This package may not import `aggregators` or any package after it.
 """
 
-from judgebayes.calibrators.base import Calibrator, FittedCalibrator
 from judgebayes.calibrators.bayesian import BayesianMap
+from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator
 from judgebayes.calibrators.conformal import (
     CoverageLaw,
     FittedConformal,

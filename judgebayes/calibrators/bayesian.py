@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyProbs, Key, Labels, LogProbs, Scalar, Weights
-from judgebayes.calibrators.base import (
+from judgebayes.calibrators.calibrator import (
     NO_POSTERIOR,
     CalibrationData,
     Calibrator,

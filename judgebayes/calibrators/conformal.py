@@ -18,7 +18,7 @@ from judgebayes.arrays import (
     Scalar,
     Weights,
 )
-from judgebayes.calibrators.base import calibration_data, require
+from judgebayes.calibrators.calibrator import calibration_data, require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs, Scalar
-from judgebayes.calibrators.base import NO_POSTERIOR, CalibrationData, Map, clipped
+from judgebayes.calibrators.calibrator import NO_POSTERIOR, CalibrationData, Map, clipped
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.registry import calibrator, in_files

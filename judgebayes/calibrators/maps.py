@@ -31,7 +31,7 @@ from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, Labels, LogProbs, Scalar, Weights
-from judgebayes.calibrators.base import (
+from judgebayes.calibrators.calibrator import (
     CLIP,
     CalibrationData,
     Map,

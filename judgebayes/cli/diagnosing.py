@@ -44,7 +44,7 @@ def diagnose_votes(request: DiagnoseRequest) -> CommandResult:
         what = "all judges" if request.by is None else f"all judges by {request.by!r}"
         console.print(escape(f"The table of {what} is in {request.out}."), highlight=False)
     if request.plot is not None:
-        from judgebayes.plots.judges import judge_map  # Matplotlib takes half a second to import
+        from judgebayes.plots.judge_map import judge_map  # Matplotlib takes half a second to import
 
         figure = judge_map(diagnosis.judges, title="Judges, with 90 % intervals")
         figure.savefig(request.plot, dpi=150)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.base import Aggregator, ByAgreement, FittedAggregator, training
 from judgebayes.aggregators.wrapped import first_stage
 from judgebayes.arrays import AnyArray, ItemCodes, Key, LogProbs, Scalar, Weights
-from judgebayes.calibrators.base import Calibrator
+from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import (

@@ -34,7 +34,7 @@ from judgebayes.arrays import (
     Scalar,
     Weights,
 )
-from judgebayes.calibrators.base import Calibrator
+from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.batches import (

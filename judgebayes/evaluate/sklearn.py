@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from judgebayes.calibrators import Beta
-from judgebayes.calibrators.base import Calibrator, FittedCalibrator
+from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 

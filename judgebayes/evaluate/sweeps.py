@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from judgebayes import __version__
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.arrays import Labels
-from judgebayes.calibrators.base import Calibrator
+from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.batches import Plan, SplitBatch, split_data
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, measure, metrics_named

@@ -18,7 +18,7 @@ from judgebayes.arrays import AnyArray, ItemValues, Labels, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement
-from judgebayes.inference.fast.irt import (
+from judgebayes.inference.fast.irt_counts import (
     Evidence,
     class_probabilities,
     evidence,

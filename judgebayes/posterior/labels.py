@@ -11,7 +11,7 @@ import numpy as np
 from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.stacking import Stacking
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.irt import problem
+from judgebayes.inference.fast.irt_counts import problem
 from judgebayes.inference.point import MAP
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model

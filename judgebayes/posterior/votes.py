@@ -12,7 +12,7 @@ import numpy as np
 from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.dawid_skene import DawidSkene, unique_items
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.dawid_skene import problem
+from judgebayes.inference.fast.dawid_skene_em import problem
 from judgebayes.inference.problem import Problem
 from judgebayes.majority.counts import correct_counts, counts_of
 from judgebayes.majority.distribution import BetaBinomial

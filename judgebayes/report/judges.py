@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.finding import Finding
-from judgebayes.plots.judges import judge_map
+from judgebayes.plots.judge_map import judge_map
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
 from judgebayes.report.text import SHARES, percent_with_interval, presentable

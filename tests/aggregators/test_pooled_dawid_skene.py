@@ -15,7 +15,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS
 from judgebayes.inference.fast import pooled_dawid_skene
-from judgebayes.inference.fast.dawid_skene import departures
+from judgebayes.inference.fast.dawid_skene_em import departures
 from judgebayes.votes import Votes, from_dense
 
 

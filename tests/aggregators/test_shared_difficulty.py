@@ -14,7 +14,7 @@ from judgebayes.aggregators import EmpiricalBayes, SharedDifficulty
 from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.shared_difficulty import judges_mode, vote_counts
+from judgebayes.inference.fast.shared_difficulty_grid import judges_mode, vote_counts
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE, SharedDifficultyPrior, distances
 from judgebayes.votes import Votes
 

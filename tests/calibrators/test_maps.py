@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
-from judgebayes.calibrators.base import calibration_data, clipped
+from judgebayes.calibrators.calibrator import calibration_data, clipped
 from judgebayes.calibrators.isotonic import FittedIsotonic
 from judgebayes.calibrators.maps import initial_slope
 from judgebayes.compiled.float64 import in_float64

@@ -9,7 +9,7 @@ import pytest
 from cases.asking import run
 
 import judgebayes as jb
-from judgebayes.plots.judges import judge_map
+from judgebayes.plots.judge_map import judge_map
 
 
 def test_type_checkers_read_the_annotations() -> None:

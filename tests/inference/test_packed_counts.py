@@ -8,7 +8,7 @@ import pytest
 from judgebayes.aggregators import DawidSkene, dawid_skene
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.agreement import FEW_COLUMNS, pack
-from judgebayes.inference.fast.dawid_skene import counts
+from judgebayes.inference.fast.dawid_skene_em import counts
 from judgebayes.votes import Votes
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.stacking import predictors
+from judgebayes.inference.fast.stacking_blocks import predictors
 from judgebayes.inference.laplace import Predictors, dense_predictors
 from judgebayes.models.stacking import Form, features
 

@@ -9,7 +9,7 @@ from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import Status
-from judgebayes.inference.fast.irt import evidence
+from judgebayes.inference.fast.irt_counts import evidence
 from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.irt import Table, empirical_bayes_mode, joint_mode
 from judgebayes.models import irt

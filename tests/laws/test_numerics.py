@@ -37,8 +37,8 @@ from judgebayes.experiments.beyond_consensus import regression
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
-from judgebayes.inference.fast import dawid_skene, one_coin
-from judgebayes.inference.fast.irt import evidence
+from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
+from judgebayes.inference.fast.irt_counts import evidence
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response.irt import Table
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
@@ -287,17 +287,17 @@ def test_em_ends_where_the_log_posterior_is_level() -> None:
     """EM uses no gradient: at its end no direction inside the simplexes increases the density."""
     votes, labels, weight = panel(3)
     fit = DawidSkene(EM(tolerance=1e-15), label_noise=0.1).fit(votes, labels, weight=weight)
-    count = dawid_skene.counts(jnp.asarray(votes.index), 3)
+    count = dawid_skene_em.counts(jnp.asarray(votes.index), 3)
     pi, confusion = (jnp.log(fit.draws[k][0]) for k in ("pi", "confusion"))
     start, unravel = ravel_pytree((pi, confusion))
 
     @jax.jit
     def value(x: jax.Array) -> jax.Array:
         log_pi, log_confusion = jax.tree.map(jax.nn.log_softmax, unravel(x))
-        joint = dawid_skene.log_joint(log_pi, log_confusion, count, jnp.asarray(labels), 0.1)
+        joint = dawid_skene_em.log_joint(log_pi, log_confusion, count, jnp.asarray(labels), 0.1)
         each = jax.nn.logsumexp(joint, axis=1)
         fits = jnp.where(weight > 0, weight * each, 0.0).sum()
-        return fits + dawid_skene.log_prior(log_pi, log_confusion, DawidSkenePrior())
+        return fits + dawid_skene_em.log_prior(log_pi, log_confusion, DawidSkenePrior())
 
     assert float(value(start)) == pytest.approx(float(fit.log_posterior), abs=1e-9)
     for way in np.random.default_rng(6).normal(size=(5, len(start))):
@@ -371,7 +371,7 @@ def certain_panel(items: int = 40) -> tuple[Votes, np.ndarray]:
         (AccuracyWeighted(smoothing=0.0, pseudo_count=0.0), FINE),
         (LogOddsWeighted(), FINE),
         (DawidSkene(), FINE),
-        (DawidSkene(prior=dawid_skene.DawidSkenePrior(0.0, 0.0, 0.0)), FINE),
+        (DawidSkene(prior=dawid_skene_em.DawidSkenePrior(0.0, 0.0, 0.0)), FINE),
         (DawidSkene(label_noise=0.05), FINE),
         (Stacking(), FINE),
         (Stacking(symmetric=False), FINE),
@@ -452,7 +452,7 @@ SINGLE = {
     ),
     "one-coin": (
         lambda x: jnp.stack(
-            one_coin.log_likelihood_by_class(
+            one_coin_counts.log_likelihood_by_class(
                 jnp.argsort(x, axis=1)[..., None].repeat(2, 2),
                 5 * jnp.exp(x[0]),
                 5 * jnp.exp(x[1]),
@@ -462,10 +462,10 @@ SINGLE = {
         2e-5,
     ),
     "dawid-skene": (
-        lambda x: dawid_skene.log_joint(
+        lambda x: dawid_skene_em.log_joint(
             jax.nn.log_softmax(x[0]),
             jax.nn.log_softmax(jnp.stack([x[:3], x[3:6]])),
-            dawid_skene.counts(jnp.argsort(x, axis=1)[:, :2, None], 3).astype(x.dtype),
+            dawid_skene_em.counts(jnp.argsort(x, axis=1)[:, :2, None], 3).astype(x.dtype),
             jnp.full(len(x), -1),
             0.0,
         ),

@@ -30,13 +30,13 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
     set_parameters,
 )
-from judgebayes.inference.fast import dawid_skene, pooled_dawid_skene
+from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
 from judgebayes.inference.fast.agreement import pack
 from judgebayes.inference.fast.beta_binomial import log_likelihood
-from judgebayes.inference.fast.davidson import columns
-from judgebayes.inference.fast.irt import evidence
-from judgebayes.inference.fast.irt import problem as two_parameter_problem
-from judgebayes.inference.fast.stacking import predictors
+from judgebayes.inference.fast.davidson_counts import columns
+from judgebayes.inference.fast.irt_counts import evidence
+from judgebayes.inference.fast.irt_counts import problem as two_parameter_problem
+from judgebayes.inference.fast.stacking_blocks import predictors
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.sampled import drawn_from_prior
@@ -99,7 +99,7 @@ def em(classes: int, noise: float, packed: bool) -> Pair:
     """Dawid and Skene's objective from counts, as in EM, on the unconstrained scale."""
     data = panel(classes, 1 if packed else 2, seed=1)
     prior = DawidSkenePrior(1.5, 0.7, 1.2)
-    count = pack(data.votes, classes) if packed else dawid_skene.counts(data.votes, classes)
+    count = pack(data.votes, classes) if packed else dawid_skene_em.counts(data.votes, classes)
     model = DawidSkeneModel(classes, prior, noise)
 
     def sites(x: dict[str, jax.Array]) -> dict[str, jax.Array]:
@@ -108,8 +108,8 @@ def em(classes: int, noise: float, packed: bool) -> Pair:
     def route(x: dict[str, jax.Array]) -> jax.Array:
         logs = {name: jnp.log(value) for name, value in sites(x).items()}
         both = logs["pi"], logs["confusion"]
-        likely = dawid_skene.log_likelihood(*both, count, data.labels, data.weight, noise)
-        return likely + dawid_skene.log_prior(*both, prior)
+        likely = dawid_skene_em.log_likelihood(*both, count, data.labels, data.weight, noise)
+        return likely + dawid_skene_em.log_prior(*both, prior)
 
     def program(x: dict[str, jax.Array]) -> jax.Array:
         return log_density(model, (data,), {}, sites(x))[0]
@@ -237,9 +237,9 @@ def test_the_bound_of_pooled_judges_is_the_marginal_density_where_labels_are_kno
     data = PanelData(panel_data.votes[:, :1], labels, panel_data.weight)
     prior = PooledPrior((1.0, 0.5), (-0.2, 0.4), 0.3, (1.0, 0.5), 1.5, 1.2)
     model = PooledDawidSkeneModel(3, prior)
-    count = dawid_skene.counts(data.votes, 3)
-    responsibility = dawid_skene.labelled_responsibilities(labels, data.weight, 3)
-    votes = dawid_skene.tally(responsibility, count)
+    count = dawid_skene_em.counts(data.votes, 3)
+    responsibility = dawid_skene_em.labelled_responsibilities(labels, data.weight, 3)
+    votes = dawid_skene_em.tally(responsibility, count)
     rng, apart = np.random.default_rng(10), []
     edge = pooled_dawid_skene.FARTHEST
     grid = jnp.linspace(-edge, edge, pooled_dawid_skene.LEVELS)
@@ -250,7 +250,7 @@ def test_the_bound_of_pooled_judges_is_the_marginal_density_where_labels_are_kno
     def compared(crowd: pooled_dawid_skene.Crowd) -> tuple[jax.Array, jax.Array]:
         judges = pooled_dawid_skene.given_votes(crowd, votes)
         logs = crowd.log_pi, judges.expected_log
-        likely = dawid_skene.log_likelihood(*logs, count, labels, data.weight, 0.0)
+        likely = dawid_skene_em.log_likelihood(*logs, count, labels, data.weight, 0.0)
         sites = {"pi": jnp.exp(crowd.log_pi), "confusion": theta}
         sites |= pooled_dawid_skene.crowd_sites(crowd)
 
@@ -443,7 +443,7 @@ def test_what_samplers_solve_by_counts_is_the_program(which: str, noise: float) 
             "pi": jnp.asarray(rng.dirichlet(np.ones(3))),
             "confusion": jnp.asarray(rng.dirichlet(np.ones(3), (JUDGES, 3))),
         }
-        problem = dawid_skene.problem(model, data, draw())
+        problem = dawid_skene_em.problem(model, data, draw())
     difference = jax.jit(
         lambda at: (
             log_density(problem.joint, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]

@@ -7,7 +7,7 @@ from densities import density_at
 from scipy import stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast import dawid_skene
+from judgebayes.inference.fast import dawid_skene_em
 from judgebayes.inference.sampled import log_likelihoods
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
@@ -71,7 +71,7 @@ def test_the_stated_log_prior_is_the_models_up_to_a_constant() -> None:
         sites = {"pi": jnp.asarray(pi), "confusion": jnp.asarray(confusion)}
         full.append(density_at(DawidSkeneModel(K, prior), nothing, sites))
         logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
-        stated.append(float(dawid_skene.log_prior(*logs, prior)))
+        stated.append(float(dawid_skene_em.log_prior(*logs, prior)))
     assert full[1] - full[0] == pytest.approx(stated[1] - stated[0])
 
 

@@ -10,7 +10,7 @@ from numpyro.infer.util import log_density
 from scipy import integrate, stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast import one_coin
+from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import DIGIT_LIMIT, agreement_of_array, packed_agreement
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel, OneCoinPrior
@@ -67,7 +67,7 @@ def test_one_item_fewer_than_the_limit_is_counted_exactly() -> None:
 @in_float64
 def test_the_density_of_the_model_is_the_conjugate_one(index: np.ndarray) -> None:
     correct, wrong = tally_by_hand(index)
-    alpha, beta = one_coin.posterior(
+    alpha, beta = one_coin_counts.posterior(
         jnp.asarray(correct), jnp.asarray(wrong), (2.0, 1.5), n_classes=3
     )
 
@@ -87,7 +87,10 @@ def test_the_integrated_likelihood_is_the_integral(samples: int) -> None:
     index = np.random.default_rng(1).integers(-1, 3, (6, 2, samples))
     alpha, beta = np.array([3.0, 1.2]), np.array([1.5, 2.0])
     log_likelihood = jnp.stack(
-        one_coin.log_likelihood_by_class(*map(jnp.asarray, (index, alpha, beta)), n_classes=3), 1
+        one_coin_counts.log_likelihood_by_class(
+            *map(jnp.asarray, (index, alpha, beta)), n_classes=3
+        ),
+        1,
     )
 
     def integral(given: np.ndarray, k: int, j: int) -> float:
@@ -115,7 +118,7 @@ def test_noisy_labels_have_the_moments_of_the_numerical_posterior(
 ) -> None:
     noise, n_classes = 0.1, 3
     correct, wrong = counts
-    alpha, beta = one_coin.posterior(
+    alpha, beta = one_coin_counts.posterior(
         jnp.array([correct]), jnp.array([wrong]), (1.0, 1.0), noise, n_classes=n_classes
     )
     r = (np.arange(400_000) + 0.5) / 400_000
@@ -150,5 +153,5 @@ def test_the_method_with_noise_ignores_that_judges_share_wrong_labels(
     p = jax.nn.softmax(jax.jit(jax.vmap(density))(jnp.stack([first, second], 1)))
     assert float(p @ first) == pytest.approx(by_program, abs=1e-3)
     counts = jnp.array([float(right)]), jnp.array([float(items - right)])
-    alpha, beta = one_coin.posterior(*counts, (1.0, 1.0), 0.2)
+    alpha, beta = one_coin_counts.posterior(*counts, (1.0, 1.0), 0.2)
     assert float(alpha[0] / (alpha[0] + beta[0])) == pytest.approx(by_method, abs=1e-3)

@@ -8,7 +8,7 @@ from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
 from judgebayes.plots.curves import chain_ranks, error_curves, reliability_diagrams
-from judgebayes.plots.judges import judge_map
+from judgebayes.plots.judge_map import judge_map
 from judgebayes.plots.series import curves, intervals
 
 TIDY = pd.DataFrame(

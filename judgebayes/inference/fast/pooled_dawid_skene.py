@@ -33,7 +33,7 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.fast.accelerated_em import accelerated, line
-from judgebayes.inference.fast.dawid_skene import (
+from judgebayes.inference.fast.dawid_skene_em import (
     Counts,
     Departures,
     Limits,
