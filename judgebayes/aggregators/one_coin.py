@@ -38,9 +38,9 @@ class OneCoin(ByAgreement["FittedOneCoin"]):
 
     with :math:`\alpha_j = a + \text{correct}_j`, :math:`\beta_j = b + \text{wrong}_j` (P2 eq 1;
     `judgebayes.inference.fast.one_coin_counts` for several votes of one judge). A judge of unknown
-    accuracy has weight 0 for K = 2; a judge below chance has a negative weight. The model assumes that judges err
-    independently given the label; if they do not, the probabilities are overconfident and need a
-    calibration map, or use `Stacking`. Closed form.
+    accuracy has weight 0 for K = 2; a judge below chance has a negative weight. The model assumes that
+    judges err independently given the label; if they do not, the probabilities are overconfident and
+    need a calibration map, or use `Stacking`. Closed form.
 
     For several human labels of one item, repeat the item once for each, with weights that sum to one.
 
