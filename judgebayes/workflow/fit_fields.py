@@ -147,13 +147,13 @@ def check_summary(summary: Mapping[str, Any], n_classes: int) -> None:
     rules: dict[str, Callable[[Any], bool]] = {
         "items": lambda value: type(value) is int and value >= 1,
         "votes_per_item": lambda value: type(value) in (int, float) and 0 <= value < math.inf,
-        "mean_share": lambda _: (
+        "mean_share": lambda _: bool(
             (numbers and share.ndim == 1 and len(share) >= n_classes)
-            and bool(((share >= 0) & (share <= most)).all())
+            and ((share >= 0) & (share <= most)).all()
         ),
-        "covariance": lambda _: (
+        "covariance": lambda _: bool(
             (covariance.shape == (len(share), len(share)) and np.isfinite(covariance).all())
-            and bool((np.diag(covariance) >= 0).all())
+            and (np.diag(covariance) >= 0).all()
         ),
     }
     check_plain(summary, rules)
