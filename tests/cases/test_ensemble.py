@@ -6,10 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases.asking import result_of
+from few_draws import with_few_draws
 
 from judgebayes.majority.plurality import splits_of
 from judgebayes.votes import encode
 from judgebayes.workflow.ensemble_estimates import first_words
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What these tests ask of the mixture does not depend on how it is drawn."""
+    with_few_draws(monkeypatch)
 
 
 def panel(
