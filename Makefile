@@ -20,7 +20,7 @@ DOCS_STAMP := $(VENV)/.docs-installed
 DOCS_VERSION ?=
 DOCS_OUT := build/docs/$(or $(DOCS_VERSION),html)
 
-.PHONY: reproduce test check types quick docs dist install clean
+.PHONY: reproduce test check types suite quick docs dist install clean
 
 reproduce: $(STAMP)
 	$(BIN)/judgebayes reproduce distribution-calibrated --twins --out results
@@ -29,14 +29,16 @@ test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
-	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(MAKE) --no-print-directory --jobs 2 types suite
 
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/codespell
 	@$(MAKE) --no-print-directory --jobs 2 types quick
+
+suite: $(STAMP)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 types: $(STAMP)
 	$(BIN)/python -m mypy

@@ -49,6 +49,17 @@ ROOMY, MORE = 3e9, 5e8
 """Bytes that a test process may use, and that it may add to memory that it could not free."""
 
 
+SLOW = set((Path(__file__).parent / "slow.txt").read_text().splitlines())
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `slow.txt` lists."""
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of public data sets; without it, the test is skipped with a message."""
