@@ -142,7 +142,8 @@ def check_summary(summary: Mapping[str, Any], n_classes: int) -> None:
         For the first field of another type, shape or range.
     """
     share, covariance = (np.asarray(summary[name]) for name in ("mean_share", "covariance"))
-    numbers = share.dtype.kind in "if" and covariance.dtype.kind in "if"
+    rows = [summary["mean_share"], *summary["covariance"]]
+    numbers = all(type(each) in (int, float) for row in rows for each in row)
     most = 1 + SUM_ERROR
     rules: dict[str, Callable[[Any], bool]] = {
         "items": lambda value: type(value) is int and value >= 1,
@@ -152,7 +153,8 @@ def check_summary(summary: Mapping[str, Any], n_classes: int) -> None:
             and ((share >= 0) & (share <= most)).all()
         ),
         "covariance": lambda _: bool(
-            (covariance.shape == (len(share), len(share)) and np.isfinite(covariance).all())
+            (numbers and covariance.shape == (len(share), len(share)))
+            and np.isfinite(covariance).all()
             and (np.diag(covariance) >= 0).all()
         ),
     }

@@ -200,6 +200,8 @@ FIT = {
     "method": "sc",
     "classes": [-1, 0, 1],
     "pairwise": True,
+    "undecided": [],
+    "ordered": True,
     "tasks": [],
     "judges": ["a"],
     "profile": {
@@ -210,7 +212,7 @@ FIT = {
     },
     "fitted": {
         "type": "FittedBaseRate",
-        "log_rates": {"array": [0.1, 0.2, 0.7], "dtype": "float64"},
+        "log_rates": {"array": np.log([0.1, 0.2, 0.7]).tolist(), "dtype": "float64"},
         "status": {"array": 0, "dtype": "int32"},
     },
     "notes": {},
@@ -219,12 +221,36 @@ FIT = {
 
 def test_a_dtype_that_is_not_numeric_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "fit.json"
+    path.write_text(json.dumps(FIT))
+    assert load_fit(path).method == "sc"  # only what is changed below is refused
     for kind in ("object", "007", "U9", [], "float64,int32"):
         content = copy.deepcopy(FIT)
         content["fitted"]["log_rates"]["dtype"] = kind
         path.write_text(json.dumps(content))
         with pytest.raises(JudgeBayesError, match="is damaged"):
             load_fit(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mean_share", [True, 0.3, 0.5]),
+        ("mean_share", [0.2, "0.3", 0.5]),
+        ("mean_share", [0.2, 0.8]),
+        ("mean_share", [0.2, 0.3, 1.5]),
+        ("covariance", [[1, 0, 0], [0, True, 0], [0, 0, 1]]),
+        ("covariance", [[1, 0, 0], [0, 1, 0]]),
+        ("covariance", [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]),
+        ("covariance", [[float("nan"), 0, 0], [0, 1, 0], [0, 0, 1]]),
+    ],
+)
+def test_a_summary_of_votes_that_is_none_is_refused(
+    name: str, value: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "fit.json"
+    path.write_text(json.dumps(FIT | {"profile": FIT["profile"] | {name: value}}))
+    with pytest.raises(JudgeBayesError, match="is damaged"):
+        load_fit(path)
 
 
 def test_sentences_are_one_printable_line_that_keeps_its_end() -> None:
