@@ -4,6 +4,7 @@ Davidson's model over several tasks, with partial pooling of its parameters.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -109,7 +110,7 @@ class Davidson(UsesPrior, VoteMethod["FittedDavidson"]):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedByLink(Sampled):
+class FittedByLink(Sampled, ABC):
     """What fits of Davidson's link have in common, with the same parameters for all items or by task."""
 
     draws: Sites
@@ -145,9 +146,9 @@ class FittedByLink(Sampled):
 
         return jax.vmap(one)(self.draws)
 
+    @abstractmethod
     def parameters(self, sites: Sites, votes: Votes) -> davidson.Parameters:
         """Return the parameters of each item under one draw."""
-        raise NotImplementedError
 
 
 @in_files

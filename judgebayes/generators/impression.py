@@ -23,6 +23,7 @@ model the differences between its judges would separate knowledge from impressio
 they show mainly which judge prefers which style.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -231,7 +232,7 @@ def margin_matrix(
     return jnp.block([*upper, *lower])
 
 
-class Pairs:
+class Pairs(ABC):
     """The parameters of generators and judges as a vector, their prior, and the search for the mode.
 
     In order: a and kappa of the judges; eta, d and u of the generators; lambda, and the means of a,
@@ -244,9 +245,9 @@ class Pairs:
         self.rates = counts.rates()
         self.eta = slice(2 * self.judges, 2 * self.judges + self.generators)
 
+    @abstractmethod
     def evaluate(self, x: Array, *at: Any) -> tuple[Array, Array, Array]:
         """Return minus twice the log posterior, half its negative gradient, and its information."""
-        raise NotImplementedError
 
     def inputs(self, x: Array) -> tuple[Array, Array, Array]:
         """Return the logits of accepting and of knowing, and eta, of every pair."""

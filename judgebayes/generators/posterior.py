@@ -1,5 +1,6 @@
 """The generator-validator model fitted by any inference method: its mode, or draws by NUTS."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -110,12 +111,12 @@ class GeneratorValidator:
         return Problem(program, data, size=total, spreads=spreads, no_score=NO_SCORE)
 
 
-class ByQuantile:
+class ByQuantile(ABC):
     """Estimates and intervals of a fit that has quantiles: of NumPy's or of JAX's arrays."""
 
+    @abstractmethod
     def quantile(self, level: float) -> Any:
         """Return a quantile of each generator's share."""
-        raise NotImplementedError
 
     def estimate(self) -> Any:
         """Return the posterior medians."""

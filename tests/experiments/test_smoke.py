@@ -26,6 +26,8 @@ def name(experiment: Experiment) -> str:
 @pytest.mark.parametrize("experiment", [e for e in ALL if e.needs], ids=name)
 def test_on_real_votes(experiment: Experiment, shared_real: Run) -> None:
     output = experiment.run(shared_real)  # `Output` looks at the table
+    assert set(output.table["paper"]) == {experiment.paper}
+    assert set(output.table["table"]) == {experiment.name}
     for figure in output.figures.values():
         figure.canvas.draw()
 
