@@ -9,8 +9,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # The matrices are small and many, so threads within one factorisation only add overhead.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Most of the time of a test is compilation of a program that runs once, on a few numbers. This saves
-# two thirds of it; `JUDGEBAYES_TEST_OPTIMISED=1` tests the programs as users run them.
-if not os.environ.get("JUDGEBAYES_TEST_OPTIMISED"):
+# two thirds of it; `JUDGEBAYES_TEST_OPTIMISED=1` tests the library as users run it: programs optimised,
+# annotations not checked.
+AS_USERS_RUN_IT = bool(os.environ.get("JUDGEBAYES_TEST_OPTIMISED"))
+if not AS_USERS_RUN_IT:
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     # The workers keep all cores busy, so compiling a program in 32 parts only adds work.
     flags = "--xla_cpu_parallel_codegen_split_count=1"
@@ -30,7 +32,8 @@ gc.set_threshold(100_000, 20, 100)
 
 from jaxtyping import install_import_hook
 
-install_import_hook("judgebayes", "typecheck.checker")
+if not AS_USERS_RUN_IT:
+    install_import_hook("judgebayes", "typecheck.checker")
 
 import jax
 import jax.numpy as jnp
