@@ -7,9 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray
-from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator
+from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Fitted
 from judgebayes.inference.status import summary, worst
 
 
@@ -43,7 +44,7 @@ class Chain:
             raise JudgeBayesError(
                 "A chain needs at least one calibrator; Identity changes nothing."
             )
-        fitted: list[FittedCalibrator] = []
+        fitted: list[Fitted] = []
         for calibrator in self.calibrators:
             fitted.append(calibrator.fit(log_probs, labels, weight=weight))
             log_probs = fitted[-1](log_probs)
@@ -55,7 +56,7 @@ class Chain:
 class FittedChain:
     """Fitted maps, in the order in which they are applied."""
 
-    maps: tuple[FittedCalibrator, ...]
+    maps: tuple[Fitted, ...]
 
     __repr__ = summary
 

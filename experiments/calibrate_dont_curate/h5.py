@@ -30,7 +30,8 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.item_response import FittedItemResponse, ItemResponse, Shares, variance_shares
+from judgebayes.inference.fit import Fit
+from judgebayes.item_response import ItemResponse, Shares, rank_correlation, variance_shares
 from judgebayes.measures.significance import Interval
 
 RESAMPLES, FEW = 100, 5
@@ -63,7 +64,7 @@ def main(run: Run) -> Output:
             count = len(lead.draws)
             title = name.replace("2pl", "judge minus item")
             records.append(claim_row(panel, title, "share difference", lead, count, CLAIM))
-            rank = Interval(fit.rank_correlation(panel.votes, panel.labels), np.nan, np.nan)
+            rank = Interval(rank_correlation(fit, panel.votes, panel.labels), np.nan, np.nan)
             records.append(value_row(panel, name, "rank correlation with accuracy", rank, 1))
     notes = [
         "The paper's numbers and its formula (eq 7) are blank in the text. Shares are of the variance "
@@ -116,7 +117,7 @@ def resampled(method: ItemResponse, panel: Panel, run: Run) -> tuple[dict[str, E
     return by_share, of(lambda all_shares: all_shares.judge - all_shares.item)
 
 
-def _weighted(fit: FittedItemResponse, items: np.ndarray) -> Shares:
+def _weighted(fit: Fit, items: np.ndarray) -> Shares:
     ability = fit.mean("ability")
     return variance_shares(
         ability, fit.mean("difficulty")[items], fit.mean("log_discrimination")[items]

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators import Davidson, FittedDavidson
+from judgebayes.aggregators import Davidson, Fit
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.claims import evidence
@@ -203,7 +203,7 @@ def replays(run: Run, cell: Cell) -> dict[str, Replay]:
 
 
 @in_float64
-def _fits(votes: Votes, labels: Int[np.ndarray, " item"], parts: Splits) -> FittedDavidson:
+def _fits(votes: Votes, labels: Int[np.ndarray, " item"], parts: Splits) -> Fit:
     """Return Davidson's model fitted to the calibration items of every split."""
     return _fit_all(votes, jnp.asarray(labels), jnp.asarray(parts.calibration))
 
@@ -211,13 +211,11 @@ def _fits(votes: Votes, labels: Int[np.ndarray, " item"], parts: Splits) -> Fitt
 @jax.jit
 def _fit_all(
     votes: Votes, labels: Int[Array, " item"], calibration: Int[Array, "split calibration"]
-) -> FittedDavidson:
+) -> Fit:
     return jax.vmap(lambda here: Davidson().fit(votes.take(here), labels[here]))(calibration)
 
 
-def _answer(
-    fitted: FittedDavidson, counts: Int[np.ndarray, "item class"]
-) -> Float[Array, "item class"]:
+def _answer(fitted: Fit, counts: Int[np.ndarray, "item class"]) -> Float[Array, "item class"]:
     return fitted(from_counts(counts))
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from judgebayes.aggregators import FittedAggregator, FittedDavidson, MajorityVote
+from judgebayes.aggregators import Davidson, Fit, Fitted, MajorityVote
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.distribution_calibrated.common import PAPER
@@ -27,17 +27,14 @@ SHOWN = ("WMT ZH-EN", "RB2-Math")
 
 
 @in_float64
-def davidson_at(beta: float, nu: float, gamma: float) -> FittedDavidson:
+def davidson_at(beta: float, nu: float, gamma: float) -> Fit:
     """Return Davidson's model at given parameters."""
     draws = {
         "beta": jnp.array([beta]),
         "eta0": jnp.log(jnp.array([[nu]])),
         "gamma": jnp.array([[gamma]]),
     }
-    nothing = jnp.asarray(jnp.nan)
-    return FittedDavidson(
-        draws, jnp.asarray(int(Status.CONVERGED)), nothing, nothing, None, 1.0, 1.0, 3
-    )
+    return Fit(Davidson(), draws, jnp.asarray(int(Status.CONVERGED)))
 
 
 @experiment(
@@ -51,11 +48,11 @@ def main(run: Run) -> Output:
     """Return the regions and the share of vote counts for which each rule decides a tie."""
     printed = expected(PAPER, "table9").pivot_table(index="task", columns="metric", values="value")
 
-    def davidson(task: str) -> FittedDavidson:
+    def davidson(task: str) -> Fit:
         mean = printed.loc[task]
         return davidson_at(mean["beta_mean"], mean["nu_mean"], mean["gamma_mean"])
 
-    fitted: dict[str, FittedAggregator] = {
+    fitted: dict[str, Fitted] = {
         "SC": MajorityVote().fit(from_counts(np.eye(3, dtype=int)), np.arange(3)),
         **{f"Davidson, {task}'s parameters": davidson(task) for task in SHOWN},
     }

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators.base import Aggregator, FittedAggregator, training
+from judgebayes.aggregators.base import Aggregator, training
 from judgebayes.aggregators.davidson import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.fit import Fitted
 from judgebayes.inference.status import summary
 from judgebayes.votes.array import MISSING, Votes
 
@@ -40,7 +41,7 @@ class PerTask:
         data = training(votes, labels, weight, key, labelled_only=True)
         task = tasks_of(data.votes)
 
-        def one(which: Int[Array, ""], key: PRNGKeyArray) -> FittedAggregator:
+        def one(which: Int[Array, ""], key: PRNGKeyArray) -> Fitted:
             own = jnp.where(task == which, data.labels, MISSING)
             return self.method.fit(data.votes, own, weight=data.weight, key=key)
 
@@ -53,7 +54,7 @@ class PerTask:
 class FittedPerTask:
     """The fits of all tasks, stacked along a leading task axis."""
 
-    by_task: FittedAggregator
+    by_task: Fitted
 
     __repr__ = summary
 

@@ -168,8 +168,8 @@ def one_coin() -> Subject:
     """Return the one-coin model, whose posterior has a closed form."""
 
     def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
-        fitted = OneCoin().fit(votes_of(data.votes), data.labels)
-        draws = jax.random.beta(key, fitted.alpha, fitted.beta, (2, 500, JUDGES))
+        values = OneCoin().fit(votes_of(data.votes), data.labels).first
+        draws = jax.random.beta(key, values["alpha"], values["beta"], (2, 500, JUDGES))
         nothing = jnp.zeros((2, 500))
         return Chains({"accuracy": draws}, nothing > 0, nothing, nothing, nothing)
 

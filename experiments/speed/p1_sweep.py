@@ -106,7 +106,7 @@ def calibration_part(work: Work, split: int) -> tuple[Votes, Int[np.ndarray, " i
 def our_minimum(work: Work, split: int) -> float:
     """Return the objective at the end of our fit."""
     votes, labels = calibration_part(work, split)
-    return float(Davidson(DRPS(starts=STARTS)).fit(votes, labels).objective)
+    return float(Davidson(DRPS(starts=STARTS)).fit(votes, labels).details["objective"])
 
 
 @in_float64

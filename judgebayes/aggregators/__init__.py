@@ -3,36 +3,27 @@
 This package may not import `item_response` or any package after it.
 """
 
-from judgebayes.aggregators.base import Aggregator, FittedAggregator, FittedRule, Reliability
+from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.davidson import (
     Davidson,
-    FittedDavidson,
-    FittedHierarchicalDavidson,
     HierarchicalDavidson,
 )
-from judgebayes.aggregators.dawid_skene import EM, DawidSkene, FittedDawidSkene
-from judgebayes.aggregators.one_coin import FittedOneCoin, OneCoin
-from judgebayes.aggregators.pool import FittedPool, Pool
+from judgebayes.aggregators.dawid_skene import EM, DawidSkene
+from judgebayes.aggregators.one_coin import OneCoin
+from judgebayes.aggregators.pool import Pool
 from judgebayes.aggregators.shared_difficulty import (
     EmpiricalBayes,
-    FittedSharedDifficulty,
     SharedDifficulty,
 )
-from judgebayes.aggregators.stacking import FittedStacking, Stacking
+from judgebayes.aggregators.stacking import Stacking
 from judgebayes.aggregators.vote_rules import BaseRate, MajorityVote, MarginThreshold, Verdict
 from judgebayes.aggregators.weighted import (
     AccuracyWeighted,
-    FittedAccuracyWeighted,
-    FittedLogOddsWeighted,
     LogOddsWeighted,
     VoteShare,
 )
-from judgebayes.aggregators.wrapped import (
-    Calibrated,
-    FittedCalibrated,
-    FittedWithUndecided,
-    WithUndecided,
-)
+from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
+from judgebayes.inference.fit import Fit, Fitted, Reliability
 
 __all__ = [
     "EM",
@@ -43,19 +34,8 @@ __all__ = [
     "Davidson",
     "DawidSkene",
     "EmpiricalBayes",
-    "FittedAccuracyWeighted",
-    "FittedAggregator",
-    "FittedCalibrated",
-    "FittedDavidson",
-    "FittedDawidSkene",
-    "FittedHierarchicalDavidson",
-    "FittedLogOddsWeighted",
-    "FittedOneCoin",
-    "FittedPool",
-    "FittedRule",
-    "FittedSharedDifficulty",
-    "FittedStacking",
-    "FittedWithUndecided",
+    "Fit",
+    "Fitted",
     "HierarchicalDavidson",
     "LogOddsWeighted",
     "MajorityVote",

@@ -4,8 +4,7 @@ What a fit needs: numbers in memory and arithmetic operations, for batches and f
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +16,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import Agreement, agreement
-from judgebayes.inference.registry import in_files
+from judgebayes.inference.fit import Answering, Fit, Fitted, ModelMethod, solved
 from judgebayes.inference.sampled import with_source
-from judgebayes.inference.status import MAX_SHOWN, Status, summary
+from judgebayes.inference.status import Status
 from judgebayes.votes.array import AnyVotes, Votes
 
 COPIES = 6
@@ -72,23 +71,6 @@ def cost_of(method: object, size: Size) -> Cost:
     return Cost(COPIES * cells, PASSES * cells)
 
 
-F = TypeVar("F")
-
-
-@runtime_checkable
-class FittedAggregator(Protocol):
-    """A fitted aggregator, which maps votes to log-probabilities of every item's classes."""
-
-    @property
-    def status(self) -> Int[Array, "*batch"]:
-        """The status of the fit, a `Status` as a number."""
-        ...
-
-    def __call__(self, votes: Votes) -> LogProbs:
-        """Return the log-probabilities of the classes of each item."""
-        ...
-
-
 @runtime_checkable
 class Aggregator(Protocol):
     """Hyper-parameters of an aggregator; `fit` returns a fitted one and does not change this object.
@@ -98,7 +80,7 @@ class Aggregator(Protocol):
 
     def fit(
         self, votes: Votes, labels: Labels, *, weight: Weights | None = None, key: Key | None = None
-    ) -> FittedAggregator:
+    ) -> Fitted:
         """Fit to votes and labels."""
         ...
 
@@ -163,15 +145,7 @@ def checked(votes: AnyVotes, labels: Any, weight: Any) -> tuple[ItemCodes, ItemV
     return labels, weight
 
 
-class Reliability(NamedTuple):
-    """The reliability of each judge: posterior mean and central interval."""
-
-    mean: Float[np.ndarray, "*batch judge"]
-    low: Float[np.ndarray, "*batch judge"]
-    high: Float[np.ndarray, "*batch judge"]
-
-
-class VoteMethod(ABC, Generic[F]):
+class VoteMethod(Answering, ABC):
     """The base of the library's methods: `fit` checks votes and labels, and `_fitted` fits to them."""
 
     labelled_only: ClassVar[bool] = True
@@ -180,7 +154,7 @@ class VoteMethod(ABC, Generic[F]):
     @in_float64
     def fit(
         self, votes: Votes, labels: Labels, *, weight: Weights | None = None, key: Key | None = None
-    ) -> F:
+    ) -> Fit:
         """Return the method fitted to votes and labels.
 
         Parameters
@@ -203,11 +177,18 @@ class VoteMethod(ABC, Generic[F]):
         return with_source(self._fitted(data), self, votes, labels, weight)
 
     @abstractmethod
-    def _fitted(self, data: Training) -> F:
+    def _fitted(self, data: Training) -> Fit:
         """Return the method fitted to checked data."""
 
 
-class ByAgreement(VoteMethod[F]):
+class VoteModel(ModelMethod, VoteMethod):
+    """A method that answers as its program does, fitted by its inference."""
+
+    def _fitted(self, data: Training) -> Fit:
+        return solved(self, *data)
+
+
+class ByAgreement(VoteMethod):
     """A method whose fit depends on the votes only through each judge's agreement with the labels.
 
     For many splits, these counts are matrix products of the same votes with many weights: far cheaper
@@ -216,43 +197,30 @@ class ByAgreement(VoteMethod[F]):
 
     labelled_only = False
 
-    def _fitted(self, data: Training) -> F:
+    def _fitted(self, data: Training) -> Fit:
         return self.from_agreement(agreement(data.votes, data.labels, data.weight))
 
     @abstractmethod
-    def from_agreement(self, counts: Agreement) -> F:
+    def from_agreement(self, counts: Agreement) -> Fit:
         """Fit to the counts of each judge's agreement with the labels."""
 
 
-class Rule(VoteMethod["FittedRule"]):
+class Rule(VoteMethod):
     """An aggregator without parameters: its prediction depends only on an item's votes."""
 
     labelled_only = False
 
-    def _fitted(self, data: Training) -> "FittedRule":  # noqa: ARG002
+    def _fitted(self, data: Training) -> Fit:  # noqa: ARG002
         """Return the rule itself, ready to be applied."""
-        return FittedRule(self, jnp.asarray(int(Status.CONVERGED)))
+        return Fit(self, {}, jnp.asarray(int(Status.CONVERGED)))
+
+    def answer(self, fit: Fit, given: Votes) -> LogProbs:  # noqa: ARG002
+        """Return the items' log-probabilities."""
+        return self.apply(given)
 
     @abstractmethod
     def apply(self, votes: Votes) -> LogProbs:
         """Return log-probabilities, certain of one class unless the rule returns a tie."""
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedRule:
-    """A rule, which needs no fitting."""
-
-    rule: Rule
-    status: Int[Array, "*batch"]
-
-    __repr__ = summary
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
-        """Return the items' log-probabilities."""
-        return self.rule.apply(votes)
 
 
 @jit_inline("n_classes")
@@ -260,24 +228,3 @@ def certain(decisions: Int[Array, "*item"], n_classes: int) -> Float[Array, "*it
     """Return log-probabilities with all mass on one class: 0 there, -inf elsewhere."""
     chosen = decisions[..., None] == jnp.arange(n_classes)
     return jnp.where(chosen, 0.0, -jnp.inf)
-
-
-def summarised(fitted: Any) -> str:
-    """Return the repr of a fit with draws: parameters' means, number of draws, status."""
-    name = type(fitted).__name__
-    try:
-        means = ", ".join(
-            f"{k} {_shortened(np.asarray(np.asarray(v).mean(0)))}" for k, v in fitted.draws.items()
-        )
-        draws = len(next(iter(fitted.draws.values())))
-        status = Status(int(fitted.status)).name.lower()
-    except (TypeError, ValueError, StopIteration):  # inside a transformation, or a batch of fits
-        return f"{name}(...)"
-    return f"{name}({means}; {draws} draw(s), {status})"
-
-
-def _shortened(values: np.ndarray) -> str:
-    """Return up to `MAX_SHOWN` numbers as text; for larger arrays, the type and shape."""
-    if values.size <= MAX_SHOWN:
-        return np.array2string(values, precision=3)
-    return f"{values.dtype.name}[{','.join(map(str, values.shape))}]"

@@ -4,29 +4,26 @@ Davidson's model over several tasks, with partial pooling of its parameters.
 """
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Training, VoteMethod, summarised
-from judgebayes.arrays import ItemCodes, ItemValues, Labels, LogProbs, Scalar
+from judgebayes.aggregators.base import Training, VoteModel
+from judgebayes.arrays import ItemCodes, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.davidson_counts import columns
-from judgebayes.inference.fast.log_softmax import log_mean_exp
+from judgebayes.inference.fit import Fit, solved
 from judgebayes.inference.point import DRPS, MAP, mode_objective
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
-from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled
+from judgebayes.inference.problem import Inference, Problem, Sites
+from judgebayes.inference.registry import aggregator
 from judgebayes.inference.score_derivatives import ARRAY_SCORES, Design
-from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import drps, labelled_weight, nll
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, DavidsonPrior
@@ -37,8 +34,6 @@ from judgebayes.models.hierarchical_davidson import (
 )
 from judgebayes.votes.array import Votes
 
-K = TypeVar("K", bound="FittedByLink")
-
 AT_ONCE = 256
 """Items whose Hessians are in memory at a time."""
 
@@ -46,7 +41,7 @@ AT_ONCE = 256
 @aggregator("davidson", compared="always", inferences=("drps", "ml", "map", "nuts"), place=10)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Davidson(UsesPrior, VoteMethod["FittedDavidson"]):
+class Davidson(VoteModel):
     r"""Aggregate repeated votes by Davidson's model, fitted to labelled items.
 
     .. math::
@@ -94,88 +89,38 @@ class Davidson(UsesPrior, VoteMethod["FittedDavidson"]):
     prior: DavidsonPrior = field(default_factory=DavidsonPrior)
     label_noise: float = 0.0
 
-    def _fitted(self, data: Training) -> "FittedDavidson":
-        return fit_link(FittedDavidson, self, data)
+    saved: ClassVar[tuple[str, ...]] = ("alpha", "kappa", "symmetric")
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = DavidsonModel.dims
 
-    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
-        """Return the problem for the inference: the program with these data."""
-        shape: dict[str, Any] = {"n_classes": votes.n_classes, "symmetric": self.symmetric}
-        evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
-        return Problem(
-            DavidsonModel(prior=self.prior, noise=self.label_noise, **shape),
-            DavidsonData(evidence, jnp.asarray(labels), weight),
-            design=Design(columns(evidence, **shape), votes.n_classes),
+    def program(self, given: Votes) -> DavidsonModel:
+        """Return the program for such votes."""
+        return DavidsonModel(given.n_classes, self.symmetric, self.prior, self.label_noise)
+
+    def data(self, given: Votes, labels: Any, weight: Any) -> DavidsonData:
+        """Return the evidence of the votes, with the labels."""
+        evidence = davidson.features(
+            given.pooled_counts(), self.alpha, self.kappa, symmetric=self.symmetric
         )
+        return DavidsonData(evidence, labels, weight)
 
+    def problem(self, given: Votes, labels: Any, weight: Any = None) -> Problem:
+        """Return the program with these data; its logits are linear in the parameters."""
+        whole = super().problem(given, labels, weight)
+        of_sites = columns(whole.data.evidence, n_classes=given.n_classes, symmetric=self.symmetric)
+        return replace(whole, design=Design(of_sites, given.n_classes))
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedByLink(Sampled, ABC):
-    """What fits of Davidson's link have in common, with the same parameters for all items or by task."""
-
-    draws: Sites
-    status: Int[Array, "*batch"]
-    objective: Float[Array, "*batch"]
-    projected_gradient: Float[Array, "*batch"]
-    chains: Chains | None
-    alpha: float
-    kappa: float
-    n_classes: int = field(metadata={"static": True})
-    symmetric: bool = field(default=True, metadata={"static": True})
-
-    __repr__ = summarised
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
-        """Return the items' log-probabilities, averaged over the draws (the predictive)."""
-        return log_mean_exp(self.by_draw(votes))
-
-    @in_float64
-    @jax.jit
-    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw."""
-        evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
-
-        def one(sites: Sites) -> LogProbs:
-            return davidson.link(
-                self.parameters(sites, votes),
-                evidence,
-                n_classes=self.n_classes,
-                symmetric=self.symmetric,
-            )
-
-        return jax.vmap(one)(self.draws)
-
-    @abstractmethod
-    def parameters(self, sites: Sites, votes: Votes) -> davidson.Parameters:
-        """Return the parameters of each item under one draw."""
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True, repr=False)
-class FittedDavidson(FittedByLink):
-    """Fitted Davidson model: one draw for a point estimate, or many of a posterior.
-
-    The draws are of `beta`, `eta0` and `gamma` (level); of `delta` if not symmetric.
-    """
-
-    def parameters(self, sites: Sites, votes: Votes) -> davidson.Parameters:  # noqa: ARG002
-        """Return the parameters, which are those of every item."""
-        return davidson.parameters(sites)
-
-    def estimates(self) -> dict[str, float]:
+    def estimates(self, fit: Fit) -> dict[str, float]:
         """Return the mean of each parameter, with a suffix for the level where there are several."""
         mean: dict[str, float] = {}
-        for name, draws in self.draws.items():
-            by_level = np.asarray(draws).mean(0).reshape(-1)
+        for name in fit.draws:
+            by_level = fit.mean(name).reshape(-1)
             for level, value in enumerate(by_level.tolist()):
                 mean[name + (f"[{level}]" if len(by_level) > 1 else "")] = value
         return mean
 
-    def words(self) -> list[str]:
+    def words(self, fit: Fit) -> list[str]:
         """Return sentences on the parameters, and on those at a bound of the box."""
-        est = self.estimates()
+        est = self.estimates(fit)
         lines = [
             "Davidson: "
             + ", ".join(f"{name} {value:.3g}" for name, value in est.items())
@@ -195,7 +140,7 @@ class FittedDavidson(FittedByLink):
 
 
 @jax.jit
-def fit_with_held_out(method: Davidson, data: Training) -> tuple[FittedDavidson, LogProbs]:
+def fit_with_held_out(method: Davidson, data: Training) -> tuple[Fit, LogProbs]:
     r"""Return the fit at the mode, and each item's log-probabilities without its own label.
 
     The parameters without the label of item i are one Newton step from the mode:
@@ -207,9 +152,9 @@ def fit_with_held_out(method: Davidson, data: Training) -> tuple[FittedDavidson,
     time. Parameters at a bound of the box stay there, and no step leaves the box.
     """
     votes, labels, weight, _ = data
-    fitted = fit_link(FittedDavidson, method, data)
+    fitted = solved(method, *data)
     problem = method.problem(votes, labels, weight)
-    theta, _ = ravel_pytree({name: x[0] for name, x in fitted.draws.items()})
+    theta, _ = ravel_pytree(fitted.first)
     box = problem.box()
     lower, upper = ravel_pytree(box.lower)[0], ravel_pytree(box.upper)[0]
     free = (theta > lower) & (theta < upper)
@@ -232,32 +177,6 @@ def fit_with_held_out(method: Davidson, data: Training) -> tuple[FittedDavidson,
     return fitted, jax.lax.map(without, (designs, first, second, used), batch_size=AT_ONCE)
 
 
-def davidson_evidence(
-    votes: Votes, alpha: Scalar, kappa: Scalar, symmetric: bool
-) -> davidson.Features:
-    """Return the features of each item's counts of votes by which Davidson's model sees them."""
-    return davidson.features(votes.pooled_counts(), alpha, kappa, symmetric=symmetric)
-
-
-@partial(jax.jit, static_argnames="kind")
-def fit_link(kind: type[K], method: Any, data: Training) -> K:
-    """Return the fit of `Davidson` or `HierarchicalDavidson`; deviations of tasks are no parameters."""
-    votes, labels, weight, key = data
-    result = method.inference.solve(method.problem(votes, labels, weight), key)
-    centres = sum(x[0].size for name, x in result.draws.items() if not name.endswith("_by_task"))
-    return kind(
-        draws=result.draws,
-        status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, centres)),
-        objective=result.objective,
-        projected_gradient=result.projected_gradient,
-        chains=result.chains,
-        alpha=method.alpha,
-        kappa=method.kappa,
-        n_classes=votes.n_classes,
-        symmetric=method.symmetric,
-    )
-
-
 DRPS_TEMPERATURE = 0.5
 
 
@@ -269,7 +188,7 @@ def _penalised_drps() -> MAP:
 @aggregator("hierarchical", compared="tasks", needs_tasks=True, place=60)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HierarchicalDavidson(UsesPrior, VoteMethod["FittedHierarchicalDavidson"]):
+class HierarchicalDavidson(VoteModel):
     """Aggregate repeated votes by Davidson's model, fitted to several tasks at once.
 
     Tasks with few labels borrow strength from the others, tasks with many labels rely on their own; the
@@ -300,43 +219,34 @@ class HierarchicalDavidson(UsesPrior, VoteMethod["FittedHierarchicalDavidson"]):
     prior: HierarchicalPrior = field(default_factory=HierarchicalPrior)
     label_noise: float = 0.0
 
-    def _fitted(self, data: Training) -> "FittedHierarchicalDavidson":
-        tasks_of(data.votes)
-        return fit_link(FittedHierarchicalDavidson, self, data)
+    saved: ClassVar[tuple[str, ...]] = ("alpha", "kappa", "symmetric")
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = HierarchicalDavidsonModel.dims
 
-    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
-        """Return the problem for the inference: the program with these data."""
-        evidence = davidson_evidence(votes, self.alpha, self.kappa, self.symmetric)
-        return Problem(
-            HierarchicalDavidsonModel(
-                votes.n_tasks, votes.n_classes, self.symmetric, self.prior, self.label_noise
-            ),
-            HierarchicalData(evidence, tasks_of(votes), jnp.asarray(labels), weight),
+    def program(self, given: Votes) -> HierarchicalDavidsonModel:
+        """Return the program for such votes."""
+        return HierarchicalDavidsonModel(
+            given.n_tasks, given.n_classes, self.symmetric, self.prior, self.label_noise
         )
 
+    def data(self, given: Votes, labels: Any, weight: Any) -> HierarchicalData:
+        """Return the evidence of the votes and the tasks, with the labels.
 
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True, repr=False)
-class FittedHierarchicalDavidson(FittedByLink):
-    """The centres and the tasks' deviations: one draw for a point estimate, or many.
-
-    An item of task -1, which is not among the fitted tasks, is predicted from the centre.
-    """
-
-    def parameters(self, sites: Sites, votes: Votes) -> davidson.Parameters:
-        """Return the parameters of each item's task."""
-        return hierarchical_davidson.task_parameters(sites, tasks_of(votes))
+        An item of task -1, which is not among the fitted tasks, is predicted from the centre.
+        """
+        evidence = davidson.features(
+            given.pooled_counts(), self.alpha, self.kappa, symmetric=self.symmetric
+        )
+        return HierarchicalData(evidence, tasks_of(given), labels, weight)
 
     @in_float64
-    def by_task(self) -> dict[str, Float[np.ndarray, "task *level"]]:  # noqa: F821
+    def by_task(self, fit: Fit) -> dict[str, Float[np.ndarray, "task *level"]]:  # noqa: F821
         """Return the posterior mean of beta, eta0 and gamma of every task."""
-        n_tasks = self.draws["log_beta_by_task"].shape[-1]
+        n_tasks = fit.draws["log_beta_by_task"].shape[-1]
 
         def one(sites: Sites) -> davidson.Parameters:
             return hierarchical_davidson.task_parameters(sites, jnp.arange(n_tasks))
 
-        mean = jax.tree.map(lambda x: np.asarray(x.mean(0)), jax.vmap(one)(self.draws))
+        mean = jax.tree.map(lambda x: np.asarray(x.mean(0)), jax.vmap(one)(fit.draws))
         return dict(mean._asdict())
 
 

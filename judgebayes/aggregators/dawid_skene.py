@@ -3,23 +3,17 @@
 Items with the same votes and label merged into one weighted item, for samplers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import (
-    Cost,
-    Reliability,
-    Size,
-    Training,
-    checked,
-    summarised,
-    training,
-)
+from judgebayes.aggregators.base import Cost, Size, Training, checked, training
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -34,10 +28,11 @@ from judgebayes.inference.fast.dawid_skene_em import (
 )
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fast.pooled_dawid_skene import maximise_pooled
+from judgebayes.inference.fit import Answering, Fit, Reliability, one_draw
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Sites
-from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.registry import aggregator
+from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
@@ -133,7 +128,7 @@ class EM:
 )
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class DawidSkene:
+class DawidSkene(Answering):
     r"""Estimate a confusion matrix for each judge from labelled and unlabelled items together.
 
     .. math:: p(y_i = k \mid \text{votes}) \propto \pi_k \prod_j \prod_l \theta_{jkl}^{c_{ijl}}
@@ -180,6 +175,11 @@ class DawidSkene:
     prior: DawidSkenePrior | PooledPrior = field(default_factory=DawidSkenePrior)
     label_noise: float = 0.0
     pooled: bool | None = field(default=None, metadata={"static": True})
+    saved: ClassVar[tuple[str, ...]] = ("pooled",)
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **PooledDawidSkeneModel.dims,
+        "votes_by_class": ("judge", "class"),
+    }
 
     @in_float64
     def fit(
@@ -189,7 +189,7 @@ class DawidSkene:
         *,
         weight: Weights | None = None,
         key: Key | None = None,
-    ) -> "FittedDawidSkene":
+    ) -> Fit:
         """Return the confusion matrices estimated from all items, labelled or not.
 
         A list of votes takes memory linear in the votes, as does a large table that is mostly empty.
@@ -233,6 +233,65 @@ class DawidSkene:
             ),
         )
 
+    def answer(self, fit: Fit, given: AnyVotes) -> LogProbs:
+        """Return the items' log-probabilities given only their votes."""
+        return _averaged(fit.draws, _counted(given))
+
+    def by_draw(self, fit: Fit, given: AnyVotes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(fit.draws, _counted(given))
+
+    def words(self, fit: Fit) -> list[str]:
+        """Return sentences where the fit departs from the majority vote, or depends on its start."""
+        lines = []
+        against, other = (
+            float(fit.details.get(n, 0.0)) for n in ("off_majority", "off_other_start")
+        )
+        if against >= DEPARTS:
+            lines.append(
+                f"Dawid-Skene decides {against:.0%} of the items against the majority "
+                "of their votes. It trusts some judges far more than others: check some of these items."
+            )
+        if other >= DEPARTS:
+            lines.append(
+                f"Another start of Dawid-Skene ends with other decisions on "
+                f"{other:.0%} of the items: the votes alone do not determine the "
+                "answer. Label some items, or use the majority vote."
+            )
+        return lines
+
+    def reliability(self, fit: Fit, level: float) -> Reliability:
+        """Return each judge's accuracy averaged over classes: posterior mean and interval.
+
+        With draws, these are posterior quantiles. At a mode, the rows of the confusion matrix have Beta
+        posteriors given the items' classes, whose uncertainty is ignored; their average is approximated
+        by a Beta. Both are valid under the model only: if judges make common errors, as on most real
+        panels, unlabelled items are treated as if their classes were known, and the intervals are far
+        too narrow. `judgebayes.panel.judges.judge_table` uses labelled items only and stays valid.
+        """
+        tails = (1 - level) / 2, (1 + level) / 2
+        confusion = np.asarray(fit.draws["confusion"])
+        if "votes_by_class" not in fit.details:
+            each = np.diagonal(confusion, axis1=-2, axis2=-1).mean(-1)
+            low, high = np.quantile(each, tails, axis=0)
+            return Reliability(each.mean(0), low, high)
+        from scipy.special import betaincinv
+
+        n_classes = confusion.shape[-1]
+        at_mode = np.diagonal(confusion[..., 0, :, :, :], axis1=-2, axis2=-1)
+        votes = np.asarray(fit.details["votes_by_class"])
+        pseudo = np.asarray(fit.details["pseudo_votes"])
+        pseudo = pseudo[..., None, :] if self.pooled else pseudo[..., None, None]
+        flat = 0 if self.pooled else 1  # the pooled estimate is the mean of the posterior
+        alpha = at_mode * (votes + pseudo) + flat
+        beta = (1 - at_mode) * (votes + pseudo) + flat * (n_classes - 1)
+        rows = alpha / (alpha + beta)
+        mean = rows.mean(-1)
+        variance = (rows * (1 - rows) / (alpha + beta + 1)).mean(-1) / n_classes
+        total = mean * (1 - mean) / variance - 1
+        low, high = (betaincinv(mean * total, (1 - mean) * total, q) for q in tails)
+        return Reliability(mean, low, high)
+
 
 def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
     """Return the prior of a fit with pooled judges, None if they are not pooled."""
@@ -255,99 +314,6 @@ def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
 
 def _own_prior(method: DawidSkene) -> DawidSkenePrior:
     return DawidSkenePrior(*method.prior[:3])
-
-
-def _unknown() -> Array:
-    return jnp.asarray(-1.0)
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedDawidSkene(Sampled):
-    """Class shares and confusion matrices: one draw for a mode, or many of a posterior."""
-
-    draws: Sites
-    """`pi` (draw, class) and `confusion` (draw, judge, class, vote); with pooled judges also what
-    describes the crowd, and `skill` (draw, judge) if sampled."""
-    votes_by_class: Float[Array, "*batch judge class"]
-    """The expected number of votes of each judge on items of each class."""
-    status: Int[Array, "*batch"]
-    log_posterior: Float[Array, "*batch"]
-    """The log posterior at the mode, up to the constants of the priors; NaN if sampled."""
-    steps: Int[Array, "*batch"]
-    chains: Chains | None
-    pseudo_votes: Float[Array, "..."]
-    """The number of votes on each class that the prior is worth; with pooled judges, by class, that of
-    the Beta distribution with the prior's mean and variance of an accuracy."""
-    off_majority: Float[Array, "*batch"] = field(default_factory=_unknown)
-    """The share of the items whose decision is not the class with the most votes, where there is one;
-    -1 if sampled."""
-    off_other_start: Float[Array, "*batch"] = field(default_factory=_unknown)
-    """The share of the items that EM's other start would decide otherwise; -1 as above."""
-    pooled: bool = field(default=False, metadata={"static": True})
-
-    __repr__ = summarised
-
-    @in_float64
-    def __call__(self, votes: AnyVotes) -> LogProbs:
-        """Return the items' log-probabilities given only their votes."""
-        unknown = jnp.full(votes.n_items, MISSING)
-        return _pooled(self, _counted(votes), unknown)
-
-    @in_float64
-    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw."""
-        unknown = jnp.full(votes.n_items, MISSING)
-        return _by_draw(self, _counted(votes), unknown)
-
-    def words(self) -> list[str]:
-        """Return sentences where the fit departs from the majority vote, or depends on its start."""
-        lines = []
-        if float(self.off_majority) >= DEPARTS:
-            lines.append(
-                f"Dawid-Skene decides {float(self.off_majority):.0%} of the items against the majority "
-                "of their votes. It trusts some judges far more than others: check some of these items."
-            )
-        if float(self.off_other_start) >= DEPARTS:
-            lines.append(
-                f"Another start of Dawid-Skene ends with other decisions on "
-                f"{float(self.off_other_start):.0%} of the items: the votes alone do not determine the "
-                "answer. Label some items, or use the majority vote."
-            )
-        return lines
-
-    def reliability(self, level: float = 0.9) -> Reliability:
-        """Return each judge's accuracy averaged over classes: posterior mean and interval.
-
-        With draws, these are posterior quantiles. At a mode, the rows of the confusion matrix have Beta
-        posteriors given the items' classes, whose uncertainty is ignored; their average is approximated
-        by a Beta. Both are valid under the model only: if judges make common errors, as on most real
-        panels, unlabelled items are treated as if their classes were known, and the intervals are far
-        too narrow. `judgebayes.panel.judges.judge_table` uses labelled items only and stays valid.
-        """
-        tails = (1 - level) / 2, (1 + level) / 2
-        confusion = np.asarray(self.draws["confusion"])
-        if self.chains is not None:
-            each = np.diagonal(confusion, axis1=-2, axis2=-1).mean(-1)
-            low, high = np.quantile(each, tails, axis=0)
-            return Reliability(each.mean(0), low, high)
-        from scipy.special import betaincinv
-
-        n_classes = confusion.shape[-1]
-        at_mode = np.diagonal(confusion[..., 0, :, :, :], axis1=-2, axis2=-1)
-        votes = np.asarray(self.votes_by_class)
-        pseudo = np.asarray(self.pseudo_votes)
-        pseudo = pseudo[..., None, :] if self.pooled else pseudo[..., None, None]
-        flat = 0 if self.pooled else 1  # the pooled estimate is the mean of the posterior
-        alpha = at_mode * (votes + pseudo) + flat
-        beta = (1 - at_mode) * (votes + pseudo) + flat * (n_classes - 1)
-        rows = alpha / (alpha + beta)
-        mean = rows.mean(-1)
-        variance = (rows * (1 - rows) / (alpha + beta + 1)).mean(-1) / n_classes
-        total = mean * (1 - mean) / variance - 1
-        low, high = (betaincinv(mean * total, (1 - mean) * total, q) for q in tails)
-        return Reliability(mean, low, high)
 
 
 def _counted(votes: AnyVotes) -> Counts:
@@ -399,7 +365,7 @@ def _fit(
     weight: ItemValues,
     key: Key,
     count: Counts,
-) -> FittedDawidSkene:
+) -> Fit:
     n_classes = votes.n_classes
     em = method.inference if isinstance(method.inference, EM) else EM()
     data = (Limits(em.tolerance, em.max_steps), count, labels, weight)
@@ -417,18 +383,15 @@ def _fit(
     if isinstance(method.inference, EM):
         status = worst(mode.status, _switched(mode.log_confusion, count, labels, weight))
         draws = {"pi": jnp.exp(mode.log_pi), "confusion": jnp.exp(mode.log_confusion)} | extra
-        return FittedDawidSkene(
-            draws={name: x[None] for name, x in draws.items()},
-            votes_by_class=mode.votes_by_class,
-            status=status,
-            log_posterior=mode.value,
-            steps=mode.steps,
-            chains=None,
-            pseudo_votes=pseudo,
-            off_majority=departures.majority,
-            off_other_start=departures.other_start,
-            pooled=bool(extra),
-        )
+        details = {
+            "votes_by_class": mode.votes_by_class,
+            "pseudo_votes": pseudo,
+            "log_posterior": mode.value,
+            "steps": mode.steps,
+            "off_majority": departures.majority,
+            "off_other_start": departures.other_start,
+        }
+        return Fit(method, one_draw(draws), status, details)
 
     assert isinstance(votes, Votes)
     interior = {
@@ -442,35 +405,26 @@ def _fit(
     with_counts = dawid_skene_em.problem(problem.model, problem.data, interior, count)
     result = method.inference.solve(with_counts, key)
     mean = jnp.log(result.draws["confusion"].mean(0))
-    return FittedDawidSkene(
-        draws=result.draws,
-        votes_by_class=mode.votes_by_class,
-        status=worst(result.status, _switched(mean, count, labels, weight)),
-        log_posterior=jnp.asarray(jnp.nan),
-        steps=mode.steps,
-        chains=result.chains,
-        pseudo_votes=pseudo,
-        pooled=bool(extra),
-    )
+    status = worst(result.status, _switched(mean, count, labels, weight))
+    return Fit(method, result.draws, status, chains=result.chains)
 
 
-def _posterior(sites: Sites, count: Counts, labels: ItemCodes) -> LogProbs:
+def _posterior(sites: Sites, count: Counts) -> LogProbs:
+    unknown = jnp.full(count.shape[0], MISSING)
     log_confusion = jnp.log(sites["confusion"])
-    joint = dawid_skene_em.log_joint(jnp.log(sites["pi"]), log_confusion, count, labels, 0.0)
+    joint = dawid_skene_em.log_joint(jnp.log(sites["pi"]), log_confusion, count, unknown, 0.0)
     classes = [joint[:, k] for k in range(joint.shape[1])]
     total, _ = responsibilities(classes)
     return jnp.stack([x - total for x in classes], axis=1)
 
 
 @jax.jit
-def _by_draw(
-    fitted: FittedDawidSkene, count: Counts, labels: ItemCodes
-) -> Float[Array, "draw item class"]:
-    return jax.vmap(lambda sites: _posterior(sites, count, labels))(fitted.draws)
+def _by_draw(draws: Sites, count: Counts) -> Float[Array, "draw item class"]:
+    return jax.vmap(lambda sites: _posterior(sites, count))(draws)
 
 
 @jax.jit
-def _pooled(fitted: FittedDawidSkene, count: Counts, labels: ItemCodes) -> LogProbs:
-    if len(fitted.draws["pi"]) == 1:
-        return _posterior({name: x[0] for name, x in fitted.draws.items()}, count, labels)
-    return log_mean_exp(_by_draw(fitted, count, labels))
+def _averaged(draws: Sites, count: Counts) -> LogProbs:
+    if len(draws["pi"]) == 1:
+        return _posterior({name: x[0] for name, x in draws.items()}, count)
+    return log_mean_exp(_by_draw(draws, count))

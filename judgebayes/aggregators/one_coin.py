@@ -1,23 +1,25 @@
 """The Bayesian one-coin aggregator (P2, step 1)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import ByAgreement, Reliability
+from judgebayes.aggregators.base import ByAgreement
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled
-from judgebayes.inference.status import degenerate_status, summary
+from judgebayes.inference.fit import Fit, Reliability, one_draw
+from judgebayes.inference.problem import Sites
+from judgebayes.inference.registry import aggregator
+from judgebayes.inference.status import degenerate_status
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.one_coin import OneCoinPrior
 from judgebayes.votes.array import Votes
@@ -30,7 +32,7 @@ ClassPrior = Literal["uniform", "labels"]
 )
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class OneCoin(ByAgreement["FittedOneCoin"]):
+class OneCoin(ByAgreement):
     r"""Weight judges by their accuracy on the labelled items, with the accuracy integrated out.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log \pi_k
@@ -63,7 +65,7 @@ class OneCoin(ByAgreement["FittedOneCoin"]):
     >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
     >>> labels = np.array([1, 1, 0, 0, -1, -1])
     >>> fit = jb.OneCoin().fit(votes, labels)
-    >>> print(np.asarray(fit.log_odds()).round(2))
+    >>> print(np.asarray(fit.method.log_odds(fit))[0].round(2))
     [1.61 0.69 0.  ]
     >>> print(np.exp(fit(votes))[:, 1].round(2))
     [0.91 0.91 0.09 0.29 0.91 0.09]
@@ -72,51 +74,39 @@ class OneCoin(ByAgreement["FittedOneCoin"]):
     prior: OneCoinPrior = field(default_factory=OneCoinPrior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
-
-    def from_agreement(self, counts: Agreement) -> "FittedOneCoin":
-        """Return the same fit from the counts of each judge's agreement with the labels."""
-        return _fit(self, *counts[:4], n_classes=counts.n_classes)
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedOneCoin(Sampled):
-    """Beta posteriors of the judges' accuracies, and the classes' prior."""
-
-    alpha: Float[Array, "*batch judge"]
-    beta: Float[Array, "*batch judge"]
-    log_prior: Float[Array, "*batch class"]
-    status: Int[Array, "*batch"]
-
-    _unsampled = (
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "alpha": ("judge",),
+        "beta": ("judge",),
+        "log_prior": ("class",),
+    }
+    unsampled: ClassVar[str] = (
         "is a posterior in closed form, Beta(alpha, beta) of each judge, and has no draws; "
         "use `judgebayes posterior --model one-coin` to sample it."
     )
-    __repr__ = summary
 
-    @in_float64
-    @jax.jit
-    def __call__(self, votes: Votes) -> LogProbs:
+    def from_agreement(self, counts: Agreement) -> Fit:
+        """Return the same fit from the counts of each judge's agreement with the labels."""
+        return _fit(self, *counts[:4], n_classes=counts.n_classes)
+
+    def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
-        alpha, beta, n_classes = self.alpha, self.beta, votes.n_classes
         by_class = one_coin_counts.log_likelihood_by_class(
-            votes.index, alpha, beta, n_classes=n_classes
+            given.index, values["alpha"], values["beta"], n_classes=given.n_classes
         )
-        logits = [own + self.log_prior[k] for k, own in enumerate(by_class)]
+        logits = [own + values["log_prior"][k] for k, own in enumerate(by_class)]
         return jnp.stack(log_softmax_by_class(logits), axis=1)
 
     @in_float64
-    def log_odds(self) -> Float[Array, "*batch judge"]:
+    def log_odds(self, fit: Fit) -> Float[Array, "draw judge"]:
         """Return the log-odds that one vote of each judge adds to its class."""
-        n_classes = self.log_prior.shape[-1]
-        return one_coin_counts.log_odds(self.alpha, self.beta, n_classes)
+        n_classes = fit.draws["log_prior"].shape[-1]
+        return one_coin_counts.log_odds(fit.draws["alpha"], fit.draws["beta"], n_classes)
 
-    def reliability(self, level: float = 0.9) -> Reliability:
+    def reliability(self, fit: Fit, level: float) -> Reliability:
         """Return each judge's accuracy: posterior mean and central interval."""
         from scipy.special import betaincinv
 
-        alpha, beta = np.asarray(self.alpha), np.asarray(self.beta)
+        alpha, beta = (np.asarray(fit.draws[name])[..., 0, :] for name in ("alpha", "beta"))
         low, high = (betaincinv(alpha, beta, q) for q in ((1 - level) / 2, (1 + level) / 2))
         return Reliability(alpha / (alpha + beta), low, high)
 
@@ -143,15 +133,12 @@ def _fit(
     labels: ItemCodes,
     weight: ItemValues,
     n_classes: int,
-) -> FittedOneCoin:
+) -> Fit:
     alpha, beta = one_coin_counts.posterior(
         correct, wrong, method.prior.accuracy, method.label_noise, n_classes=n_classes
     )
-    return FittedOneCoin(
-        alpha,
-        beta,
-        class_log_prior(
-            labels, weight, method.class_prior, method.label_noise, n_classes=n_classes
-        ),
-        degenerate_status(labels, weight, n_classes, 1),
+    log_prior = class_log_prior(
+        labels, weight, method.class_prior, method.label_noise, n_classes=n_classes
     )
+    values = {"alpha": alpha, "beta": beta, "log_prior": log_prior}
+    return Fit(method, one_draw(values), degenerate_status(labels, weight, n_classes, 1))

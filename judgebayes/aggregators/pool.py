@@ -1,39 +1,43 @@
 """A pool of methods, weighted by how well they predict labels that they have not seen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
-from judgebayes.aggregators.davidson import Davidson, FittedDavidson
+from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.one_coin import ClassPrior
-from judgebayes.aggregators.shared_difficulty import FittedSharedDifficulty, SharedDifficulty
+from judgebayes.aggregators.shared_difficulty import SharedDifficulty
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
-from judgebayes.aggregators.stacking import FittedStacking, Stacking
+from judgebayes.aggregators.stacking import Stacking
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
 from judgebayes.arrays import LogProbs
-from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.fit import Fit
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Problem, Sites
-from judgebayes.inference.registry import aggregator, in_files
+from judgebayes.inference.problem import Problem
+from judgebayes.inference.registry import aggregator
 from judgebayes.inference.score_derivatives import Design
-from judgebayes.inference.status import summary, worst
+from judgebayes.inference.status import worst
 from judgebayes.models.opinion_pool import OpinionPoolModel, OpinionPoolPrior, PoolData
 from judgebayes.models.stacking import StackingPrior
 from judgebayes.votes.array import Votes
 
 LEAST_LOG_PROB = -700.0
 """Log-probabilities below it are equal in the pool, where they must be finite."""
+METHODS = ("shared-difficulty", "stacking", "davidson")
+"""The methods of the pool, in the order of their weights; pairs without ties have no third."""
 
 
 @aggregator("pool", knows_judges=True, compared="panel", place=38)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Pool(VoteMethod["FittedPool"]):
+class Pool(VoteMethod):
     r"""Pool `SharedDifficulty`, `Stacking` and `Davidson`, with weights learnt from held-out answers.
 
     .. math:: \log p(k) = a_1 \log p_\text{difficulty}(k) + a_2 \log p_\text{stacking}(k)
@@ -76,9 +80,11 @@ class Pool(VoteMethod["FittedPool"]):
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
     prior: OpinionPoolPrior = field(default_factory=OpinionPoolPrior)
+    saved: ClassVar[tuple[str, ...]] = ("symmetric",)
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = OpinionPoolModel.dims
 
     @jax.jit
-    def _fitted(self, data: Training) -> "FittedPool":
+    def _fitted(self, data: Training) -> Fit:
         votes, labels, weight, key = data
         difficulty = SharedDifficulty(
             symmetric=self.symmetric,
@@ -90,14 +96,15 @@ class Pool(VoteMethod["FittedPool"]):
             label_noise=self.label_noise,
             prior=StackingPrior(kappa=0.0),
         )
-        first, of_first = difficulty_fit(difficulty, data)
-        second, of_second = stacking_fit(stacking, data)
-        answers, third = [of_first, of_second], None
+        parts: dict[str, Fit] = {}
+        parts["shared-difficulty"], of_first = difficulty_fit(difficulty, data)
+        parts["stacking"], of_second = stacking_fit(stacking, data)
+        answers = [of_first, of_second]
         if votes.n_classes > 2 or not self.symmetric:
             davidson = Davidson(
                 MAP(starts=1), symmetric=self.symmetric, label_noise=self.label_noise
             )
-            third, of_third = davidson_fit(davidson, data)
+            parts["davidson"], of_third = davidson_fit(davidson, data)
             answers.append(of_third)
         log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
         problem = Problem(
@@ -106,59 +113,31 @@ class Pool(VoteMethod["FittedPool"]):
             design=_design(log_probs, self.symmetric),
         )
         result = MAP(starts=1).solve(problem, key)
-        sites = {name: x[0] for name, x in result.draws.items()}
-        return FittedPool(first, second, third, sites, result.status, self.symmetric)
+        status = worst(*(part.status for part in parts.values()), result.status)
+        return Fit(self, result.draws, status, parts=parts)
+
+    @jax.jit
+    def answer(self, fit: Fit, given: Votes) -> LogProbs:
+        """Return the items' log-probabilities."""
+        answers = [fit.parts[name](given) for name in METHODS if name in fit.parts]
+        log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
+        data = PoolData(log_probs, jnp.full(given.n_items, -1))
+        return OpinionPoolModel(given.n_classes, self.symmetric).predict(fit.first, data)
+
+    def words(self, fit: Fit) -> list[str]:
+        """Return a sentence on the methods' weights."""
+        weights = np.asarray(fit.first["weight"]).round(2)
+        *others, last = (f"{n} by {w:g}" for n, w in zip(METHODS, weights, strict=False))
+        return [
+            f"The pool weighs {', '.join(others)} and {last}, by their answers on labels that they "
+            "had not seen."
+        ]
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of the two fits with parameters of each judge."""
         first = SharedDifficulty(symmetric=self.symmetric).cost(size)
         second = Stacking(symmetric=self.symmetric).cost(size)
         return Cost(first.numbers + second.numbers, first.operations + second.operations)
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedPool:
-    """The fitted methods and the weights of their answers."""
-
-    difficulty: FittedSharedDifficulty
-    stacking: FittedStacking
-    davidson: FittedDavidson | None
-    """None in pairs without ties."""
-    sites: Sites
-    """`weight` (method) and, unless symmetric, `intercept`."""
-    pool_status: Int[Array, "*batch"]
-    symmetric: bool = field(default=True, metadata={"static": True})
-
-    __repr__ = summary
-
-    @property
-    @in_float64
-    def status(self) -> Int[Array, "*batch"]:
-        """The worst status of all fits."""
-        third = () if self.davidson is None else (self.davidson.status,)
-        return worst(self.difficulty.status, self.stacking.status, *third, self.pool_status)
-
-    @in_float64
-    @jax.jit
-    def __call__(self, votes: Votes) -> LogProbs:
-        """Return the items' log-probabilities."""
-        methods = (self.difficulty, self.stacking, self.davidson)
-        answers = [method(votes) for method in methods if method is not None]
-        log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
-        data = PoolData(log_probs, jnp.full(votes.n_items, -1))
-        return OpinionPoolModel(votes.n_classes, self.symmetric).predict(self.sites, data)
-
-    def words(self) -> list[str]:
-        """Return a sentence on the methods' weights."""
-        names = ("shared-difficulty", "stacking", "davidson")
-        weights = np.asarray(self.sites["weight"]).round(2)
-        *others, last = (f"{n} by {w:g}" for n, w in zip(names, weights, strict=False))
-        return [
-            f"The pool weighs {', '.join(others)} and {last}, by their answers on labels that they "
-            "had not seen."
-        ]
 
 
 def _design(log_probs: Float[Array, "item method class"], symmetric: bool) -> Design:

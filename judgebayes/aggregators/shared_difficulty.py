@@ -1,16 +1,17 @@
 """Judges who share an item's difficulty: the aggregator for panels with missing votes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Cost, Reliability, Size, Training, VoteMethod, summarised
+from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
 from judgebayes.arrays import ItemValues, Labels, LogProbs
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.shared_difficulty_grid import (
     EASES,
     LOG_SCALES,
@@ -21,10 +22,10 @@ from judgebayes.inference.fast.shared_difficulty_grid import (
     scale_points,
     vote_counts,
 )
+from judgebayes.inference.fit import Fit, Reliability
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Sites
-from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled
+from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.base import PanelData
@@ -60,7 +61,7 @@ class EmpiricalBayes:
 @aggregator("shared-difficulty", knows_judges=True, inferences=("nuts",), place=35)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedDifficulty(VoteMethod["FittedSharedDifficulty"]):
+class SharedDifficulty(VoteMethod):
     r"""Weigh judges by partially pooled reliabilities, with an item difficulty that they share.
 
     .. math:: p(y \mid \text{votes}) \propto \pi_y\, \mathrm{E}_h \prod_j p(v_j \mid y, h), \qquad
@@ -106,9 +107,20 @@ class SharedDifficulty(VoteMethod["FittedSharedDifficulty"]):
     scale_prior: ScalePrior = field(default_factory=ScalePrior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
+    saved: ClassVar[tuple[str, ...]] = ("symmetric",)
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "reliability": ("judge",),
+        "bias": ("judge", "bias"),
+        "ease": (),
+        "log_mass": (),
+        "log_class": ("class",),
+        "mode": ("judge",),
+        "deviation": ("judge",),
+    }
+    """Of weighted points, or of draws; the reliability is multiplied by its scale."""
 
     @jax.jit
-    def _fitted(self, data: Training) -> "FittedSharedDifficulty":
+    def _fitted(self, data: Training) -> Fit:
         if not isinstance(self.inference, NUTS):
             return fit_with_held_out(self, data)[0]
         votes, labels, weight, key = data
@@ -117,19 +129,17 @@ class SharedDifficulty(VoteMethod["FittedSharedDifficulty"]):
         assert isinstance(problem.model, SharedDifficultyModel)
         parameters = jax.vmap(problem.model.parameters)(result.draws)
         mass = jnp.full(len(parameters), -jnp.log(len(parameters)))
-        return FittedSharedDifficulty(
+        return Fit(
+            method=self,
             draws={
                 "reliability": parameters[..., 0],
                 "bias": parameters[..., 1:],
                 "ease": result.draws["ease"],
                 "log_mass": mass,
             },
-            judge=parameters[..., 0].mean(0),
-            deviation=parameters[..., 0].std(0),
-            log_class=_log_class(self, data),
+            details={"log_class": _log_class(self, data)},
             status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, 1)),
             chains=result.chains,
-            symmetric=self.symmetric,
         )
 
     def cost(self, size: Size) -> Cost:
@@ -150,62 +160,55 @@ class SharedDifficulty(VoteMethod["FittedSharedDifficulty"]):
             PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
         )
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedSharedDifficulty(Sampled):
-    """The judges' parameters and the effect of the ease: weighted points, or draws of a posterior."""
-
-    draws: Sites
-    """`reliability` (draw, judge), times the scale; `bias` (draw, judge, bias); `ease` and `log_mass`
-    (draw)."""
-    judge: Float[Array, "*batch judge"]
-    """Each judge's reliability (log-odds) before scaling: the mode, or the posterior mean."""
-    deviation: Float[Array, "*batch judge"]
-    """Its standard deviation."""
-    log_class: Float[Array, "*batch class"]
-    """The log prior of the label."""
-    status: Int[Array, "*batch"]
-    chains: Chains | None
-    symmetric: bool = field(default=True, metadata={"static": True})
-
-    __repr__ = summarised
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
-        """Return the items' log-probabilities; an item without votes has the classes' prior."""
-        return _averaged(self, votes)
-
-    @in_float64
     @jax.jit
-    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw."""
-        count = vote_counts(votes.index, votes.n_classes)
-        return jax.lax.map(lambda draw: _one_draw(self, count, draw), self.draws)
+    def answer(self, fit: Fit, given: Votes) -> LogProbs:
+        """Return the log of the weighted mean, one draw after the other: memory does not grow with them.
 
-    def reliability(self, level: float = 0.9) -> Reliability:
+        An item without votes has the classes' prior.
+        """
+        count = vote_counts(given.index, given.n_classes)
+
+        def add(total: Array, draw: Sites) -> tuple[Array, None]:
+            return jnp.logaddexp(total, draw["log_mass"] + self._one(fit, count, draw)), None
+
+        start = jnp.full((given.n_items, given.n_classes), -jnp.inf)
+        total, _ = jax.lax.scan(add, start, fit.draws)
+        return jax.nn.log_softmax(total, axis=-1)
+
+    @jax.jit
+    def by_draw(self, fit: Fit, given: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        count = vote_counts(given.index, given.n_classes)
+        return jax.lax.map(lambda draw: self._one(fit, count, draw), fit.draws)
+
+    def _one(self, fit: Fit, count: Float[Array, "item judge vote"], draw: Sites) -> LogProbs:
+        parameters = jnp.concatenate([draw["reliability"][:, None], draw["bias"]], axis=1)
+        log_class = fit.details["log_class"]
+        return log_class_given(count, parameters, draw["ease"], log_class, symmetric=self.symmetric)
+
+    def reliability(self, fit: Fit, level: float) -> Reliability:
         """Return each judge's reliability in log-odds: posterior mean and central interval.
 
         With two classes and no bias it is the logit of the accuracy on an item of mean ease. Draws give
         quantiles; at a mode the intervals are normal, given the variances.
         """
         tails = (1 - level) / 2, (1 + level) / 2
-        if self.chains is not None:
-            each = np.asarray(self.draws["reliability"])
+        if "mode" not in fit.details:
+            each = np.asarray(fit.draws["reliability"])
             low, high = np.quantile(each, tails, axis=0)
             return Reliability(each.mean(0), low, high)
         from scipy.special import ndtri
 
-        mean, deviation = np.asarray(self.judge), np.asarray(self.deviation)
+        mean, deviation = (np.asarray(fit.details[name]) for name in ("mode", "deviation"))
         return Reliability(mean, *(mean + ndtri(tail) * deviation for tail in tails))
 
 
 @jax.jit
-def fit_with_held_out(
-    method: SharedDifficulty, data: Training
-) -> tuple[FittedSharedDifficulty, LogProbs]:
-    """Return the fit by empirical Bayes, and each item's log-probabilities without its own label."""
+def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, LogProbs]:
+    """Return the fit by empirical Bayes, and each item's log-probabilities without its own label.
+
+    Of each judge, `mode` is that of the reliability before scaling, with its standard `deviation`.
+    """
     votes, labels, weight, _ = data
     inference = method.inference
     assert isinstance(inference, EmpiricalBayes)
@@ -236,14 +239,15 @@ def fit_with_held_out(
     if not inference.scaled:
         one = jnp.ones(1)
         points = Points(one, judges.ease * one, 0 * one)
-    fitted = FittedSharedDifficulty(
+    fitted = Fit(
+        method=method,
         draws=_drawn(judges, points),
-        judge=judges.parameters[:, 0],
-        deviation=jnp.sqrt(judges.covariance[:, 0, 0]),
-        log_class=log_class,
         status=worst(judges.status, degenerate_status(labels, weight, votes.n_classes, 1)),
-        chains=None,
-        symmetric=method.symmetric,
+        details={
+            "log_class": log_class,
+            "mode": judges.parameters[:, 0],
+            "deviation": jnp.sqrt(judges.covariance[:, 0, 0]),
+        },
     )
     return fitted, held_out
 
@@ -263,25 +267,3 @@ def _log_class(method: SharedDifficulty, data: Training) -> Float[Array, " class
     return class_log_prior(
         labels, weight, method.class_prior, method.label_noise, n_classes=votes.n_classes
     )
-
-
-def _one_draw(
-    fitted: FittedSharedDifficulty, count: Float[Array, "item judge vote"], draw: Sites
-) -> LogProbs:
-    parameters = jnp.concatenate([draw["reliability"][:, None], draw["bias"]], axis=1)
-    return log_class_given(
-        count, parameters, draw["ease"], fitted.log_class, symmetric=fitted.symmetric
-    )
-
-
-@jax.jit
-def _averaged(fitted: FittedSharedDifficulty, votes: Votes) -> LogProbs:
-    """Return the log of the mean, one draw after the other, so that memory does not grow with them."""
-    count = vote_counts(votes.index, votes.n_classes)
-
-    def add(total: Array, draw: Sites) -> tuple[Array, None]:
-        return jnp.logaddexp(total, draw["log_mass"] + _one_draw(fitted, count, draw)), None
-
-    start = jnp.full((votes.n_items, votes.n_classes), -jnp.inf)
-    total, _ = jax.lax.scan(add, start, fitted.draws)
-    return jax.nn.log_softmax(total, axis=-1)

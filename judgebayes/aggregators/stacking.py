@@ -1,32 +1,31 @@
 """Bayesian logistic stacking: the aggregator for judges whose errors are correlated."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Cost, Reliability, Size, Training, VoteMethod, summarised
+from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
 from judgebayes.arrays import ItemValues, Labels, LogProbs
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fast.stacking_blocks import predictors, prior_precision
+from judgebayes.inference.fit import Fit, Reliability
 from judgebayes.inference.laplace import (
     Approximation,
     Laplace,
     SoftmaxProblem,
     approximate,
-    averaged_log_probs,
     leave_one_out_predictors,
     log_likelihood,
 )
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Problem, Result, Sites
-from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.sampled import Sampled
+from judgebayes.inference.problem import Problem, Result, Sites
+from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
@@ -43,7 +42,7 @@ TAUS = (0.03, 2.0)
 @aggregator("stacking", knows_judges=True, compared="panel", inferences=("nuts",), place=40)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stacking(VoteMethod["FittedStacking"]):
+class Stacking(VoteMethod):
     r"""Regress the labels on the whole vote vector; the spread of the judges' weights is estimated.
 
     .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad
@@ -61,9 +60,7 @@ class Stacking(VoteMethod["FittedStacking"]):
     inference
         `Laplace()`: the mode, at the tau that maximises the leave-one-out log-probability of the
         labels. The evidence would prefer a tau that is too large where the model is wrong, for example
-        with many similar judges. `Laplace(averaged=True)` averages over the Gaussian approximation:
-        with many judges and few labels (separable data) it is far too uncertain, because the posterior
-        of the logits is skewed. `NUTS()` samples all parameters, including tau.
+        with many similar judges. `NUTS()` samples all parameters, including tau.
     symmetric
         Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise
         there is an offset, and a weight for each judge's missing votes.
@@ -92,15 +89,16 @@ class Stacking(VoteMethod["FittedStacking"]):
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: StackingPrior = field(default_factory=StackingPrior)
     label_noise: float = 0.0
+    saved: ClassVar[tuple[str, ...]] = ("symmetric",)
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = StackingModel.dims
 
     @jax.jit
-    def _fitted(self, data: Training) -> "FittedStacking":
+    def _fitted(self, data: Training) -> Fit:
         votes, labels, weight, key = data
         if isinstance(self.inference, NUTS):
-            form = Form(votes.n_judges, votes.n_classes, self.symmetric)
             problem = self.problem(votes, labels, weight)
             degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
-            return _sampled(problem, self.inference.solve(problem, key), form, degenerate)
+            return _sampled(self, problem, self.inference.solve(problem, key), degenerate)
         return fit_with_held_out(self, data)[0]
 
     def cost(self, size: Size) -> Cost:
@@ -124,74 +122,43 @@ class Stacking(VoteMethod["FittedStacking"]):
             StackingData(design, direction, *labels_and_weight),
         )
 
+    def answer(self, fit: Fit, given: Votes) -> LogProbs:
+        """Return the items' log-probabilities: of the mean probability over the draws."""
+        return log_mean_exp(self.by_draw(fit, given))
 
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedStacking(Sampled):
-    """The judges' weights: one draw for a point estimate, or many of a posterior."""
-
-    draws: Sites
-    """`tau` (draw), `weight` (draw, judge), and the other parameters of the form."""
-    covariance: Float[Array, "*batch parameter parameter"] | None
-    """Covariance of the parameters in the order of the form, given tau; None if sampled."""
-    status: Int[Array, "*batch"]
-    log_evidence: Float[Array, "*batch"]
-    """Log of the Laplace evidence, with the prior of tau; NaN if sampled."""
-    chains: Chains | None
-    n_classes: int = field(metadata={"static": True})
-    symmetric: bool = field(default=True, metadata={"static": True})
-    averaged: bool = field(default=False, metadata={"static": True})
-
-    __repr__ = summarised
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
-        """Return the items' log-probabilities."""
-        if self.averaged:
-            return _averaged(self, votes)
-        return log_mean_exp(self.by_draw(votes))
-
-    @in_float64
     @jax.jit
-    def by_draw(self, votes: Votes) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw."""
-        form = _form(self)
-        design = predictors(votes.index, form)
-        blocks = {name: self.draws[name] for name in form.blocks()}
-        read_out = jnp.asarray(stacking.read_out(form)).T
+    def by_draw(self, fit: Fit, given: Votes) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw, from one design of the votes."""
+        form = Form(given.n_judges, given.n_classes, self.symmetric)
+        design, read_out = predictors(given.index, form), jnp.asarray(stacking.read_out(form)).T
 
         def of_draw(named: Sites) -> LogProbs:
             return jax.nn.log_softmax((design @ form.join(named)) @ read_out, axis=-1)
 
-        return jax.vmap(of_draw)(blocks)
+        return jax.vmap(of_draw)({name: fit.draws[name] for name in form.blocks()})
 
-    def reliability(self, level: float = 0.9) -> Reliability:
+    def reliability(self, fit: Fit, level: float) -> Reliability:
         """Return each judge's weight (log-odds per vote): posterior mean and central interval.
 
         A weight is the contribution of a judge given the others, not its accuracy. The prior shrinks
         weights towards a common direction: the intervals of weights far from it have less than
         nominal coverage.
         """
-        weight = np.asarray(self.draws["weight"])
+        weight = np.asarray(fit.draws["weight"])
         tails = (1 - level) / 2, (1 + level) / 2
-        if self.covariance is None:
+        if "covariance" not in fit.details:
             low, high = np.quantile(weight, tails, axis=0)
             return Reliability(weight.mean(0), low, high)
         from scipy.special import ndtri
 
         mean = weight[..., 0, :]
-        variance = np.diagonal(np.asarray(self.covariance), axis1=-2, axis2=-1)
+        variance = np.diagonal(np.asarray(fit.details["covariance"]), axis1=-2, axis2=-1)
         deviation = np.sqrt(variance[..., : mean.shape[-1]])
         return Reliability(mean, *(mean + ndtri(tail) * deviation for tail in tails))
 
 
-def _form(fitted: FittedStacking) -> Form:
-    return Form(fitted.draws["weight"].shape[-1], fitted.n_classes, fitted.symmetric)
-
-
 @jax.jit
-def fit_with_held_out(method: Stacking, data: Training) -> tuple[FittedStacking, LogProbs]:
+def fit_with_held_out(method: Stacking, data: Training) -> tuple[Fit, LogProbs]:
     """Return the fit at the mode, and each item's log-probabilities without its own label.
 
     Without the item's label are only the weights: the direction of their prior, if it has one, knows it.
@@ -211,15 +178,14 @@ def fit_with_held_out(method: Stacking, data: Training) -> tuple[FittedStacking,
     )
     search = _select_tau(inference, problem, direction, method.prior, form)
     approximation = search.fit
-    fitted = FittedStacking(
+    fitted = Fit(
+        method=method,
         draws={"tau": jnp.exp(search.log_tau)[None], **form.split(approximation.mode[None])},
-        covariance=jnp.linalg.inv(approximation.precision),
         status=worst(approximation.status, degenerate_status(labels, weight, votes.n_classes, 1)),
-        log_evidence=approximation.log_evidence,
-        chains=None,
-        n_classes=votes.n_classes,
-        symmetric=method.symmetric,
-        averaged=inference.averaged,
+        details={
+            "covariance": jnp.linalg.inv(approximation.precision),
+            "log_evidence": approximation.log_evidence,
+        },
     )
     return fitted, jax.nn.log_softmax(search.held_out @ read_out.T, axis=-1)
 
@@ -297,28 +263,12 @@ def _peak(grid: Float[Array, " tau"], values: Float[Array, " tau"]) -> Float[Arr
     return jnp.where(best == inner, peak, grid[best])
 
 
-def _sampled(
-    problem: Problem, result: Result, form: Form, degenerate: Int[Array, ""]
-) -> FittedStacking:
+def _sampled(method: Stacking, problem: Problem, result: Result, degenerate: Int[Array, ""]) -> Fit:
     assert isinstance(problem.model, StackingModel)
     model = problem.model
-    return FittedStacking(
+    return Fit(
+        method=method,
         draws=jax.vmap(lambda sites: model.quantities(sites, problem.data))(result.draws),
-        covariance=None,
         status=worst(result.status, degenerate),
-        log_evidence=jnp.asarray(jnp.nan),
         chains=result.chains,
-        n_classes=form.n_classes,
-        symmetric=form.symmetric,
-    )
-
-
-@jax.jit
-def _averaged(fitted: FittedStacking, votes: Votes) -> LogProbs:
-    form = _form(fitted)
-    design = predictors(votes.index, form)
-    flat = form.join({name: fitted.draws[name][0] for name in form.blocks()})
-    assert fitted.covariance is not None
-    return averaged_log_probs(
-        design @ flat, design.spread(fitted.covariance), jnp.asarray(stacking.read_out(form))
     )

@@ -8,8 +8,9 @@ The baseline for every method: the labels' frequencies, independent of the votes
 A baseline of the audit: a tie unless the margin of the votes is large enough.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +18,12 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Rule, Training, VoteMethod, certain
 from judgebayes.arrays import ItemCodes, LogProbs, Scalar
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.status import Status, summary, when
+from judgebayes.inference.status import Status, when
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.scores import average, labelled_weight
 from judgebayes.votes.array import Votes
@@ -30,7 +32,7 @@ from judgebayes.votes.array import Votes
 @aggregator("margin-threshold", rule=True, compared="baseline", n_classes=3, place=80)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MarginThreshold(VoteMethod["FittedMarginThreshold"]):
+class MarginThreshold(VoteMethod):
     r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k estimated from the labelled items.
 
     k is the threshold from 1 (ties only where the margin is 0) to n + 1 (always a tie) with the
@@ -62,8 +64,9 @@ class MarginThreshold(VoteMethod["FittedMarginThreshold"]):
 
     labelled_only = False
     label_noise: float = 0.0
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"threshold": ()}
 
-    def _fitted(self, data: Training) -> "FittedMarginThreshold":
+    def _fitted(self, data: Training) -> Fit:
         votes = data.votes
         if votes.n_classes != 3:
             raise JudgeBayesError(
@@ -79,27 +82,13 @@ class MarginThreshold(VoteMethod["FittedMarginThreshold"]):
             return average(jnp.take_along_axis(losses, decisions[None], 0)[0], used)
 
         errors = jax.vmap(error)(thresholds)
-        return FittedMarginThreshold(
-            threshold=thresholds[jnp.argmax(errors <= errors.min() + TIED)],
-            status=jnp.where(used.sum() > 0, int(Status.CONVERGED), int(Status.DEGENERATE)),
-        )
+        threshold = thresholds[jnp.argmax(errors <= errors.min() + TIED)]
+        status = when(used.sum() == 0, Status.DEGENERATE)
+        return Fit(self, one_draw({"threshold": threshold}), status)
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedMarginThreshold:
-    """The rule "tie unless the margin reaches the threshold"."""
-
-    threshold: Int[Array, "*batch"]
-    status: Int[Array, "*batch"]
-
-    __repr__ = summary
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the items' decisions as log-probabilities, certain of one class."""
-        return certain(_decide(votes, self.threshold), 3)
+        return certain(_decide(given, values["threshold"]), 3)
 
 
 def _noisy_loss(noise: Scalar) -> Float[Array, "action label"]:
@@ -119,7 +108,7 @@ def _decide(votes: Votes, threshold: Int[Array, ""]) -> ItemCodes:
 @aggregator("best-constant", compared="baseline", place=90)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BaseRate(VoteMethod["FittedBaseRate"]):
+class BaseRate(VoteMethod):
     r"""Predict the label frequencies of the labelled items for every item.
 
     .. math:: p(k) = \frac{a + \sum_i w_i 1\{y_i = k\}}{K a + \sum_i w_i}
@@ -149,8 +138,9 @@ class BaseRate(VoteMethod["FittedBaseRate"]):
     labelled_only = False
     pseudo_count: float = 0.0
     label_noise: float = 0.0
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"log_rates": ("class",)}
 
-    def _fitted(self, data: Training) -> "FittedBaseRate":
+    def _fitted(self, data: Training) -> Fit:
         n_classes = data.votes.n_classes
         used = labelled_weight(data.labels, data.weight)
         mass = used @ jax.nn.one_hot(data.labels, n_classes, dtype=used.dtype)
@@ -160,26 +150,14 @@ class BaseRate(VoteMethod["FittedBaseRate"]):
         corrected = jnp.maximum(
             (share / share.sum() - flip_rate) / (1 - self.label_noise - flip_rate), 0.0
         )
-        return FittedBaseRate(
-            jnp.log(corrected / corrected.sum()), when(used.sum() == 0, Status.DEGENERATE)
-        )
+        log_rates = jnp.log(corrected / corrected.sum())
+        status = when(used.sum() == 0, Status.DEGENERATE)
+        return Fit(self, one_draw({"log_rates": log_rates}), status)
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedBaseRate:
-    """The label frequencies, as log-probabilities."""
-
-    log_rates: Float[Array, "*batch class"]
-    status: Int[Array, "*batch"]
-
-    __repr__ = summary
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the same log-probabilities for every item."""
-        return jnp.broadcast_to(self.log_rates, (votes.n_items, self.log_rates.shape[-1]))
+        rates = values["log_rates"]
+        return jnp.broadcast_to(rates, (given.n_items, len(rates)))
 
 
 TieRule = Literal["middle", "outer", "first", "drawn"]
@@ -195,7 +173,6 @@ TIED = 1e-12
 """Errors or supports closer than this count as equal, so that rounding does not choose."""
 
 
-@in_files
 @aggregator("sc", rule=True, compared="baseline", place=70)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -217,6 +194,7 @@ class MajorityVote(Rule):
     """
 
     tie: TieRule = field(default="middle", metadata={"static": True})
+    saved: ClassVar[tuple[str, ...]] = ("tie",)
 
     def apply(self, votes: Votes) -> LogProbs:
         """Return the class with the most votes."""
@@ -234,6 +212,7 @@ class Verdict(Rule):
     """
 
     judge: int = field(metadata={"static": True})
+    saved: ClassVar[tuple[str, ...]] = ("judge",)
 
     def apply(self, votes: Votes) -> LogProbs:
         """Return the judge's first vote."""

@@ -4,25 +4,27 @@ The uncalibrated baselines of P2 (section 4.1, Table 1). The paper does not spec
 it is a parameter here.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from judgebayes.aggregators.base import ByAgreement, Rule
 from judgebayes.arrays import LogProbs, Scalar
 from judgebayes.calibrators.calibrator import require
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
-from judgebayes.inference.registry import aggregator, in_files
-from judgebayes.inference.status import degenerate_status, summary
+from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.problem import Sites
+from judgebayes.inference.registry import aggregator
+from judgebayes.inference.status import degenerate_status
 from judgebayes.votes.array import Votes
 
 
-@in_files
 @aggregator("vote-share", needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class VoteShare(Rule):
     """
 
     pseudo_count: float = 0.5
+    saved: ClassVar[tuple[str, ...]] = ("pseudo_count",)
 
     def apply(self, votes: Votes) -> LogProbs:
         """Return the log of the smoothed shares."""
@@ -44,7 +47,7 @@ class VoteShare(Rule):
 @aggregator("accuracy-weighted", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class AccuracyWeighted(ByAgreement["FittedAccuracyWeighted"]):
+class AccuracyWeighted(ByAgreement):
     r"""Predict the share of the votes, weighted by the judges' accuracies.
 
     .. math:: p(k) \propto a + \sum_{j: v_j = k} \hat r_j, \qquad
@@ -64,39 +67,26 @@ class AccuracyWeighted(ByAgreement["FittedAccuracyWeighted"]):
     smoothing: float = 1.0
     pseudo_count: float = 0.5
     label_noise: float = 0.0
+    saved: ClassVar[tuple[str, ...]] = ("pseudo_count",)
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"accuracy": ("judge",)}
 
-    def from_agreement(self, counts: Agreement) -> "FittedAccuracyWeighted":
+    def from_agreement(self, counts: Agreement) -> Fit:
         """Return the same fit from the counts of each judge's agreement with the labels."""
         alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
         status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)
         total = alpha + beta
         accuracy = jnp.where(total > 0, alpha / jnp.where(total > 0, total, 1.0), 0.5)
-        return FittedAccuracyWeighted(accuracy, self.pseudo_count, status)
+        return Fit(self, one_draw({"accuracy": accuracy}), status)
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedAccuracyWeighted:
-    """The judges' accuracies as weights of their votes."""
-
-    accuracy: Float[Array, "*batch judge"]
-    pseudo_count: float
-    status: Int[Array, "*batch"]
-
-    __repr__ = summary
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the log of the weighted shares."""
-        count = _weighted_count(votes, self.accuracy)
-        return _log_share(count, self.pseudo_count)
+        return _log_share(_weighted_count(given, values["accuracy"]), self.pseudo_count)
 
 
 @aggregator("log-odds", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class LogOddsWeighted(ByAgreement["FittedLogOddsWeighted"]):
+class LogOddsWeighted(ByAgreement):
     r"""Sum the votes, weighted by the log-odds of the judges' estimated accuracies.
 
     .. math:: \log p(k) = \sum_{j: v_j = k} \log \frac{(K - 1)\, \hat r_j}{1 - \hat r_j}
@@ -116,31 +106,19 @@ class LogOddsWeighted(ByAgreement["FittedLogOddsWeighted"]):
 
     smoothing: float = 0.5
     label_noise: float = 0.0
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"log_odds": ("judge",)}
 
-    def from_agreement(self, counts: Agreement) -> "FittedLogOddsWeighted":
+    def from_agreement(self, counts: Agreement) -> Fit:
         """Fit to the counts of each judge's agreement with the labels."""
         require("smoothing", self.smoothing, self.smoothing > 0, "a number above 0")
         alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
         log_odds = one_coin_counts.log_odds(alpha, beta, counts.n_classes)
         status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)
-        return FittedLogOddsWeighted(log_odds, status)
+        return Fit(self, one_draw({"log_odds": log_odds}), status)
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedLogOddsWeighted:
-    """The log-odds of the judges' accuracies as weights of their votes."""
-
-    log_odds: Float[Array, "*batch judge"]
-    status: Int[Array, "*batch"]
-
-    __repr__ = summary
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes is uniform."""
-        return log_softmax(_weighted_count(votes, self.log_odds))
+        return log_softmax(_weighted_count(given, values["log_odds"]))
 
 
 def _posterior(

@@ -3,8 +3,9 @@
 Undecided votes are evidence: how often each judge is undecided on items of each class.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +13,10 @@ import numpy as np
 from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
+from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
-from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator, require
-from judgebayes.compiled.float64 import in_float64
+from judgebayes.calibrators.calibrator import Calibrator, require
+from judgebayes.inference.fit import Fit, Fitted, Reliability, one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures.scores import labelled_weight
@@ -27,9 +28,10 @@ ALIKE = 0.5
 """The prior probability that a judge's rate is the same for every class."""
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class WithUndecided(VoteMethod["FittedWithUndecided"]):
+class WithUndecided(VoteMethod):
     r"""Add to an aggregator what undecided votes say about the label.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log p_0(k \mid \text{decided votes}) + \sum_j \bigl[
@@ -71,42 +73,31 @@ class WithUndecided(VoteMethod["FittedWithUndecided"]):
 
     labelled_only = False
     aggregator: Aggregator
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "log_undecided": ("judge", "class"),
+        "log_decided": ("judge", "class"),
+    }
 
-    def _fitted(self, data: Training) -> "FittedWithUndecided":
+    def _fitted(self, data: Training) -> Fit:
+        """Return the fit, whose values are log rho and log(1 - rho), 0 where a rate is not known."""
         votes, labels, weight, key = data
         fitted = self.aggregator.fit(votes, labels, weight=weight, key=key)
-        rate = _rates(votes, labels, weight)
-        return FittedWithUndecided(fitted, *rate)
+        undecided, decided = _rates(votes, labels, weight)
+        draws = one_draw({"log_undecided": undecided, "log_decided": decided})
+        return Fit(self, draws, fitted.status, parts={"aggregator": fitted})
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedWithUndecided:
-    """A fitted aggregator, and the log-odds of undecided votes by judge and class."""
-
-    aggregator: FittedAggregator
-    log_undecided: Float[Array, "*batch judge class"]
-    """log rho, 0 for a judge whose rate is not known."""
-    log_decided: Float[Array, "*batch judge class"]
-    """log(1 - rho), 0 for a judge whose rate is not known."""
-
-    __repr__ = summary
-
-    @property
-    def status(self) -> Int[Array, "*batch"]:
-        """The status of the aggregator's fit."""
-        return self.aggregator.status
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
+    def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
-        log_probs = self.aggregator(votes)
-        return _with_evidence(log_probs, votes.index, self.log_undecided, self.log_decided)
+        values = fit.first
+        log_probs = fit.parts["aggregator"](given)
+        return _with_evidence(
+            log_probs, given.index, values["log_undecided"], values["log_decided"]
+        )
 
-    def reliability(self, level: float = 0.9) -> Any:
+    def reliability(self, fit: Fit, level: float) -> Reliability:
         """Return the reliability of each judge's decided votes, as the aggregator does."""
-        return self.aggregator.reliability(level)  # type: ignore[attr-defined]
+        of_judges: Reliability = fit.parts["aggregator"].reliability(level)
+        return of_judges
 
 
 def _shares(
@@ -172,8 +163,8 @@ def _with_evidence(
 class DecidedBy:
     """The probabilities of one fitted method, and the decisions of a rule, for one loss."""
 
-    probabilities: FittedAggregator
-    rule: FittedAggregator
+    probabilities: Fitted
+    rule: Fitted
     """Its most probable class, or the action of least loss under its shares, is the decision."""
     name: str = field(metadata={"static": True})
     """The rule's name."""
@@ -192,9 +183,10 @@ class DecidedBy:
         return self.probabilities(votes)
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Calibrated(VoteMethod["FittedCalibrated"]):
+class Calibrated(VoteMethod):
     """Aggregate, then calibrate: both steps are fitted to the labelled items.
 
     A map should be fitted to items that the aggregator was not fitted to; otherwise it trusts
@@ -241,39 +233,23 @@ class Calibrated(VoteMethod["FittedCalibrated"]):
     share: float | None = 0.7
     cross_fit: int | None = field(default=None, metadata={"static": True})
 
-    def _fitted(self, data: Training) -> "FittedCalibrated":
+    def _fitted(self, data: Training) -> Fit:
         first = first_stage(self.aggregator, data, self.share, self.cross_fit)
         fitted = self.calibrator.fit(first.log_probs, data.labels, weight=first.weight)
-        return FittedCalibrated(first.aggregator, fitted)
+        status = worst(first.aggregator.status, fitted.status)
+        parts = {"aggregator": first.aggregator, "calibrator": fitted}
+        return Fit(self, {}, status, parts=parts)
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedCalibrated:
-    """A fitted aggregator and its calibration map."""
-
-    aggregator: FittedAggregator
-    calibrator: FittedCalibrator
-
-    __repr__ = summary
-
-    @property
-    @in_float64
-    def status(self) -> Int[Array, "*batch"]:
-        """The worse status of the two."""
-        return worst(self.aggregator.status, self.calibrator.status)
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
+    def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the calibrated log-probabilities of the items."""
-        return self.calibrator(self.aggregator(votes))
+        log_probs: LogProbs = fit.parts["calibrator"](fit.parts["aggregator"](given))
+        return log_probs
 
 
 class FirstStage(NamedTuple):
     """A fitted aggregator, and the training data of its calibrator."""
 
-    aggregator: FittedAggregator
+    aggregator: Fitted
     log_probs: LogProbs
     weight: ItemValues
 
@@ -308,7 +284,7 @@ def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstSt
     used = labelled_weight(data.labels, data.weight) > 0
     fold = random_places(used, division_key) % folds
 
-    def fit_and_predict(which: Int[Array, ""], key: Key) -> tuple[LogProbs, FittedAggregator]:
+    def fit_and_predict(which: Int[Array, ""], key: Key) -> tuple[LogProbs, Fitted]:
         fitted = _fit_without(aggregator, data, used & (fold == which), key)
         return fitted(data.votes), fitted
 
@@ -320,7 +296,7 @@ def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstSt
 
 def _fit_without(
     aggregator: Aggregator, data: Training, held_out: Bool[Array, " item"], key: Key
-) -> FittedAggregator:
+) -> Fitted:
     """Return the aggregator fitted without the labels of some items."""
     unlabelled = jnp.any((data.labels < 0) & (data.weight > 0))
     return aggregator.fit(

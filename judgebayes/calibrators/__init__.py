@@ -4,7 +4,7 @@ This package may not import `aggregators` or any package after it.
 """
 
 from judgebayes.calibrators.bayesian import BayesianMap
-from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator
+from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.calibrators.conformal import (
     CoverageLaw,
     FittedConformal,
@@ -20,7 +20,6 @@ __all__ = [
     "Beta",
     "Calibrator",
     "CoverageLaw",
-    "FittedCalibrator",
     "FittedConformal",
     "Identity",
     "Isotonic",

@@ -6,13 +6,14 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array
 
 from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, Labels, LogProbs, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
+from judgebayes.inference.fit import Answering, Fitted
 from judgebayes.measures.scores import labelled_weight
 
 F = TypeVar("F")
@@ -22,24 +23,6 @@ CLIP = 1e-300
 
 A larger value makes extreme answers equal, and models of independent judges give extreme answers: 1e-6
 costs a fifth of the NLL on panels of 20 to 150 judges (P2, table11)."""
-NO_POSTERIOR = (
-    "{} has no posterior, so its probabilities have no interval. Temperature, Platt and Beta have one; "
-    "use, for example, BayesianMap(Platt())."
-)
-
-
-@runtime_checkable
-class FittedCalibrator(Protocol):
-    """A fitted map from log-probabilities of the classes to calibrated ones."""
-
-    @property
-    def status(self) -> Int[Array, "*batch"]:
-        """The status of the fit, a `Status` as a number."""
-        ...
-
-    def __call__(self, log_probs: AnyProbs) -> LogProbs:
-        """Return the calibrated log-probabilities of each item."""
-        ...
 
 
 @runtime_checkable
@@ -50,9 +33,7 @@ class Calibrator(Protocol):
     without a label or with weight 0 are ignored, even if they contain NaN.
     """
 
-    def fit(
-        self, log_probs: AnyProbs, labels: Labels, *, weight: Weights | None = None
-    ) -> FittedCalibrator:
+    def fit(self, log_probs: AnyProbs, labels: Labels, *, weight: Weights | None = None) -> Fitted:
         """Fit the map to an aggregator's log-probabilities and the labels."""
         ...
 
@@ -93,7 +74,7 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
     return _used_only(log_probs, labels, weight)
 
 
-class Map(ABC, Generic[F]):
+class Map(Answering, ABC, Generic[F]):
     """The base of the library's maps: `fit` checks answers and labels, and `_fitted` fits to them."""
 
     @in_float64

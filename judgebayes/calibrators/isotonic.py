@@ -1,18 +1,19 @@
 """Isotonic regression: the best non-decreasing map."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs, Scalar
-from judgebayes.calibrators.calibrator import NO_POSTERIOR, CalibrationData, Map, clipped
-from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.registry import calibrator, in_files
-from judgebayes.inference.status import degenerate_status, summary
+from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs
+from judgebayes.calibrators.calibrator import CalibrationData, Map, clipped
+from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.problem import Sites
+from judgebayes.inference.registry import calibrator
+from judgebayes.inference.status import degenerate_status
 
 FLOOR = 1e-6
 """The least calibrated probability: a frequency of 0 that is wrong costs 13.8 nats."""
@@ -23,7 +24,7 @@ DECIMALS = 12
 @calibrator("isotonic")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Isotonic(Map["FittedIsotonic"]):
+class Isotonic(Map[Fit]):
     r"""Fit the label's frequency as a non-decreasing function of the probability.
 
     .. math:: \min_g \sum_i w_i (1\{y_i = k\} - g(p_{ik}))^2, \qquad g \text{ non-decreasing}
@@ -59,8 +60,14 @@ class Isotonic(Map["FittedIsotonic"]):
     symmetric: bool = field(default=False, metadata={"static": True})
     clip: float = FLOOR
     label_noise: float = 0.0
+    saved: ClassVar[tuple[str, ...]] = ("clip",)
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "knot": ("class", "point"),
+        "level": ("class", "point"),
+    }
 
-    def _fitted(self, data: CalibrationData) -> "FittedIsotonic":
+    def _fitted(self, data: CalibrationData) -> Fit:
+        """Return a piecewise linear map for each class: `level` at the probability `knot`."""
         n_classes = data.log_probs.shape[1]
         status = degenerate_status(data.labels, data.weight, n_classes, 1)
         if self.symmetric:
@@ -73,41 +80,17 @@ class Isotonic(Map["FittedIsotonic"]):
         flip_rate = self.label_noise / (n_classes - 1)
         without_noise = jnp.clip((level - flip_rate) / (1 - self.label_noise - flip_rate), 0.0, 1.0)
         level = jnp.where(data.weight.sum() > 0, without_noise, level)
-        return FittedIsotonic(knot, level, self.clip, status)
+        return Fit(self, one_draw({"knot": knot, "level": level}), status)
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedIsotonic:
-    """A piecewise linear map for each class: `level` at the probability `knot`."""
-
-    knot: Float[Array, "*batch class item"]
-    level: Float[Array, "*batch class item"]
-    clip: Scalar
-    status: Int[Array, "*batch"]
-
-    __repr__ = summary
-
-    @in_float64
-    def __call__(self, log_probs: AnyProbs) -> LogProbs:
+    def predict(self, values: Sites, given: AnyProbs) -> LogProbs:
         """Return the calibrated log-probabilities of each item."""
-        probs = jnp.exp(jnp.asarray(log_probs, dtype=float)).round(DECIMALS)
-        level = jax.vmap(jnp.interp, in_axes=(1, 0, 0), out_axes=1)(probs, self.knot, self.level)
+        probs = jnp.exp(jnp.asarray(given, dtype=float)).round(DECIMALS)
+        at = (probs, values["knot"], values["level"])
+        level = jax.vmap(jnp.interp, in_axes=(1, 0, 0), out_axes=1)(*at)
         level = jnp.maximum(level, 0.0)  # rounding on a steep segment may fall below 0
         # Where every class has level 0, the result is uniform.
         level = jnp.where(level.sum(1, keepdims=True) > 0, level, 1.0)
         return clipped(jnp.log(level / level.sum(1, keepdims=True)), self.clip)
-
-    def interval(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise an error, because isotonic regression has no posterior here.
-
-        Raises
-        ------
-        JudgeBayesError
-            Always.
-        """
-        raise JudgeBayesError(NO_POSTERIOR.format("Isotonic"))
 
 
 @jax.jit

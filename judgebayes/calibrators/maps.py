@@ -23,6 +23,7 @@ The identity is the baseline for all other maps.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +43,7 @@ from judgebayes.calibrators.calibrator import (
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
+from judgebayes.inference.fit import Fit
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.score_derivatives import Design, score_derivatives
@@ -50,29 +52,18 @@ from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Identity(Map["FittedIdentity"]):
-    """Return the log-probabilities unchanged, including infinite ones."""
-
-    def _fitted(self, data: CalibrationData) -> "FittedIdentity":  # noqa: ARG002
-        return FittedIdentity(jnp.asarray(int(Status.CONVERGED)))
-
-
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedIdentity:
-    """The identity."""
+class Identity(Map[Fit]):
+    """Return the log-probabilities unchanged, including infinite ones."""
 
-    status: Int[Array, "*batch"]
+    def _fitted(self, data: CalibrationData) -> Fit:  # noqa: ARG002
+        return Fit(self, {}, jnp.asarray(int(Status.CONVERGED)))
 
-    __repr__ = summary
-
-    @in_float64
-    def __call__(self, log_probs: AnyProbs) -> LogProbs:
+    def answer(self, fit: Fit, given: AnyProbs) -> LogProbs:  # noqa: ARG002
         """Return the log-probabilities."""
-        return jnp.asarray(log_probs, dtype=float)
+        return jnp.asarray(given, dtype=float)
 
 
 UNSURE = 0.25
@@ -316,6 +307,7 @@ class Temperature(Map[FittedSoftmax]):
 
     clip: float = CLIP
     label_noise: float = 0.0
+    saved: ClassVar[tuple[str, ...]] = ("clip",)
 
     @property
     def form(self) -> Form:
@@ -368,6 +360,7 @@ class Platt:
     symmetric: bool = field(default=False, metadata={"static": True})
     clip: float = CLIP
     label_noise: float = 0.0
+    saved: ClassVar[tuple[str, ...]] = ("symmetric", "clip")
 
     @property
     def form(self) -> Form:
@@ -458,6 +451,7 @@ class Beta(Map[FittedSoftmax]):
     symmetric: bool = field(default=False, metadata={"static": True})
     clip: float = CLIP
     label_noise: float = 0.0
+    saved: ClassVar[tuple[str, ...]] = ("free_slopes", "symmetric", "clip")
 
     @property
     def form(self) -> Form:

@@ -238,7 +238,7 @@ def _rule(
             "--until-settled takes one judge: the judge whose votes were fitted. Collect the "
             "votes of other judges without --until-settled."
         )
-    from judgebayes.aggregators import FittedDavidson
+    from judgebayes.aggregators import Davidson
     from judgebayes.aggregators.wrapped import DecidedBy
     from judgebayes.workflow.adaptive import share_prior, stopping_plan
     from judgebayes.workflow.fit_file import load_fit
@@ -246,7 +246,8 @@ def _rule(
     saved = load_fit(settled.fit)
     own = saved.fitted
     fitted = own.probabilities if isinstance(own, DecidedBy) else own
-    if not isinstance(fitted, FittedDavidson):
+    method = getattr(fitted, "method", None)
+    if not isinstance(method, Davidson):
         raise JudgeBayesError(
             f"{str(settled.fit)!r} is a fit of the method {saved.method}; --until-settled needs a "
             "Davidson fit (judgebayes calibrate --method davidson --save)."
@@ -258,7 +259,7 @@ def _rule(
             "fitted to. The parameters are valid only for that number. Omit -n."
         )
     orders = len(table.task.orders)
-    prior = share_prior(saved.profile, symmetric=fitted.symmetric)
+    prior = share_prior(saved.profile, symmetric=method.symmetric)
     rule = stopping_plan(fitted, prior, most, batch=orders).within(settled.give_up)
     return most, rule, _vote_names(saved.classes, table.task.votes, settled.fit)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, ByAgreement, FittedAggregator, training
+from judgebayes.aggregators.base import Aggregator, ByAgreement, training
 from judgebayes.aggregators.wrapped import first_stage
 from judgebayes.arrays import AnyArray, ItemCodes, Key, LogProbs, Scalar, Weights
 from judgebayes.calibrators.calibrator import Calibrator
@@ -22,6 +22,7 @@ from judgebayes.inference.fast.agreement import (
     agreement_of_array,
     packed_agreement,
 )
+from judgebayes.inference.fit import Fitted
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures import scores
 from judgebayes.measures.decide import bayes_action
@@ -108,20 +109,18 @@ def evaluate(
     return _evaluation(log_probs, fitted.status, labels, evaluation, loss)
 
 
-def fits_from_agreement(
-    method: Aggregator, votes: Votes, fit_on: FitOn
-) -> TypeGuard[ByAgreement[Any]]:
+def fits_from_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
     """Tell whether a method can be fitted from agreement counts, with weight 0 outside a split."""
     return fit_on == "calibration" and isinstance(method, ByAgreement) and votes.n_samples == 1
 
 
 def _fit_from_agreement(
-    method: ByAgreement[Any],
+    method: ByAgreement,
     votes: Votes,
     labels: ItemCodes,
     calibration: Int[Array, " calibration"],
     weight: Weights | None,
-) -> tuple[FittedAggregator, LogProbs]:
+) -> tuple[Fitted, LogProbs]:
     """Return the fit and its predictions for all items, from the same votes for every split."""
     # How often each item occurs in the calibration part.
     count_dtype = jnp.float32 if len(calibration) < DIGIT_LIMIT else float

@@ -22,7 +22,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, Costed, FittedAggregator, Size, cost_of
+from judgebayes.aggregators.base import Aggregator, Costed, Size, cost_of
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import (
     ItemCodes,
@@ -56,6 +56,7 @@ from judgebayes.evaluate.one_split import (
     fits_from_agreement,
     map_split,
 )
+from judgebayes.inference.fit import Fitted
 from judgebayes.inference.status import Status
 from judgebayes.measures.decide import bayes_action
 from judgebayes.progress import Progress, followed
@@ -158,7 +159,7 @@ def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
     return cost_of(method, size).operations >= LONG_FIT and jax.default_backend() == "cpu"
 
 
-def fit_to_all(method: Aggregator, votes: Votes, labels: ItemInts, key: Key) -> FittedAggregator:
+def fit_to_all(method: Aggregator, votes: Votes, labels: ItemInts, key: Key) -> Fitted:
     """Return the fit to all items, by the program of the splits."""
     return _fitted(method, votes, labels, np.arange(len(labels)), bucket_size(len(labels)), key)
 
@@ -197,7 +198,7 @@ def _fitted(
     items: Int[np.ndarray, " some"],
     n_items: int,
     key: Key,
-) -> FittedAggregator:
+) -> Fitted:
     """Return the fit to some items, padded with items without votes and of weight 0."""
     rest = n_items - len(items)
     return _fit(
@@ -210,14 +211,12 @@ def _fitted(
 
 
 @jax.jit
-def _fit(
-    method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key
-) -> FittedAggregator:
+def _fit(method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key) -> Fitted:
     return method.fit(votes, labels, weight=weight, key=key)
 
 
 @jax.jit
-def answers_of(fitted: FittedAggregator, votes: Votes) -> LogProbs:
+def answers_of(fitted: Fitted, votes: Votes) -> LogProbs:
     """Return the answers of a fit."""
     return fitted(votes)
 

@@ -13,9 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from judgebayes.calibrators import Beta
-from judgebayes.calibrators.calibrator import Calibrator, FittedCalibrator
+from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Fitted
 
 Scale = Literal["probability", "logit"]
 """The scale of predictions: probabilities, or log-odds (logits for more than two classes)."""
@@ -89,7 +90,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{len(self.classes_)} classes; pass a column per class."
             )
         log_probs = self._log_probs(answers)
-        self.fitted_: FittedCalibrator = self._map().fit(log_probs, labels, weight=weight)
+        self.fitted_: Fitted = self._map().fit(log_probs, labels, weight=weight)
         return self
 
     @in_float64

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
+from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.optimise import Newton, Point, Positive, State, Trial
 
 
@@ -130,7 +130,6 @@ def _each(one: Callable[[tuple[Array, Array]], Array], predictors: tuple[Array, 
 
 TOLERANCE = 1e-8
 """Of the largest component of the gradient, which is a sum over items."""
-NODES = {1: 32, 2: 12, 3: 7, 4: 5}
 TINY = 1e-300
 
 
@@ -145,15 +144,11 @@ class Laplace:
         What the scale maximises, besides its own prior: `loo`, the labels' leave-one-out
         log-probabilities, approximated from the one fit; or `evidence`, the Laplace approximation
         of the marginal likelihood, which relies more on the model.
-    averaged
-        Whether answers are averaged over the Gaussian approximation at the mode (Gauss-Hermite
-        quadrature on the logits) or taken at the mode.
     scales
         Number of prior scales on the grid; the maximum of the criterion is interpolated.
     """
 
     criterion: Literal["loo", "evidence"] = field(default="loo", metadata={"static": True})
-    averaged: bool = field(default=False, metadata={"static": True})
     scales: int = field(default=8, metadata={"static": True})
     max_steps: int = field(default=100, metadata={"static": True})
 
@@ -283,24 +278,3 @@ def leave_one_out_predictors(
     if at.shape[1] == 1:  # two classes: LAPACK would be called for every item
         return at - correction / shrink[..., 0]
     return at - jnp.linalg.solve(shrink, correction[..., None])[..., 0]
-
-
-def averaged_log_probs(
-    mean: Float[Array, "item predictor"],
-    covariance: Float[Array, "item predictor predictor"],
-    read_out: Float[Array, "class predictor"],
-) -> LogProbs:
-    """Return the log of the softmax averaged over normal predictors (Gauss-Hermite)."""
-    size = mean.shape[1]
-    node, mass = np.polynomial.hermite_e.hermegauss(NODES.get(size, 3))
-    grid = np.stack(np.meshgrid(*[node] * size, indexing="ij"), -1).reshape(-1, size)
-    log_mass = (
-        np.log(np.stack(np.meshgrid(*[mass / mass.sum()] * size, indexing="ij"), -1))
-        .reshape(-1, size)
-        .sum(-1)
-    )
-    jitter = TINY + 1e-14 * jnp.trace(covariance, axis1=1, axis2=2)[:, None, None]
-    root = jnp.linalg.cholesky(covariance + jitter * jnp.eye(size))
-    predictor = mean[:, None, :] + jnp.einsum("ipr,nr->inp", root, jnp.asarray(grid))
-    log_probs = jax.nn.log_softmax(predictor @ read_out.T, axis=-1)
-    return jax.nn.logsumexp(log_probs + jnp.asarray(log_mass)[:, None], axis=1)

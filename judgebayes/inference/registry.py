@@ -87,7 +87,7 @@ def _declared(registry: dict[str, type], traits: Traits, cls: C) -> C:
         )
     cls.traits = traits  # type: ignore[attr-defined]
     registry[traits.name] = cls
-    return cls
+    return in_files(cls)
 
 
 def in_files(cls: C) -> C:

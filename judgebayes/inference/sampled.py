@@ -265,7 +265,9 @@ class Sampled:
         """
         chains = getattr(self, "chains", None)
         if chains is None:
-            raise JudgeBayesError(f"{type(self).__name__} {self._unsampled}")
+            method = getattr(self, "method", self)
+            why = getattr(method, "unsampled", self._unsampled)
+            raise JudgeBayesError(f"This fit of {type(method).__name__} {why}")
         if chains.source is None:
             raise JudgeBayesError(
                 "This fit does not store its data, because it is one of a batch or was made inside "

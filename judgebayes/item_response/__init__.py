@@ -3,6 +3,12 @@
 It does not aggregate votes. This package may not import `panel` or any package after it.
 """
 
-from judgebayes.item_response.irt import FittedItemResponse, ItemResponse, Shares, variance_shares
+from judgebayes.item_response.irt import (
+    ItemResponse,
+    Shares,
+    rank_correlation,
+    shares_of,
+    variance_shares,
+)
 
-__all__ = ["FittedItemResponse", "ItemResponse", "Shares", "variance_shares"]
+__all__ = ["ItemResponse", "Shares", "rank_correlation", "shares_of", "variance_shares"]

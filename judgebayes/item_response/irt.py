@@ -25,11 +25,11 @@ from judgebayes.inference.fast.irt_counts import (
     log_likelihood,
     problem,
 )
+from judgebayes.inference.fit import Fit, one_draw
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.optimise import Arrow, Newton, Point, State, Trial
-from judgebayes.inference.problem import Chains, Problem, Sites, UsesPrior
-from judgebayes.inference.sampled import Sampled
-from judgebayes.inference.status import Status, summary, when, worst
+from judgebayes.inference.problem import Problem, UsesPrior
+from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters, link
 from judgebayes.votes.array import MISSING, Votes
@@ -213,7 +213,7 @@ def _negative_log_prior(p: Parameters, prior: ItemResponsePrior) -> Float[Array,
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
+class ItemResponse(UsesPrior, VoteMethod):
     """Fit the 2PL model to whether votes are right.
 
     Parameters
@@ -248,7 +248,7 @@ class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
     label_noise: float = 0.0
 
     @jax.jit
-    def _fitted(self, data: Training) -> "FittedItemResponse":
+    def _fitted(self, data: Training) -> Fit:
         if self.prior is None and self.inference is not None:
             raise JudgeBayesError(
                 "NUTS needs given priors; pass a `prior`, such as ItemResponsePrior(), or omit "
@@ -262,11 +262,10 @@ class ItemResponse(UsesPrior, VoteMethod["FittedItemResponse"]):
                 mode, _, status = empirical_bayes_mode(Table(votes_and_labels), used)
             else:
                 mode, status = joint_mode(Table(votes_and_labels), self.prior)
-            at_mode = {name: x[None] for name, x in mode._asdict().items()}
-            return FittedItemResponse(at_mode, used, status, None)
+            return Fit(self, one_draw(mode._asdict()), status, {"used": used})
 
         result = self.inference.solve(self.problem(votes, labels, weight), key)
-        return FittedItemResponse(result.draws, used, result.status, result.chains)
+        return Fit(self, result.draws, result.status, {"used": used}, chains=result.chains)
 
     def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
@@ -289,50 +288,32 @@ class Shares(NamedTuple):
     """Var(theta) / (Var(theta) + Var(b)), without discriminations."""
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedItemResponse(Sampled):
-    """A fitted 2PL model: one draw for the mode, or many of the posterior."""
+def shares_of(fit: Fit) -> Shares:
+    """Return the variance shares of a fit (P2 eq 7), averaged over the draws."""
+    used = np.asarray(fit.details["used"])
+    each = [
+        variance_shares(ability, np.asarray(difficulty)[used], np.asarray(log_discrimination)[used])
+        for ability, difficulty, log_discrimination in zip(
+            fit.draws["ability"],
+            fit.draws["difficulty"],
+            fit.draws["log_discrimination"],
+            strict=True,
+        )
+    ]
+    return Shares(*np.mean(each, axis=0).tolist())
 
-    draws: Sites
-    """`ability` (draw, judge), `difficulty` and `log_discrimination` (draw, item)."""
-    used: Bool[Array, "*batch item"]
-    """Whether each item has a label and a vote."""
-    status: Int[Array, "*batch"]
-    chains: Chains | None
 
-    __repr__ = summary
+@in_float64
+def rank_correlation(fit: Fit, votes: Votes, labels: Labels) -> float:
+    """Return Spearman's correlation of the judges' abilities with their raw accuracies."""
+    from scipy.stats import spearmanr
 
-    def mean(self, name: str) -> Float[np.ndarray, " *shape"]:
-        """Return a parameter's mean over the draws."""
-        return np.asarray(self.draws[name]).mean(0)
-
-    def shares(self) -> Shares:
-        """Return the variance shares (P2 eq 7), averaged over the draws."""
-        used = np.asarray(self.used)
-        each = [
-            variance_shares(
-                ability, np.asarray(difficulty)[used], np.asarray(log_discrimination)[used]
-            )
-            for ability, difficulty, log_discrimination in zip(
-                self.draws["ability"],
-                self.draws["difficulty"],
-                self.draws["log_discrimination"],
-                strict=True,
-            )
-        ]
-        return Shares(*np.mean(each, axis=0).tolist())
-
-    @in_float64
-    def rank_correlation(self, votes: Votes, labels: Labels) -> float:
-        """Return Spearman's correlation of the judges' abilities with their raw accuracies."""
-        from scipy.stats import spearmanr
-
-        truth = jnp.asarray(labels)
-        right, wrong = map(np.asarray, agreement(votes, truth, jnp.ones(votes.n_items))[:2])
-        cast = right + wrong
-        accuracy = right[cast > 0] / cast[cast > 0]
-        return float(spearmanr(self.mean("ability")[cast > 0], accuracy).statistic)
+    truth = jnp.asarray(labels)
+    right, wrong = map(np.asarray, agreement(votes, truth, jnp.ones(votes.n_items))[:2])
+    cast = right + wrong
+    accuracy = right[cast > 0] / cast[cast > 0]
+    ability = fit.mean("ability")
+    return float(spearmanr(ability[cast > 0], accuracy).statistic)
 
 
 def variance_shares(

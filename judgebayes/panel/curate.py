@@ -6,20 +6,20 @@ has one (`Calibrated`). `Curated` does this inside `fit`, on the labelled items 
 aggregator.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
-from judgebayes.aggregators.base import Aggregator, FittedAggregator, Training, VoteMethod
+from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import AnyArray, LogProbs
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement_of_array
+from judgebayes.inference.fit import Fit, one_draw
 from judgebayes.inference.registry import in_files
-from judgebayes.inference.status import summary
 from judgebayes.votes.array import MISSING, Votes
 
 
@@ -85,9 +85,10 @@ class TopAccuracy:
         return largest(posterior_accuracy(data), self.size(data.votes.n_judges))
 
 
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Curated(VoteMethod["FittedCurated"]):
+class Curated(VoteMethod):
     """Select a panel on the labelled items, then fit the aggregator to its votes only.
 
     `Curated(Calibrated(OneCoin(), Beta()), TopAccuracy(5))` is P2's top-5 arm: it selects on all
@@ -98,36 +99,21 @@ class Curated(VoteMethod["FittedCurated"]):
     labelled_only = False
     aggregator: Aggregator
     curator: Curator
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"panel": ("judge",)}
 
     @jax.jit
-    def _fitted(self, data: Training) -> "FittedCurated":
+    def _fitted(self, data: Training) -> Fit:
         votes, labels, weight, key = data
         curator_key, fit_key = jax.random.split(key)
         panel = self.curator.choose(self.aggregator, Training(votes, labels, weight, curator_key))
         fitted = self.aggregator.fit(masked(votes, panel), labels, weight=weight, key=fit_key)
-        return FittedCurated(panel, fitted)
+        parts = {"aggregator": fitted}
+        return Fit(self, one_draw({"panel": panel}), fitted.status, parts=parts)
 
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedCurated:
-    """A panel, and an aggregator fitted to its votes."""
-
-    panel: Bool[Array, "*batch judge"]
-    aggregator: FittedAggregator
-
-    __repr__ = summary
-
-    @property
-    def status(self) -> Int[Array, "*batch"]:
-        """The status of the aggregator's fit."""
-        return self.aggregator.status
-
-    @in_float64
-    def __call__(self, votes: Votes) -> LogProbs:
+    def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the log-probabilities of the items, from the panel's votes only."""
-        return self.aggregator(masked(votes, self.panel))
+        log_probs: LogProbs = fit.parts["aggregator"](masked(given, fit.first["panel"]))
+        return log_probs
 
 
 def top_k(aggregator: Aggregator, k: int) -> Curated:

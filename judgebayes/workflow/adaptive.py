@@ -35,7 +35,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from judgebayes.aggregators.davidson import FittedDavidson
+from judgebayes.aggregators import Fitted
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes.array import from_counts
@@ -247,7 +247,7 @@ class StoppingRule:
 
 
 def stopping_plan(
-    fitted: FittedDavidson, prior: Float[np.ndarray, " class"], votes: int, *, batch: int = 1
+    fitted: Fitted, prior: Float[np.ndarray, " class"], votes: int, *, batch: int = 1
 ) -> StoppingPlan:
     """Return what the rules for items of up to `votes` votes have in common, whatever the price.
 
@@ -267,7 +267,7 @@ def stopping_plan(
     JudgeBayesError
         If there are too many classes for so many votes.
     """
-    n_classes = fitted.n_classes
+    n_classes = len(prior)
     if math.comb(votes + n_classes, n_classes) > STATES:
         raise JudgeBayesError(
             f"{votes} votes of {n_classes} classes have too many possible counts to look ahead; use "

@@ -10,12 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators import (
-    Aggregator,
-    FittedAggregator,
-    FittedDavidson,
-    FittedHierarchicalDavidson,
-)
+from judgebayes.aggregators import Aggregator, Davidson, Fitted, HierarchicalDavidson
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import ItemInts, LogProbs
 from judgebayes.finding import Finding
@@ -153,7 +148,7 @@ def unmeasured_words(choice: Choice, given: Data) -> list[str]:
 
 
 def warnings_of(
-    request: CalibrateRequest, read: Reading, labels: ItemInts, fitted: FittedAggregator
+    request: CalibrateRequest, read: Reading, labels: ItemInts, fitted: Fitted
 ) -> list[str]:
     """Return sentences about what makes the answers unsure: the fit, the votes, the labels."""
     messages = []
@@ -167,7 +162,7 @@ def warnings_of(
             f"{int((given == 0).sum())} item(s) have no {readable} vote. Their probabilities are "
             "what the fit predicts without votes."
         )
-    pooled = isinstance(fitted, FittedDavidson | FittedHierarchicalDavidson)
+    pooled = isinstance(getattr(fitted, "method", None), Davidson | HierarchicalDavidson)
     if pooled and len(np.unique(given[given > 0])) > 1:
         low, high = int(given[given > 0].min()), int(given.max())
         messages.append(
@@ -212,7 +207,7 @@ class Calibration(Result):
     """The loss of each decision."""
     choice: Choice
     method: Aggregator
-    fitted: FittedAggregator
+    fitted: Fitted
     log_probs: LogProbs
     decisions: Decisions
     chosen: list[str]

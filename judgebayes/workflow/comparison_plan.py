@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators import Aggregator, DawidSkene, FittedAggregator
+from judgebayes.aggregators import Aggregator, DawidSkene, Fitted
 from judgebayes.arrays import ItemCodes, ItemInts, Key, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.batches import VMAP_BYTES
@@ -19,7 +19,7 @@ from judgebayes.workflow.methods import Choice, build, cost_of_fit, suited, trai
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.reading import Reading
 
-Answered = tuple[Aggregator, FittedAggregator, LogProbs]
+Answered = tuple[Aggregator, Fitted, LogProbs]
 """A method, its fit to all labels, and its log-probabilities of every item."""
 
 
@@ -33,7 +33,7 @@ def fit_and_answer(choice: Choice, read: Reading, labels: ItemInts, seed: int) -
 
 def fit_to_labels(
     choice: Choice, method: Aggregator, read: Reading, labels: ItemInts, seed: int
-) -> FittedAggregator:
+) -> Fitted:
     """Return the method fitted to the items that it learns from."""
     votes = read.votes
     if not traits_of(choice.method).learns_from_unlabelled:
@@ -49,13 +49,13 @@ def fit_to_labels(
     return _fit(method, votes, jnp.asarray(labels), jax.random.key(seed))
 
 
-def predict(fitted: FittedAggregator, votes: Votes) -> LogProbs:
+def predict(fitted: Fitted, votes: Votes) -> LogProbs:
     """Return the answers on all items."""
     return fitted(votes) if isinstance(fitted, PlainFit) else answers_of(fitted, votes)
 
 
 @jax.jit
-def _fit(method: Aggregator, votes: Votes, labels: ItemCodes, key: Key) -> FittedAggregator:
+def _fit(method: Aggregator, votes: Votes, labels: ItemCodes, key: Key) -> Fitted:
     return method.fit(votes, labels, key=key)
 
 

@@ -16,6 +16,7 @@ from jaxtyping import jaxtyped
 
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Fit
 from judgebayes.inference.registry import FITTED
 from judgebayes.votes.classes import canonical
 from judgebayes.workflow.binning import bins_from
@@ -97,10 +98,33 @@ def check_fields(fitted: Any, n_classes: set[int], n_judges: int | None) -> None
     if type(fitted) not in FITTED.values():
         raise ValueError(f"a {type(fitted).__name__} is no fit")
     hints = get_type_hints(type(fitted))
-    names = [field.name for field in dataclasses.fields(fitted) if field.name != "chains"]
     with jaxtyped("context"):
-        for name in names:
+        for name in stored(type(fitted)):
             _check(getattr(fitted, name), hints[name], name, n_classes, n_judges)
+    if isinstance(fitted, Fit):
+        _check_axes(fitted, n_classes, n_judges)
+
+
+def stored(cls: type) -> list[str]:
+    """Return the fields that a file stores of a fit or a part of one: of a method, those it names."""
+    names = [field.name for field in dataclasses.fields(cls) if field.name != "chains"]
+    return list(getattr(cls, "saved", names))
+
+
+def _check_axes(fit: Fit, n_classes: set[int], n_judges: int | None) -> None:
+    """Refuse values whose axes are not those that the method declares, or differ in length."""
+    dims, sizes = fit.method.dims, {} if n_judges is None else {"judge": n_judges}
+    values = {name: (("draw", *dims.get(name, ())), x) for name, x in fit.draws.items()}
+    values |= {name: (dims[name], x) for name, x in fit.details.items() if name in dims}
+    for name, (axes, x) in values.items():
+        lengths = dict(zip(axes, np.shape(x), strict=False))
+        known = all(sizes.setdefault(axis, n) == n for axis, n in lengths.items())
+        if (
+            np.ndim(x) != len(axes)
+            or not known
+            or lengths.get("class", max(n_classes)) not in n_classes
+        ):
+            raise ValueError(f"{name} is {_short(x)}, and needs the axes {', '.join(axes)}")
 
 
 def check_classes(values: tuple[Any, ...], undecided: tuple[Any, ...]) -> None:
@@ -178,7 +202,10 @@ def _check(value: Any, hint: Any, name: str, n_classes: set[int], n_judges: int 
         raise ValueError(f"{name} is {_short(value)}")
     elif isinstance(value, Mapping):
         for key, each in value.items():
-            _check_range(str(key), each, n_classes, n_judges)
+            if dataclasses.is_dataclass(each):
+                check_fields(each, n_classes, n_judges)
+            else:
+                _check_range(str(key), each, n_classes, n_judges)
     else:
         _check_range(name, value, n_classes, n_judges)
 
@@ -186,11 +213,15 @@ def _check(value: Any, hint: Any, name: str, n_classes: set[int], n_judges: int 
 def _is_a(value: Any, hint: Any) -> bool:
     """Return whether the value has the declared type."""
     if get_origin(hint) is dict:
-        return isinstance(value, Mapping) and all(
-            hasattr(x, "dtype") and x.dtype.kind in "fiub" for x in value.values()
-        )
+        return isinstance(value, Mapping) and all(map(_is_number_or_fit, value.values()))
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     return any(_is_one(value, option) for option in options)
+
+
+def _is_number_or_fit(value: Any) -> bool:
+    if dataclasses.is_dataclass(value) or type(value) is float:
+        return True
+    return hasattr(value, "dtype") and value.dtype.kind in "fiub"
 
 
 def _is_one(value: Any, hint: Any) -> bool:

@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from judgebayes.aggregators import FittedAggregator
 from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.plans import PlainFit
+from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
 from judgebayes.io.records import unique_fields
@@ -36,11 +36,11 @@ from judgebayes.workflow.fit_fields import (
     check_fields,
     check_plain,
     check_summary,
+    stored,
 )
 
 FORMAT = "judgebayes fit"
-VERSION = 1
-NOT_SAVED = ("chains",)
+VERSION = 2
 MINUS_INFINITY = ("log_rates", "log_prior")
 """Log-probabilities, which are -inf for a class without labelled items."""
 OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_evidence", "log_posterior")
@@ -70,7 +70,7 @@ class SavedFit:
     """A fit with everything needed to apply it to new votes."""
 
     method: str
-    fitted: FittedAggregator
+    fitted: Fitted
     classes: Classes
     profile: VoteProfile
     tasks: list[str] = field(default_factory=list)
@@ -247,7 +247,7 @@ def answers(saved: SavedFit, votes: Votes) -> LogProbs:
     return log_probs
 
 
-def _check_numbers(fitted: FittedAggregator) -> None:
+def _check_numbers(fitted: Fitted) -> None:
     """Refuse a fit that failed or has parameters that are not finite.
 
     Raises
@@ -264,11 +264,12 @@ def _check_numbers(fitted: FittedAggregator) -> None:
 def _check_finite(value: Any, name: str) -> None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         for f in dataclasses.fields(value):
-            if f.name not in (*NOT_SAVED, *OPTIMISER_FIELDS):
+            if f.name in stored(type(value)) and f.name not in OPTIMISER_FIELDS:
                 _check_finite(getattr(value, f.name), f.name)
     elif isinstance(value, Mapping):
         for key, each in value.items():
-            _check_finite(each, str(key))
+            if key not in OPTIMISER_FIELDS:
+                _check_finite(each, str(key))
     elif isinstance(value, tuple):
         for each in value:
             _check_finite(each, name)
@@ -287,11 +288,7 @@ def _to_json(value: Any) -> Any:
             raise ValueError(
                 f"a {own.__name__} cannot be saved, because it is not declared `in_files`"
             )
-        saved = {
-            f.name: _to_json(getattr(value, f.name))
-            for f in dataclasses.fields(value)
-            if f.name not in NOT_SAVED
-        }
+        saved = {name: _to_json(getattr(value, name)) for name in stored(type(value))}
         return {"type": type(value).__name__, **saved}
     if isinstance(value, tuple):
         return {"tuple": [_to_json(v) for v in value]}
@@ -323,12 +320,16 @@ def _from_json(value: Any) -> Any:
                 "your own method, use --plugin FILE"
             )
         cls = FITTED[value["type"]]
-        names = {f.name for f in dataclasses.fields(cls)}
         fields = {k: _from_json(v) for k, v in value.items() if k != "type"}
-        if not fields.keys() <= names:
-            raise ValueError(f"unknown fields {sorted(fields.keys() - names)}")
-        missing = dict.fromkeys(names & set(NOT_SAVED))
-        return cls(**missing, **_integers(cls, fields))
+        if fields.keys() != set(stored(cls)):
+            raise ValueError(f"its {value['type']} has the fields {sorted(fields)}")
+        # Of a method that fitted, the other fields are unknown; its answers do not depend on them.
+        no_default = [
+            f.name
+            for f in dataclasses.fields(cls)
+            if f.default is f.default_factory is dataclasses.MISSING
+        ]
+        return cls(**dict.fromkeys(no_default) | _integers(cls, fields))
     if isinstance(value, dict):
         return {k: _from_json(v) for k, v in value.items()}
     return value

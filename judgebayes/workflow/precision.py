@@ -30,7 +30,7 @@ from judgebayes.votes.columns import Evidence, positions
 from judgebayes.workflow.data import Data, by_item, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
-from judgebayes.workflow.precision_fits import Fit, Points, has_draws
+from judgebayes.workflow.precision_fits import Points, PrecisionFit, has_draws
 from judgebayes.workflow.precision_methods import Given, answer
 from judgebayes.workflow.precision_tables import (
     LEVEL,
@@ -75,7 +75,7 @@ class Precision(Result):
     request: PrecisionRequest
     counts: PrecisionCounts
     """The votes by generator, judge and label."""
-    fit: Fit
+    fit: PrecisionFit
     shares: pd.DataFrame
     """A row per generator or pair of systems, the best first; without the columns of intervals and
     orders if the method has none."""
@@ -179,7 +179,7 @@ def precision(
     )
 
 
-def _grouped(inputs: _Inputs, fit: Fit) -> list[str]:
+def _grouped(inputs: _Inputs, fit: PrecisionFit) -> list[str]:
     """Return how many groups there are, and how alike their items, in a sentence."""
     table = inputs.data.read
     if table.groups is None:
@@ -196,7 +196,7 @@ def _grouped(inputs: _Inputs, fit: Fit) -> list[str]:
     return [line]
 
 
-def _systems(matches: Matches, fit: Fit, seed: int) -> pd.DataFrame | None:
+def _systems(matches: Matches, fit: PrecisionFit, seed: int) -> pd.DataFrame | None:
     """Return the table of systems; None if a pair has no estimate."""
     rates = np.asarray(fit.estimate())
     if not np.isfinite(rates).all():

@@ -15,7 +15,7 @@ Shares = Float[AnyArray, " generator"]
 
 
 @runtime_checkable
-class Fit(Protocol):
+class PrecisionFit(Protocol):
     """An estimate of each generator's share of valid items; NaN where the method has none."""
 
     @property
@@ -27,7 +27,7 @@ class Fit(Protocol):
 
 
 @runtime_checkable
-class Posterior(Fit, Protocol):
+class Posterior(PrecisionFit, Protocol):
     """A fit with intervals, and with joint draws that compare generators."""
 
     def interval(self, level: float = 0.9) -> tuple[Shares, Shares]:
@@ -39,7 +39,7 @@ class Posterior(Fit, Protocol):
         """Return joint draws."""
 
 
-def has_draws(fit: Fit) -> TypeGuard[Posterior]:
+def has_draws(fit: PrecisionFit) -> TypeGuard[Posterior]:
     """Return whether a fit has intervals and draws."""
     return isinstance(fit, Posterior)
 

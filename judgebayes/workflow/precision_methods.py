@@ -46,7 +46,7 @@ from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
-from judgebayes.workflow.precision_fits import Fit, Normal, Points, has_draws
+from judgebayes.workflow.precision_fits import Normal, Points, PrecisionFit, has_draws
 
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
@@ -97,7 +97,7 @@ class Given:
 class Answer(NamedTuple):
     """A fit, and sentences that say what it chose or could not do."""
 
-    fit: Fit
+    fit: PrecisionFit
     sentences: list[str]
     legend: str = CORRECTED
     """What the estimates are."""

@@ -34,7 +34,7 @@ from judgebayes.generators.systems import (
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.precision_fits import Fit, Points, has_draws
+from judgebayes.workflow.precision_fits import Points, PrecisionFit, has_draws
 from judgebayes.workflow.precision_methods import Given
 
 LEVEL = 0.9
@@ -49,7 +49,7 @@ SIMPLER = {"logit shift": "logit-shift", "Rogan-Gladen": "rogan-gladen"}
 
 
 def generator_table(
-    names: list[str], counts: PrecisionCounts, fit: Fit, seed: int = 0
+    names: list[str], counts: PrecisionCounts, fit: PrecisionFit, seed: int = 0
 ) -> pd.DataFrame:
     """Return a row per generator, the best first, and whether it is better than the next.
 
@@ -111,7 +111,7 @@ def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
     )
 
 
-def held_out_table(given: Given, fit: Fit) -> pd.DataFrame | None:
+def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
     """Return each labelled generator's share of valid labels, predicted from the other generators.
 
     Beside the estimate and its interval are the raw mean of the votes, the logit shift, Rogan and
@@ -217,7 +217,7 @@ def precision_warnings(
     generators: Sequence[str],
     judges: Sequence[str],
     counts: PrecisionCounts,
-    fit: Fit,
+    fit: PrecisionFit,
     copies: Sequence[tuple[int, int, float]] = (),
 ) -> list[str]:
     """Return what is missing for a safe answer, with what to do about it.

@@ -27,7 +27,7 @@ def test_the_threshold_is_that_of_a_plain_loop(
 ) -> None:
     fit = MarginThreshold().fit(votes, labels)
     threshold, error = threshold_by_loop(counts, labels)
-    assert int(fit.threshold) == threshold
+    assert int(fit.first["threshold"]) == threshold
     decisions = bayes_action(fit(votes), absolute_loss(3))
     assert float(scores.mae(decisions, labels)) == pytest.approx(error)
 
@@ -50,8 +50,8 @@ def test_a_threshold_with_label_noise_is_that_of_the_true_labels(
     several, noisy_labels, weight = every_possible_noisy_label(votes.take(items), true, 0.6)
     with_noise = MarginThreshold(label_noise=0.6).fit(several, noisy_labels, weight=weight)
     unaware = MarginThreshold().fit(several, noisy_labels, weight=weight)
-    assert int(with_noise.threshold) == threshold
-    assert int(unaware.threshold) > threshold  # a tie has a small loss for a wrong label
+    assert int(with_noise.first["threshold"]) == threshold
+    assert int(unaware.first["threshold"]) > threshold  # a tie has a small loss for a wrong label
 
 
 def test_the_threshold_is_for_ternary_votes() -> None:
@@ -74,7 +74,7 @@ def test_base_rates_of_noisy_labels_are_those_of_the_true_ones(votes: Votes) -> 
     labels = np.repeat([0, 1, 2], [6, 18, 36])
     several, noisy_labels, weight = every_possible_noisy_label(votes, labels, 0.2)
     with_noise = BaseRate(label_noise=0.2).fit(several, noisy_labels, weight=weight)
-    np.testing.assert_allclose(np.exp(with_noise.log_rates), [0.1, 0.3, 0.6], atol=1e-9)
+    np.testing.assert_allclose(np.exp(with_noise.first["log_rates"]), [0.1, 0.3, 0.6], atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", [absolute_loss(3), zero_one_loss(3)])

@@ -83,8 +83,8 @@ def test_it_is_em_in_plain_python(panel: tuple[Votes, np.ndarray], prior: DawidS
     votes, labels = panel
     fit = DawidSkene(prior=prior).fit(votes, labels)
     assert int(fit.status) == Status.CONVERGED
-    responsibilities, value = naive(votes, labels, prior, int(fit.steps))
-    assert float(fit.log_posterior) == pytest.approx(value, rel=1e-9)
+    responsibilities, value = naive(votes, labels, prior, int(fit.details["steps"]))
+    assert float(fit.details["log_posterior"]) == pytest.approx(value, rel=1e-9)
     unknown = labels < 0
     probs = np.exp(np.asarray(fit(votes)))
     np.testing.assert_allclose(probs[unknown], np.array(responsibilities)[unknown], atol=1e-6)
@@ -92,7 +92,8 @@ def test_it_is_em_in_plain_python(panel: tuple[Votes, np.ndarray], prior: DawidS
 
 def test_more_steps_never_lower_the_posterior(panel: tuple[Votes, np.ndarray]) -> None:
     values = [
-        float(DawidSkene(EM(max_steps=n)).fit(*panel).log_posterior) for n in (1, 2, 4, 8, 16)
+        float(DawidSkene(EM(max_steps=n)).fit(*panel).details["log_posterior"])
+        for n in (1, 2, 4, 8, 16)
     ]
     assert (np.diff(values) >= 0).all()
 
@@ -166,4 +167,4 @@ def test_crowd_kit_gives_the_same(name: str, data: Path) -> None:
         log_joint[i] += np.log(np.maximum(theta[j, :, v], 1e-12))
     top = log_joint.max(1, keepdims=True)
     value = (top[:, 0] + np.log(np.exp(log_joint - top).sum(1))).sum()
-    assert float(fit.log_posterior) == pytest.approx(value, abs=1e-3 * len(items) / 100)
+    assert float(fit.details["log_posterior"]) == pytest.approx(value, abs=1e-3 * len(items) / 100)

@@ -17,7 +17,7 @@ def test_it_converges_and_gives_every_task_its_parameters(
 ) -> None:
     fit = HierarchicalDavidson().fit(tasked, labels)
     assert int(fit.status) == Status.CONVERGED
-    by_task = fit.by_task()
+    by_task = fit.method.by_task(fit)
     assert by_task["beta"].shape == (3,)
     assert by_task["eta0"].shape == (3, 1)
     assert "log_beta" in repr(fit)

@@ -57,7 +57,7 @@ def test_intervals_are_beta_quantiles_and_cover(
     votes, labels, accuracy = panel
     fit = OneCoin().fit(votes, labels)
     reliability = fit.reliability(0.99)
-    expected = stats.beta(np.asarray(fit.alpha), np.asarray(fit.beta)).ppf(0.005)
+    expected = stats.beta(*(np.asarray(fit.first[name]) for name in ("alpha", "beta"))).ppf(0.005)
     np.testing.assert_allclose(reliability.low, expected, rtol=1e-8)
     assert ((reliability.low < accuracy) & (accuracy < reliability.high)).all()
 

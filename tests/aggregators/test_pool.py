@@ -40,11 +40,11 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
         held_out(difficulty_fit, SharedDifficulty(symmetric=symmetric), votes, y, ones)[1],
         held_out(stacking_fit, stacked, votes, y, ones)[1],
     ]
-    parts = [fit.difficulty, fit.stacking]
-    if fit.davidson is not None:
+    parts = [fit.parts["shared-difficulty"], fit.parts["stacking"]]
+    if "davidson" in fit.parts:
         davidson = Davidson(MAP(starts=1), symmetric=symmetric)
         members.append(held_out(davidson_fit, davidson, votes, y, ones)[1])
-        parts.append(fit.davidson)
+        parts.append(fit.parts["davidson"])
     log_probs = np.stack(members)
     n, mean = len(parts), 1 / len(parts)
     assert n == (2 if (classes, symmetric) == (2, True) else 3)
@@ -58,7 +58,7 @@ def test_the_weights_are_scipys_mode(classes: int, symmetric: bool) -> None:
 
     start = np.append(np.full(n, mean), np.zeros(0 if symmetric else classes - 1))
     best = minimize(objective, start, method="BFGS", options={"gtol": 1e-8})
-    np.testing.assert_allclose(np.asarray(fit.sites["weight"]), best.x[:n], atol=1e-5)
+    np.testing.assert_allclose(np.asarray(fit.first["weight"]), best.x[:n], atol=1e-5)
     answers = np.asarray(fit(votes))
     each = np.stack([np.asarray(part(votes)) for part in parts])
     intercept = np.zeros(classes) if symmetric else np.append(0.0, best.x[n:])

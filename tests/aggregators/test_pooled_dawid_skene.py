@@ -113,18 +113,18 @@ def test_it_ends_where_naive_loops_stay(votes: Votes) -> None:
 
 def test_judges_are_pooled_only_without_labels_unless_asked_for() -> None:
     votes, truth = crowd(0)
-    assert DawidSkene().fit(votes, none_of(votes)).pooled
-    assert not DawidSkene().fit(votes, truth).pooled
+    assert DawidSkene().fit(votes, none_of(votes)).method.pooled
+    assert not DawidSkene().fit(votes, truth).method.pooled
     asked = (DawidSkene(pooled=True), DawidSkene(prior=jb.priors.PooledDawidSkene()))
     one, two = (method.fit(votes, truth) for method in asked)
-    assert one.pooled
+    assert one.method.pooled
     np.testing.assert_array_equal(one(votes), two(votes))
     own = DawidSkene(prior=jb.priors.DawidSkene(right=2.0))
-    assert not own.fit(votes, none_of(votes)).pooled
+    assert not own.fit(votes, none_of(votes)).method.pooled
     with pytest.raises(JudgeBayesError, match="pass a judgebayes"):
         replace(own, pooled=True).fit(votes, none_of(votes))
     plain = DawidSkene(pooled=False).fit(votes, none_of(votes))
-    assert not plain.pooled
+    assert not plain.method.pooled
     assert "skill" not in plain.draws
     assert "shift" not in plain.draws
 
@@ -147,7 +147,9 @@ def test_it_is_not_pulled_below_the_majority_where_most_items_have_one_class() -
 
 def test_steps_raise_the_bound(votes: Votes) -> None:
     methods = DawidSkene(EM(max_steps=3)), DawidSkene(EM(max_steps=9)), DawidSkene()
-    values = [float(method.fit(votes, none_of(votes)).log_posterior) for method in methods]
+    values = [
+        float(method.fit(votes, none_of(votes)).details["log_posterior"]) for method in methods
+    ]
     assert values == sorted(values)
     assert values[-1] > values[0]
 
@@ -175,7 +177,7 @@ def test_a_departure_from_the_majority_or_from_another_start_is_told() -> None:
     majority = np.asarray(votes.pooled_counts()).argmax(1)
     share = (answers != majority).mean()
     assert share > 0.05
-    assert float(fit.off_majority) == pytest.approx(share, abs=0.02)
+    assert float(fit.details["off_majority"]) == pytest.approx(share, abs=0.02)
     assert "against the majority" in fit.words()[0]
     agreed = DawidSkene().fit(votes.of_judges([0, 1, 2]), none_of(votes))
     assert agreed.words() == []
@@ -193,9 +195,8 @@ def test_departures_are_shares_of_items_with_weight(votes: Votes) -> None:
     assert float(shares.majority) == pytest.approx(1 / 3)
     assert float(shares.other_start) == pytest.approx(2 / 4)
     fit = DawidSkene().fit(votes, none_of(votes))
-    sentences = replace(
-        fit, off_majority=jnp.asarray(0.0), off_other_start=shares.other_start
-    ).words()
+    departed = {"off_majority": jnp.asarray(0.0), "off_other_start": shares.other_start}
+    sentences = replace(fit, details=departed).words()
     assert len(sentences) == 1
     assert "Another start" in sentences[0]
     assert "50%" in sentences[0]

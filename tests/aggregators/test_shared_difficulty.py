@@ -38,7 +38,7 @@ def naive_answer(fit: Any, votes: Votes, item: int) -> np.ndarray:
     """Return an item's probabilities by loops over draws, classes, nodes and judges."""
     index = np.asarray(votes.index)[item, :, 0]
     k = votes.n_classes
-    answer, log_class, apart = np.zeros(k), np.asarray(fit.log_class), distances(k)
+    answer, log_class, apart = np.zeros(k), np.asarray(fit.details["log_class"]), distances(k)
     draws = {name: np.asarray(x) for name, x in fit.draws.items()}
     for d, log_mass in enumerate(draws["log_mass"]):
         joint = np.zeros((k, len(EASE)))
@@ -50,7 +50,7 @@ def naive_answer(fit: Any, votes: Votes, item: int) -> np.ndarray:
                         continue
                     bias = np.concatenate([[0.0], draws["bias"][d, j]])
                     of = np.arange(k)
-                    of = np.minimum(of, k - 1 - of) if fit.symmetric else of
+                    of = np.minimum(of, k - 1 - of) if fit.method.symmetric else of
                     logit = -(draws["reliability"][d, j] + draws["ease"][d] * h) * apart[:, y]
                     logit = logit + bias[of]
                     joint[y, q] += logit[v] - logsumexp(logit)

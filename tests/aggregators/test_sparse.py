@@ -43,7 +43,9 @@ def test_a_list_has_the_fit_of_the_table(name: str, panel: Panel) -> None:
     thin, method = from_dense(votes), METHODS[name]
     dense, fit = (method.fit(v, labels, weight=weight) for v in (votes, thin))
     assert int(fit.status) == int(dense.status)
-    np.testing.assert_allclose(fit.log_posterior, dense.log_posterior, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        fit.details["log_posterior"], dense.details["log_posterior"], rtol=0, atol=1e-9
+    )
     # They stop where a step gains 1e-12 an item: parameters may differ by the root of that.
     for a, b in zip(jax.tree.leaves(fit.draws), jax.tree.leaves(dense.draws), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
@@ -55,7 +57,7 @@ def test_a_run_that_is_cut_short_has_the_status_max_steps(panel: Panel) -> None:
     votes, labels, _ = panel
     fit = DawidSkene(EM(max_steps=3)).fit(from_dense(votes), labels)
     assert int(fit.status) == Status.MAX_STEPS
-    assert int(fit.steps) == 3
+    assert int(fit.details["steps"]) == 3
 
 
 @in_float64

@@ -96,7 +96,7 @@ def test_rates_are_the_posterior_means_of_a_loop() -> None:
 def test_probabilities_follow_from_the_rates() -> None:
     votes, labels = panel((0.4, 0.1), n=50)
     fit = jb.WithUndecided(jb.OneCoin()).fit(votes, labels)
-    plain = np.asarray(fit.aggregator(votes))
+    plain = np.asarray(fit.parts["aggregator"](votes))
     rate = np.exp(np.asarray(fit.log_undecided))
     for item in range(5):
         own = np.exp(plain[item])

@@ -13,12 +13,12 @@ from sklearn.linear_model import LogisticRegression
 
 from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.calibrator import calibration_data, clipped
-from judgebayes.calibrators.isotonic import FittedIsotonic
 from judgebayes.calibrators.maps import initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.inference import Status
+from judgebayes.inference.fit import Fit
 from judgebayes.measures.scores import mean_score, nll
 
 MAPS: dict[str, Calibrator] = {
@@ -340,12 +340,11 @@ def test_isotonic_is_monotone_where_probabilities_almost_tie() -> None:
     z = rng.choice([-1, 1], 100) * rng.uniform(24, 29, 100)
     labels = (z > 0) ^ (rng.random(100) < 0.2)
     log_probs = np.stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)], 1)
-    steep = FittedIsotonic(
-        knot=np.tile(1e-12 * np.arange(100.0), (2, 1)),
-        level=np.stack([-1e-17 * np.ones(100), np.ones(100)]),
-        clip=1e-6,
-        status=np.asarray(0),
-    )
+    points = {
+        "knot": jnp.tile(1e-12 * jnp.arange(100.0), (1, 2, 1)),
+        "level": jnp.stack([-1e-17 * jnp.ones(100), jnp.ones(100)])[None],
+    }
+    steep = Fit(Isotonic(clip=1e-6), points, jnp.asarray(0))
     for fit in (Isotonic().fit(log_probs, labels.astype(int)), steep):
         calibrated = np.asarray(fit(log_probs))
         assert np.isfinite(calibrated).all()

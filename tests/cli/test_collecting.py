@@ -391,13 +391,12 @@ def fit(tmp_path: Path) -> Path:
     """A kept fit to eight votes an item, of a judge that mostly repeats itself."""
     import jax.numpy as jnp
 
-    from judgebayes.aggregators import FittedDavidson
+    from judgebayes.aggregators import Davidson, Fit
     from judgebayes.votes import Classes
     from judgebayes.workflow.fit_file import SavedFit, VoteProfile, save_fit
 
     draws = {"beta": jnp.array([2.0]), "eta0": jnp.array([[1.0]]), "gamma": jnp.array([[1.0]])}
-    zero = jnp.array(0.0)
-    fitted = FittedDavidson(draws, jnp.array(0), zero, zero, None, 1.0, 1.0, 3)
+    fitted = Fit(Davidson(), draws, jnp.array(0))
     spread = [[0.16, -0.02, -0.14], [-0.02, 0.04, -0.02], [-0.14, -0.02, 0.16]]
     seen = VoteProfile(100, [0.45, 0.1, 0.45], spread, 8.0)
     path = tmp_path / "fit.json"

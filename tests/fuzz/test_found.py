@@ -196,7 +196,7 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(
 
 FIT = {
     "format": "judgebayes fit",
-    "version": 1,
+    "version": 2,
     "method": "sc",
     "classes": [-1, 0, 1],
     "pairwise": True,
@@ -211,9 +211,12 @@ FIT = {
         "votes_per_item": 2.0,
     },
     "fitted": {
-        "type": "FittedBaseRate",
-        "log_rates": {"array": np.log([0.1, 0.2, 0.7]).tolist(), "dtype": "float64"},
+        "type": "Fit",
+        "method": {"type": "BaseRate"},
+        "draws": {"log_rates": {"array": np.log([[0.1, 0.2, 0.7]]).tolist(), "dtype": "float64"}},
         "status": {"array": 0, "dtype": "int32"},
+        "details": {},
+        "parts": {},
     },
     "notes": {},
 }
@@ -225,7 +228,7 @@ def test_a_dtype_that_is_not_numeric_is_refused(tmp_path: Path) -> None:
     assert load_fit(path).method == "sc"  # only what is changed below is refused
     for kind in ("object", "007", "U9", [], "float64,int32"):
         content = copy.deepcopy(FIT)
-        content["fitted"]["log_rates"]["dtype"] = kind
+        content["fitted"]["draws"]["log_rates"]["dtype"] = kind
         path.write_text(json.dumps(content))
         with pytest.raises(JudgeBayesError, match="is damaged"):
             load_fit(path)

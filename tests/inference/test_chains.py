@@ -14,12 +14,12 @@ import numpyro.distributions as dist
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import Davidson
-from judgebayes.aggregators.vote_rules import FittedBaseRate
+from judgebayes.aggregators import BaseRate, Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods
 from judgebayes.inference import DRPS, MAP, NUTS, Status, nuts
+from judgebayes.inference.fit import Fit
 from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Traits
 from judgebayes.votes import Votes
@@ -146,9 +146,11 @@ class Sampled:
         *,
         weight: object = None,  # noqa: ARG002
         key: Any = None,
-    ) -> FittedBaseRate:
+    ) -> Fit:
         share = jax.nn.sigmoid(self.inference.solve(PROBLEMS["uniform"], key).draws["x"].mean())
-        return FittedBaseRate(jnp.log(jnp.stack([share, 1 - share])), jnp.asarray(0))
+        return Fit(
+            BaseRate(), {"log_rates": jnp.log(jnp.stack([share, 1 - share]))[None]}, jnp.asarray(0)
+        )
 
 
 def test_methods_fitted_by_nuts_are_compared() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from judgebayes.aggregators import Davidson, FittedDavidson
+from judgebayes.aggregators import Davidson, Fit
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumLoss, MinimumScore, Status, posterior
 from judgebayes.inference.nuts import split_rhat
@@ -19,7 +19,7 @@ from judgebayes.votes import Votes
 BOUNDS = [BOX["beta"], BOX["eta0"], BOX["gamma"]]
 
 
-def theta(fit: FittedDavidson) -> np.ndarray:
+def theta(fit: Fit) -> np.ndarray:
     return np.array([np.asarray(fit.draws[k]).ravel()[0] for k in ("beta", "eta0", "gamma")])
 
 
@@ -77,9 +77,9 @@ def test_a_minimum_score_is_at_most_scipys_best_of_five(
 ) -> None:
     fit = Davidson(MinimumScore(score)).fit(votes, labels)
     value, x = scipy_best(votes, labels, score)
-    assert float(fit.objective) <= value + 1e-9
+    assert float(fit.details["objective"]) <= value + 1e-9
     assert int(fit.status) == Status.CONVERGED
-    assert float(fit.projected_gradient) < 1e-8
+    assert float(fit.details["projected_gradient"]) < 1e-8
     np.testing.assert_allclose(theta(fit), x, atol=2e-3)
 
 
@@ -91,7 +91,7 @@ def test_known_label_noise_is_part_of_the_objective(
     assert int(fit.status) == Status.CONVERGED
     if isinstance(inference, MinimumScore):
         value, x = scipy_best(votes, labels, scores.drps, noise=0.2)
-        assert float(fit.objective) <= value + 1e-9
+        assert float(fit.details["objective"]) <= value + 1e-9
         np.testing.assert_allclose(theta(fit), x, atol=2e-3)
     # A model of label noise has more confident predictions than one that ignores it.
     ignorant = Davidson(inference).fit(votes, labels)
@@ -144,13 +144,11 @@ def posterior_grid(votes: Votes, labels: np.ndarray, size: int) -> tuple[np.ndar
 
 
 @pytest.fixture(scope="module")
-def sampled(votes: Votes, labels: np.ndarray) -> FittedDavidson:
+def sampled(votes: Votes, labels: np.ndarray) -> Fit:
     return Davidson(NUTS(draws=1000, warmup=500)).fit(votes, labels)
 
 
-def test_nuts_agrees_with_quadrature(
-    sampled: FittedDavidson, votes: Votes, labels: np.ndarray
-) -> None:
+def test_nuts_agrees_with_quadrature(sampled: Fit, votes: Votes, labels: np.ndarray) -> None:
     grid, log_posterior = posterior_grid(votes, labels, 41)
     weight = np.exp(log_posterior - log_posterior.max())
     # The trapezoid rule: beta's bound cuts the posterior, where whole weights are too much.
@@ -166,16 +164,14 @@ def test_nuts_agrees_with_quadrature(
     np.testing.assert_allclose(table["sd"], deviation, rtol=3 * (1 / np.sqrt(2 * n)).max() + 0.02)
 
 
-def test_nuts_mixes_and_says_so(sampled: FittedDavidson) -> None:
+def test_nuts_mixes_and_says_so(sampled: Fit) -> None:
     assert int(sampled.status) == Status.CONVERGED
     findings = posterior.diagnose(posterior.to_arviz(sampled.chains))
     assert [f.severity for f in findings] == ["good"]
     assert "4 chains of 1000 draws agree" in findings[0].sentence
 
 
-def test_averaging_over_draws_is_the_mean_probability(
-    sampled: FittedDavidson, votes: Votes
-) -> None:
+def test_averaging_over_draws_is_the_mean_probability(sampled: Fit, votes: Votes) -> None:
     by_draw = []
     for i in range(0, 4000, 400):
         one = {k: v[i : i + 1] for k, v in sampled.draws.items()}
@@ -186,7 +182,7 @@ def test_averaging_over_draws_is_the_mean_probability(
     assert not np.allclose(_with(sampled, mean)(votes), sampled(votes))
 
 
-def _with(fit: FittedDavidson, draws: dict[str, jax.Array]) -> FittedDavidson:
+def _with(fit: Fit, draws: dict[str, jax.Array]) -> Fit:
     from dataclasses import replace
 
     return replace(fit, draws=draws, chains=None)
@@ -218,11 +214,11 @@ def test_map_of_a_score_minimises_score_plus_prior(votes: Votes, labels: np.ndar
 def test_the_direct_fit_has_the_least_calibration_error(votes: Votes, labels: np.ndarray) -> None:
     from judgebayes.measures.decide import absolute_loss, bayes_action
 
-    def error(fit: FittedDavidson) -> float:
+    def error(fit: Fit) -> float:
         return float(scores.mae(bayes_action(fit(votes), absolute_loss(3)), labels))
 
     direct = Davidson(MinimumLoss(candidates=1024)).fit(votes, labels)
-    assert float(direct.objective) == pytest.approx(error(direct))
+    assert float(direct.details["objective"]) == pytest.approx(error(direct))
     for other in (DRPS(), MinimumScore(scores.nll), MAP()):
         assert error(direct) <= error(Davidson(other).fit(votes, labels)) + 1e-12
 
@@ -250,7 +246,7 @@ def test_split_rhat_equals_numpyros() -> None:
 
 
 def test_replicated_labels_are_drawn_by_the_answers(
-    sampled: FittedDavidson, votes: Votes, labels: np.ndarray
+    sampled: Fit, votes: Votes, labels: np.ndarray
 ) -> None:
     data = sampled.to_arviz()
     predicted = np.asarray(data["posterior_predictive"]["label"])
@@ -259,6 +255,6 @@ def test_replicated_labels_are_drawn_by_the_answers(
         np.testing.assert_allclose((predicted == k).mean((0, 1)), expected[:, k], atol=0.1)
 
 
-def test_the_repr_summarises(sampled: FittedDavidson) -> None:
-    assert "4000 draw(s), converged" in repr(sampled)
-    assert repr(sampled).startswith("FittedDavidson(beta")
+def test_the_repr_summarises(sampled: Fit) -> None:
+    assert "4000 draws, converged" in repr(sampled)
+    assert repr(sampled).startswith("Davidson fit(beta")

@@ -9,7 +9,7 @@ import pytest
 from numpyro import distributions as dist
 from numpyro.diagnostics import effective_sample_size
 
-from judgebayes.aggregators import Davidson, FittedDavidson
+from judgebayes.aggregators import Davidson, Fit
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Run
@@ -34,16 +34,16 @@ def training(real: Run) -> tuple[Votes, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def usual(training: tuple[Votes, np.ndarray]) -> FittedDavidson:
+def usual(training: tuple[Votes, np.ndarray]) -> Fit:
     return Davidson(NUTS()).fit(*training, key=jax.random.PRNGKey(1))
 
 
 @pytest.fixture(scope="module")
-def long(training: tuple[Votes, np.ndarray]) -> FittedDavidson:
+def long(training: tuple[Votes, np.ndarray]) -> Fit:
     return Davidson(NUTS(draws=10_000)).fit(*training, key=jax.random.PRNGKey(2))
 
 
-def moments(fit: FittedDavidson) -> tuple[np.ndarray, np.ndarray]:
+def moments(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Means and standard deviations of the parameters, and their Monte Carlo errors.
 
     The error of a standard deviation is that of the mean square, by the delta method.
@@ -83,22 +83,20 @@ def quadrature(votes: Votes, labels: np.ndarray) -> np.ndarray:
     return np.stack([mean, np.sqrt(weight @ (grid - mean) ** 2)])
 
 
-def test_the_chains_mix(usual: FittedDavidson, long: FittedDavidson) -> None:
+def test_the_chains_mix(usual: Fit, long: Fit) -> None:
     for fit in (usual, long):
         assert fit.chains is not None
         assert int(fit.status) == Status.CONVERGED
         assert (posterior.summary(posterior.to_arviz(fit.chains))["r_hat"] < 1.01).all()
 
 
-def test_a_ten_times_longer_run_agrees(usual: FittedDavidson, long: FittedDavidson) -> None:
+def test_a_ten_times_longer_run_agrees(usual: Fit, long: Fit) -> None:
     (estimate, error), (long_estimate, long_error) = moments(usual), moments(long)
     distance = np.abs(estimate - long_estimate) / np.hypot(error, long_error)
     assert (distance < 3).all(), distance
 
 
-def test_quadrature_agrees(
-    usual: FittedDavidson, long: FittedDavidson, training: tuple[Votes, np.ndarray]
-) -> None:
+def test_quadrature_agrees(usual: Fit, long: Fit, training: tuple[Votes, np.ndarray]) -> None:
     exact = quadrature(*training)
     for fit in (usual, long):
         estimate, error = moments(fit)

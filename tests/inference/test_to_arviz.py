@@ -379,7 +379,9 @@ def test_shares_of_items_have_no_predictions_and_all_else() -> None:
 
 def test_a_fit_without_chains_raises_an_error() -> None:
     votes, labels = panel()
-    with pytest.raises(JudgeBayesError, match="FittedDavidson is a point estimate and has no post"):
+    with pytest.raises(
+        JudgeBayesError, match="This fit of Davidson is a point estimate and has no post"
+    ):
         Davidson().fit(votes, labels).to_arviz()
     with pytest.raises(JudgeBayesError, match="closed form"):
         OneCoin().fit(votes, labels).to_arviz()

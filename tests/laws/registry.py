@@ -72,7 +72,7 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import GeneratorValidator
-from judgebayes.inference import DRPS, MAP, Laplace, MinimumLoss, MinimumScore
+from judgebayes.inference import DRPS, MAP, MinimumLoss, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, Thinning
@@ -147,39 +147,44 @@ def of_levels(n_classes: int, at_level: Any, offset: float, symmetric: bool) -> 
 def davidson(fit: Any, n_classes: int, _: int) -> Any:
     """Davidson's probabilities without votes: margin zero, no tie votes."""
     draws = {k: np.asarray(v)[0] for k, v in fit.draws.items()}
-    return of_levels(n_classes, draws.get("eta0", []), draws.get("delta", 0.0), fit.symmetric)
+    return of_levels(
+        n_classes, draws.get("eta0", []), draws.get("delta", 0.0), fit.method.symmetric
+    )
 
 
 def by_task(fit: Any, n_classes: int, group: int) -> Any:
     """Davidson's probabilities without votes, for one task."""
-    eta0 = np.asarray(fit.by_task()["eta0"])
-    return of_levels(n_classes, eta0[group] if eta0.size else [], 0.0, fit.symmetric)
+    eta0 = np.asarray(fit.method.by_task(fit)["eta0"])
+    return of_levels(n_classes, eta0[group] if eta0.size else [], 0.0, fit.method.symmetric)
 
 
 def stacking(fit: Any, n_classes: int, _: int) -> Any:
     """Stacking's probabilities without votes; the free form has terms for absent votes."""
     draws = {k: np.asarray(v)[0] for k, v in fit.draws.items()}
     offset = draws.get("offset", 0.0) + np.sum(draws.get("absent", 0.0))
-    return of_levels(n_classes, draws.get("level", []), offset / 2, fit.symmetric)
+    return of_levels(n_classes, draws.get("level", []), offset / 2, fit.method.symmetric)
 
 
 def difficulty(fit: Any, *_: int) -> Any:
     """The class prior of the model of shared difficulty."""
-    return softmax(np.asarray(fit.log_class))
+    return softmax(np.asarray(fit.details["log_class"]))
 
 
 def pool(fit: Any, n_classes: int, _: int) -> Any:
     """The weighted geometric mean of the methods' probabilities without votes."""
-    each = [difficulty(fit.difficulty), stacking(fit.stacking, n_classes, 0)]
-    each += [] if fit.davidson is None else [davidson(fit.davidson, n_classes, 0)]
-    weight = np.asarray(fit.sites["weight"])
-    intercept = np.append(0.0, np.asarray(fit.sites.get("intercept", np.zeros(n_classes - 1))))
+    each = [
+        difficulty(fit.parts["shared-difficulty"]),
+        stacking(fit.parts["stacking"], n_classes, 0),
+    ]
+    each += [davidson(fit.parts["davidson"], n_classes, 0)] if "davidson" in fit.parts else []
+    weight = np.asarray(fit.first["weight"])
+    intercept = np.append(0.0, np.asarray(fit.first.get("intercept", np.zeros(n_classes - 1))))
     return softmax(weight @ np.log(np.stack(each)) + intercept)
 
 
 def curated(inner: Prior) -> Prior:
     """Return the aggregator's prior, for an aggregator on chosen judges."""
-    return lambda fit, n_classes, group: inner(fit.aggregator, n_classes, group)
+    return lambda fit, n_classes, group: inner(fit.parts["aggregator"], n_classes, group)
 
 
 def mapped(inner: Prior) -> Prior:
@@ -187,15 +192,15 @@ def mapped(inner: Prior) -> Prior:
 
     def prior(fit: Any, n_classes: int, group: int) -> Any:
         with np.errstate(divide="ignore"):
-            raw = np.log(inner(fit.aggregator, n_classes, group))
-        return np.exp(np.asarray(fit.calibrator(raw[None])))[0]
+            raw = np.log(inner(fit.parts["aggregator"], n_classes, group))
+        return np.exp(np.asarray(fit.parts["calibrator"](raw[None])))[0]
 
     return prior
 
 
 def coin(fit: Any, *_: int) -> Any:
     """The class prior of the one-coin model."""
-    return softmax(np.asarray(fit.log_prior))
+    return softmax(np.asarray(fit.first["log_prior"]))
 
 
 def shares(fit: Any, *_: int) -> Any:
@@ -205,7 +210,7 @@ def shares(fit: Any, *_: int) -> Any:
 
 def rates(fit: Any, *_: int) -> Any:
     """The frequencies of the labels."""
-    return np.exp(np.asarray(fit.log_rates))
+    return np.exp(np.asarray(fit.first["log_rates"]))
 
 
 ASYMMETRIC = {"swapping responses": "treats the two ends of the scale differently"}
@@ -339,18 +344,10 @@ CASES: dict[str, Case] = {
     "one-coin-undecided": Case(
         UNDECIDED_VOTES,
         WithUndecided(OneCoin()),
-        lambda fit, *_: coin(fit.aggregator),
+        lambda fit, *_: coin(fit.parts["aggregator"]),
         lacks=ONE_TASK,
     ),
     "stacking": vote(Stacking(), stacking, breaks=ORDERED, costly=True),
-    "stacking-averaged": vote(
-        Stacking(Laplace(averaged=True)),
-        stacking,
-        lacks={"item without votes": "averages over the Gaussian approximation of the levels"},
-        breaks=ORDERED,
-        costly=True,
-        slow_only=True,
-    ),
     "stacking-free": vote(
         Stacking(symmetric=False, label_noise=0.05), stacking, breaks=ORDERED, costly=True
     ),

@@ -299,7 +299,7 @@ def test_em_ends_where_the_log_posterior_is_level() -> None:
         fits = jnp.where(weight > 0, weight * each, 0.0).sum()
         return fits + dawid_skene_em.log_prior(log_pi, log_confusion, DawidSkenePrior())
 
-    assert float(value(start)) == pytest.approx(float(fit.log_posterior), abs=1e-9)
+    assert float(value(start)) == pytest.approx(float(fit.details["log_posterior"]), abs=1e-9)
     for way in np.random.default_rng(6).normal(size=(5, len(start))):
         assert abs(along(value, np.asarray(start), way)) < 1e-4
         assert float(value(start + 0.05 * way)) < float(value(start))

@@ -384,7 +384,7 @@ def test_the_conjugate_posterior_is_the_programs(classes: int) -> None:
         p = p / p.sum()
         mean = p @ np.asarray(grid)
         variance = p @ (np.asarray(grid) - mean) ** 2
-        a, b = float(fit.alpha[judge]), float(fit.beta[judge])
+        a, b = (float(fit.first[name][judge]) for name in ("alpha", "beta"))
         assert mean == pytest.approx(a / (a + b), abs=1e-9)
         assert variance == pytest.approx(a * b / (a + b) ** 2 / (a + b + 1), abs=1e-9)
 

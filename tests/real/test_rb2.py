@@ -45,7 +45,7 @@ def test_every_fit_is_at_scipys_best_of_five(cell: Cell, parts: Splits) -> None:
         [np.asarray(fits.draws[k]).reshape(100, 1) for k in ("beta", "eta0", "gamma")], 1
     )
     assert (np.asarray(fits.status) == Status.CONVERGED).all()
-    assert float(fits.projected_gradient.max()) < 1e-8
+    assert float(fits.details["projected_gradient"].max()) < 1e-8
 
     @jax.jit
     @jax.value_and_grad
@@ -76,8 +76,8 @@ def test_every_fit_is_at_scipys_best_of_five(cell: Cell, parts: Splits) -> None:
             ),
             key=lambda r: r.fun,
         )
-        worse = max(worse, float(fits.objective[split]) - scipy_fit.fun)
-        if abs(float(fits.objective[split]) - scipy_fit.fun) < 1e-12:
+        worse = max(worse, float(fits.details["objective"][split]) - scipy_fit.fun)
+        if abs(float(fits.details["objective"][split]) - scipy_fit.fun) < 1e-12:
             theirs = (scipy_fit.x == low) | (scipy_fit.x == high)
             mine = (ours[split] == low) | (ours[split] == high)
             bound_mismatch += int((theirs != mine).any())

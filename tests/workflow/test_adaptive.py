@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import FittedDavidson
+from judgebayes.aggregators import Davidson, Fit
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.workflow.adaptive import share_prior, stopping_plan
@@ -19,14 +19,14 @@ LOSS = absolute_loss(3)
 
 
 @pytest.fixture(scope="module")
-def fitted() -> FittedDavidson:
+def fitted() -> Fit:
     draws = {
         "beta": jnp.array([BETA]),
         "eta0": jnp.array([[ETA0]]),
         "gamma": jnp.array([[GAMMA]]),
     }
     done = jnp.array(0)
-    return FittedDavidson(draws, done, jnp.array(0.0), jnp.array(0.0), None, 1.0, 1.0, 3)
+    return Fit(Davidson(), draws, done)
 
 
 def davidson(low: int, tie: int, high: int) -> np.ndarray:
@@ -80,9 +80,7 @@ def states(most: int = N) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("price", "batch"), [(0.02, 1), (0.005, 2), (0.05, 4)])
-def test_the_rule_is_that_of_the_recursion(
-    fitted: FittedDavidson, price: float, batch: int
-) -> None:
+def test_the_rule_is_that_of_the_recursion(fitted: Fit, price: float, batch: int) -> None:
     rule = stopping_plan(fitted, PRIOR, N, batch=batch).rule(price)
     twin = Twin(price, batch)
     every = states()
@@ -102,7 +100,7 @@ def test_the_rule_is_that_of_the_recursion(
     assert rule.full_loss == pytest.approx(full, abs=1e-12)
 
 
-def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: FittedDavidson) -> None:
+def test_dearer_votes_are_fewer_and_the_tolerance_is_kept(fitted: Fit) -> None:
     plan = stopping_plan(fitted, PRIOR, N)
     rules = [plan.rule(price) for price in (0.0, 0.001, 0.01, 0.1, 1.0)]
     assert rules[0].loss == pytest.approx(rules[0].full_loss, abs=1e-12)
@@ -130,7 +128,7 @@ def test_the_prior_of_the_shares_is_estimated_from_their_moments(symmetric: bool
     np.testing.assert_allclose(share_prior(votes, symmetric=symmetric), truth, rtol=0.05)
 
 
-def test_invalid_arguments_are_refused(fitted: FittedDavidson) -> None:
+def test_invalid_arguments_are_refused(fitted: Fit) -> None:
     once = VoteProfile(10, [0.5, 0.0, 0.5], np.eye(3).tolist(), 1.0)
     with pytest.raises(JudgeBayesError, match="needs two or more"):
         share_prior(once, symmetric=True)

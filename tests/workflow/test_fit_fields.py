@@ -75,13 +75,19 @@ def test_a_tampered_fit_is_refused_or_answers(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "at", "to", "what"),
     [
-        ("binary-one-coin-calibrator-none", ("fitted", "alpha", "array", 0), -1.0, "above 0"),
-        ("pairs-davidson", ("fitted", "n_classes"), 10**9, "n_classes is 1000000000"),
+        (
+            "binary-one-coin-calibrator-none",
+            ("fitted", "draws", "alpha", "array", 0, 0),
+            -1.0,
+            "above 0",
+        ),
+        ("pairs-davidson", ("fitted", "draws", "eta0", "array"), [[0.0], [1.0]], "needs the axes"),
+        ("pairs-stacking", ("fitted", "draws", "weight", "array", 0), [1.0], "needs the axes"),
         ("pairs-davidson", ("fitted", "draws", "beta"), {}, "draws is"),
         ("pairs-davidson", ("fitted",), 0, "is no fit"),
         ("pairs-davidson", ("version",), True, "version True"),
         ("pairs-davidson", ("version",), 1.0, "version 1.0"),
-        ("pairs-sc", ("fitted", "rule"), [1], "is no fit|rule is"),
+        ("pairs-sc", ("fitted", "method"), [1], "method is|is no fit"),
     ],
 )
 def test_the_sentence_names_the_field(

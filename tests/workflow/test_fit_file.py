@@ -43,8 +43,8 @@ def test_minus_infinity_survives(votes: Votes, tmp_path: Path) -> None:
         ("not json", "is not a saved fit"),
         ("[]", "is not a saved fit"),
         ('{"format": "other"}', "is not a saved fit"),
-        ('{"format": "judgebayes fit", "version": 99}', "version 99.*reads version 1"),
-        ('{"format": "judgebayes fit", "version": 1}', "is damaged"),
+        ('{"format": "judgebayes fit", "version": 99}', "version 99.*reads version 2"),
+        ('{"format": "judgebayes fit", "version": 2}', "is damaged"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str, sentence: str) -> None:
@@ -57,7 +57,7 @@ def test_other_files_are_refused(tmp_path: Path, content: str, sentence: str) ->
     "change",
     [
         {"type": "os.system"},
-        {"type": "FittedDavidson", "extra": 1},
+        {"type": "Fit", "extra": 1},
         {"array": [1, 2], "dtype": "O"},
         {"array": "x", "dtype": "float64"},
     ],
@@ -77,7 +77,7 @@ def test_no_decision_comes_from_numbers_that_are_not_finite(
     kept: Path, votes: Votes, labels: np.ndarray, wrong: str
 ) -> None:
     document = json.loads(kept.read_text())
-    document["fitted"]["draws"]["gamma"]["array"] = [wrong]
+    document["fitted"]["draws"]["gamma"]["array"] = [[wrong]]
     kept.write_text(json.dumps(document))
     with pytest.raises(
         JudgeBayesError, match=f"is damaged.*1 number.*gamma are {wrong}, not finite"
@@ -92,9 +92,9 @@ def test_no_decision_comes_from_numbers_that_are_not_finite(
 
 def test_draws_have_no_objective_and_are_kept(kept: Path, votes: Votes, labels: np.ndarray) -> None:
     fit = Davidson(DRPS(starts=1)).fit(votes, labels)
-    sampled = replace(fit, objective=np.nan, projected_gradient=np.array(np.nan))
+    sampled = replace(fit, details={"objective": np.nan, "projected_gradient": np.array(np.nan)})
     save_fit(kept, SavedFit("davidson", sampled, TERNARY, profile(votes)))
-    assert np.isnan(load_fit(kept).fitted.objective)  # type: ignore[attr-defined]
+    assert np.isnan(load_fit(kept).fitted.details["objective"])  # type: ignore[attr-defined]
 
 
 def test_a_fit_that_failed_is_neither_kept_nor_read(

@@ -125,6 +125,6 @@ def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
     saved = fit_file.SavedFit("x", fit, jb.Classes((0, 1), True), fit_file.profile(votes))
     fit_file.save_fit(tmp_path / "fit.json", saved)
     text = (tmp_path / "fit.json").read_text()
-    (tmp_path / "fit.json").write_text(text.replace("FittedOneCoin", "FittedElsewhere"))
-    with pytest.raises(jb.JudgeBayesError, match=r"contains a 'FittedElsewhere'.*--plugin FILE"):
+    (tmp_path / "fit.json").write_text(text.replace('"OneCoin"', '"Elsewhere"'))
+    with pytest.raises(jb.JudgeBayesError, match=r"contains a 'Elsewhere'.*--plugin FILE"):
         fit_file.load_fit(tmp_path / "fit.json")

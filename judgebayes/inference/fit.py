@@ -1,0 +1,230 @@
+"""What every method returns: the method, the values that it estimated, and their status.
+
+A method says how one draw of its values answers (`predict`); all else follows here, once.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from judgebayes.arrays import Key, LogProbs
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.log_softmax import log_mean_exp
+from judgebayes.inference.problem import Chains, Problem, Sites, UsesPrior
+from judgebayes.inference.registry import in_files
+from judgebayes.inference.sampled import Sampled
+from judgebayes.inference.status import MAX_SHOWN, degenerate_status, status_text, worst
+from judgebayes.models.base import Model
+
+NO_POSTERIOR = (
+    "{} has no posterior, so its probabilities have no interval. Temperature, Platt and Beta have one; "
+    "use, for example, BayesianMap(Platt())."
+)
+
+
+class Reliability(NamedTuple):
+    """The reliability of each judge: posterior mean and central interval."""
+
+    mean: Float[np.ndarray, "*batch judge"]
+    low: Float[np.ndarray, "*batch judge"]
+    high: Float[np.ndarray, "*batch judge"]
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A fit: votes to log-probabilities of every item's classes; of a map, from uncalibrated ones."""
+
+    @property
+    def status(self) -> Int[Array, "*batch"]:
+        """The status of the fit, a `Status` as a number."""
+        ...
+
+    def __call__(self, given: Any, /) -> LogProbs:
+        """Return the log-probabilities of the classes of each item."""
+        ...
+
+
+class Answering:
+    """What a method says of its fits; `given` is votes, or the log-probabilities that a map changes."""
+
+    saved: ClassVar[tuple[str, ...]] = ()
+    """The method's fields that answers depend on: a fit's file stores these, and no others."""
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The names of the axes of each value and detail of a fit, without the axis of draws."""
+
+    def predict(self, values: Sites, given: Any) -> LogProbs:
+        """Return the items' log-probabilities under one draw of the values."""
+        raise NotImplementedError(f"{type(self).__name__} has no `predict`.")
+
+    def answer(self, fit: "Fit", given: Any) -> LogProbs:
+        """Return the items' log-probabilities: of the mean probability over the draws."""
+        return _averaged(fit, given)
+
+    def by_draw(self, fit: "Fit", given: Any) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        return _by_draw(fit, given)
+
+
+class Reliable(Protocol):
+    """A method whose fits estimate how reliable each judge is."""
+
+    def reliability(self, fit: "Fit", level: float) -> Reliability:
+        """Return it for each judge."""
+        ...
+
+
+@in_files
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, repr=False)
+class Fit(Sampled):
+    """A fitted method, which maps votes (or, of a map, log-probabilities) to log-probabilities."""
+
+    method: Any
+    draws: Sites
+    """The estimated values by name, with a leading axis of draws: one of a point estimate, or many of a
+    posterior."""
+    status: Int[Array, "*batch"]
+    """The status of the fit, a `Status` as a number."""
+    details: dict[str, Array] = field(default_factory=dict)
+    """What else is known of the fit, by name, such as its `objective`: no axis of draws."""
+    parts: dict[str, Any] = field(default_factory=dict)
+    """The fits of the methods inside this one, by the name of their role."""
+    chains: Chains | None = None
+
+    @in_float64
+    def __call__(self, given: Any) -> LogProbs:
+        """Return the items' log-probabilities, averaged over the draws (the predictive)."""
+        answer: LogProbs = self.method.answer(self, given)
+        return answer
+
+    @in_float64
+    def by_draw(self, given: Any) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw."""
+        answers: Float[Array, "draw item class"] = self.method.by_draw(self, given)
+        return answers
+
+    @property
+    def first(self) -> Sites:
+        """The values of the first draw, the only one of a point estimate."""
+        return {name: x[0] for name, x in self.draws.items()}
+
+    def mean(self, name: str) -> Float[np.ndarray, " *shape"]:
+        """Return the mean of a value over the draws."""
+        return np.asarray(np.asarray(self.draws[name]).mean(0))
+
+    def reliability(self, level: float = 0.9) -> Reliability:
+        """Return each judge's reliability, as the method defines it: posterior mean and interval.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the method does not distinguish judges.
+        """
+        if not hasattr(self.method, "reliability"):
+            raise JudgeBayesError(f"{type(self.method).__name__} estimates no judge's reliability.")
+        of_judges: Reliable = self.method
+        return of_judges.reliability(self, level)
+
+    def interval(self, given: Any, *, level: float = 0.9) -> Any:
+        """Return the posterior interval of each calibrated probability, of a map that has one.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the map has no posterior.
+        """
+        if not hasattr(self.method, "interval"):
+            raise JudgeBayesError(NO_POSTERIOR.format(type(self.method).__name__))
+        return self.method.interval(self, given, level)
+
+    def words(self) -> list[str]:
+        """Return what the method says of its fit, in sentences."""
+        lines: list[str] = self.method.words(self) if hasattr(self.method, "words") else []
+        return lines
+
+    def __repr__(self) -> str:
+        """Return the method's name, the values' means, the number of draws, and the status."""
+        shown = [f"{name} {_shortened(x)}" for name, x in self.draws.items()]
+        shown += [f"{name} {part!r}" for name, part in self.parts.items()]
+        n_draws = {np.shape(x)[:1] for x in self.draws.values()}
+        drawn = f"{min(n_draws)[0]} draws, " if self.chains is not None else ""
+        return f"{type(self.method).__name__} fit({', '.join(shown)}; {drawn}{status_text(self.status)})"
+
+
+def one_draw(values: Mapping[str, Array]) -> Sites:
+    """Return the values of a point estimate as draws: with a leading axis of length 1."""
+    return {name: x[None] for name, x in values.items()}
+
+
+def _shortened(draws: Any) -> str:
+    """Return the mean of up to `MAX_SHOWN` numbers over the draws; of others, type and shape."""
+    unknown = isinstance(draws, jax.core.Tracer)
+    if unknown or np.prod(draws.shape[1:]) > MAX_SHOWN:
+        return f"{draws.dtype.name}[{','.join(map(str, draws.shape[1:]))}]"
+    return np.array2string(np.asarray(draws).mean(0), precision=3)
+
+
+@jax.jit
+def _by_draw(fit: Fit, given: Any) -> Float[Array, "draw item class"]:
+    return jax.vmap(lambda values: fit.method.predict(values, given))(fit.draws)
+
+
+@jax.jit
+def _averaged(fit: Fit, given: Any) -> LogProbs:
+    if not fit.draws or len(next(iter(fit.draws.values()))) == 1:
+        return fit.method.predict(fit.first, given)
+    return log_mean_exp(_by_draw(fit, given))
+
+
+class ModelMethod(UsesPrior, Answering):
+    """A method that is a program: it says which program, and what its data are."""
+
+    least_labels: ClassVar[int | None] = None
+    """The labels without which a fit is degenerate; as many as parameters of one task if None."""
+
+    @abstractmethod
+    def program(self, given: Any) -> Model:
+        """Return the program for such votes, or such log-probabilities."""
+
+    @abstractmethod
+    def data(self, given: Any, labels: Any, weight: Any) -> Any:
+        """Return the program's data; labels and weights are None for predictions."""
+
+    def problem(self, given: Any, labels: Any, weight: Any = None) -> Problem:
+        """Return the problem for the inference: the program with these data."""
+        return Problem(self.program(given), self.data(given, jnp.asarray(labels), weight))
+
+    def predict(self, values: Sites, given: Any) -> LogProbs:
+        """Return the items' log-probabilities under one draw of the program's sites."""
+        program: Any = self.program(given)
+        log_probs: LogProbs = program.predict(values, self.data(given, None, None))
+        return log_probs
+
+
+@jax.jit
+def solved(method: ModelMethod, given: Any, labels: Any, weight: Any, key: Key) -> Fit:
+    """Return the fit of a method's program by its inference."""
+    problem = method.problem(given, labels, weight)
+    model: Any = problem.model
+    result = method.inference.solve(problem, key)
+    least = method.least_labels
+    if least is None:
+        least = sum(x[0].size for name, x in result.draws.items() if not name.endswith("_by_task"))
+    degenerate = degenerate_status(labels, weight, model.n_classes, least)
+    return Fit(
+        method=method,
+        draws=result.draws,
+        status=worst(result.status, degenerate),
+        details={
+            "objective": result.objective,
+            "projected_gradient": result.projected_gradient,
+        },
+        chains=result.chains,
+    )
