@@ -192,7 +192,7 @@ def test_a_saved_fit_has_the_results_of_its_prior(method: Any, tmp_path: Path) -
     again = load_fit(tmp_path / "f.json").fitted
     np.testing.assert_array_equal(again(votes), fit(votes))
     assert np.abs(np.asarray(again(votes) - usual(votes))).max() > 1e-4
-    if hasattr(fit, "reliability"):
+    if hasattr(method, "reliability"):
         for ours, saved in zip(fit.reliability(), again.reliability(), strict=True):
             np.testing.assert_array_equal(saved, ours)
-    assert json.loads((tmp_path / "f.json").read_text())["version"] == 1
+    assert json.loads((tmp_path / "f.json").read_text())["version"] == 2

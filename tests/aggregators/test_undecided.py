@@ -89,15 +89,15 @@ def test_rates_are_the_posterior_means_of_a_loop() -> None:
         rates.append(rate)
     expected = np.tensordot(softmax(log_weight), np.array(rates), 1)
     # JAX computes the beta function to 1e-7.
-    np.testing.assert_allclose(np.exp(fit.log_undecided), expected, rtol=1e-6)
-    np.testing.assert_allclose(np.exp(fit.log_decided), 1 - expected, rtol=1e-6)
+    np.testing.assert_allclose(np.exp(fit.first["log_undecided"]), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.exp(fit.first["log_decided"]), 1 - expected, rtol=1e-6)
 
 
 def test_probabilities_follow_from_the_rates() -> None:
     votes, labels = panel((0.4, 0.1), n=50)
     fit = jb.WithUndecided(jb.OneCoin()).fit(votes, labels)
     plain = np.asarray(fit.parts["aggregator"](votes))
-    rate = np.exp(np.asarray(fit.log_undecided))
+    rate = np.exp(np.asarray(fit.first["log_undecided"]))
     for item in range(5):
         own = np.exp(plain[item])
         for judge, vote in enumerate(np.asarray(votes.index)[item, :, 0]):

@@ -88,7 +88,7 @@ def panel_of(
     curator: Curator, votes: Votes, labels: np.ndarray, aggregator: Aggregator = LIGHT
 ) -> set[int]:
     fit = Curated(aggregator, curator).fit(votes, labels)
-    return set(np.flatnonzero(np.asarray(fit.panel)).tolist())
+    return set(np.flatnonzero(np.asarray(fit.first["panel"])).tolist())
 
 
 def loss_of(panel: tuple[int, ...], votes: Votes, labels: np.ndarray) -> float:

@@ -59,7 +59,7 @@ def test_without_noise_the_precision_is_the_hessian_and_gives_the_evidence() -> 
     hessian = jax.jit(jax.hessian(lambda x: objective(problem, x)))(fit.mode)
     np.testing.assert_allclose(fit.precision, hessian, rtol=1e-8, atol=1e-9)
     expected = -float(objective(problem, fit.mode)) - 0.5 * np.linalg.slogdet(hessian)[1]
-    assert float(fit.details["log_evidence"]) == pytest.approx(expected)
+    assert float(fit.log_evidence) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("noise", "off"), [(0.0, 0.05), (0.15, 0.1)])

@@ -35,4 +35,4 @@ def test_a_fit_does_not_depend_on_packing(
     packed = DawidSkene().fit(votes, labels)
     for a, b in zip(jax.tree.leaves(plain.draws), jax.tree.leaves(packed.draws), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9)
-    assert int(packed.steps) == int(plain.steps)
+    assert int(packed.details["steps"]) == int(plain.details["steps"])

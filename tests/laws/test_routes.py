@@ -397,7 +397,7 @@ def test_another_prior_would_be_noticed() -> None:
         OneCoin(prior=priors.OneCoin(p)).fit(votes, data.labels, weight=data.weight)
         for p in ((2.0, 1.5), (1.0, 1.0))
     )
-    means = [np.asarray(f.alpha / (f.alpha + f.beta)) for f in (right, wrong)]
+    means = [f.reliability().mean for f in (right, wrong)]
     assert np.abs(means[0] - means[1]).min() > 1e-4
 
 
