@@ -17,7 +17,8 @@ With a probability :math:`s_j` all rates of a cell are *odd*: each has a Beta(.1
 own, such as those of a judge who calls every item valid.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -113,6 +114,11 @@ class CellVotes(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.independent(constraints.nonnegative, 1)
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        "total": constraints.nonnegative,
+        "logits": constraints.real_vector,
+        "sigma": constraints.positive,
+    }
     pytree_data_fields = ("total", "logits", "sigma", "log_odds")
     pytree_aux_fields = ("deviations", "whole")
 

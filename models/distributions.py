@@ -14,8 +14,9 @@ dispersions; `Hypergeometric` is sampling without replacement; `QuasiBinomial` i
 log-likelihood for counts that are not whole, which cannot be sampled.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +28,8 @@ from numpyro.distributions import Distribution, constraints
 MISSING = -1
 LEAST = -1e30
 """The log-likelihood of impossible values; finite also in 32 bits, so that weight 0 makes it 0."""
+LOG_PROBS = constraints.independent(constraints.less_than_eq(1e-4), 1)
+"""Log-probabilities along the last axis: up to 0 and a rounding error, minus infinity included."""
 
 
 class _Counts(constraints.integer_greater_than):  # type: ignore[misc]
@@ -55,7 +58,10 @@ class PanelVotes(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.independent(_Counts(MISSING), 2)
-    pytree_data_fields: tuple[str, ...] = ("log_class", "cast")
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        "log_class": LOG_PROBS,
+        "cast": constraints.independent(constraints.boolean, 2),
+    }
     log_prob_by_class: Callable[[Int[Array, "item judge sample"]], Float[Array, "item class"]]
     """log p(votes | y = k) of every item and class: a method of each subclass."""
     draw_given: Callable[[PRNGKeyArray, Int[Array, " item"]], Int[Array, "item judge sample"]]
@@ -92,7 +98,10 @@ class PanelVotes(Distribution):  # type: ignore[misc]
 class ConfusionVotes(PanelVotes):
     """Each judge has a confusion matrix: p(v | y = k) = theta_jkv."""
 
-    pytree_data_fields = ("log_confusion",)
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        **PanelVotes.arg_constraints,
+        "log_confusion": LOG_PROBS,
+    }
 
     def __init__(
         self,
@@ -129,7 +138,11 @@ class CoinVotes(PanelVotes):
     `log_right` and `log_wrong` are log P(right) and log P(not right), by judge, or by item and judge.
     """
 
-    pytree_data_fields = ("log_right", "log_wrong")
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        **PanelVotes.arg_constraints,
+        "log_right": LOG_PROBS,
+        "log_wrong": LOG_PROBS,
+    }
 
     def __init__(
         self,
@@ -188,7 +201,13 @@ class LeaningVotes(PanelVotes):
         The number of nodes of the quadrature.
     """
 
-    pytree_data_fields = ("base", "shift", "tau", "generator")
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        **PanelVotes.arg_constraints,
+        "base": constraints.real_matrix,
+        "shift": constraints.real_matrix,
+        "tau": constraints.nonnegative,
+        "generator": constraints.nonnegative_integer,
+    }
     pytree_aux_fields = ("points",)
 
     def __init__(
@@ -263,7 +282,13 @@ class CorrectVotes(Distribution):  # type: ignore[misc]
     """
 
     support = _Counts(0)
-    pytree_data_fields = ("shares", "means", "dispersions", "member", "given")
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        "shares": constraints.simplex,
+        "means": constraints.unit_interval,
+        "dispersions": constraints.nonnegative,
+        "member": constraints.nonnegative_integer,
+        "given": constraints.nonnegative_integer,
+    }
     pytree_aux_fields = ("most",)
 
     def __init__(
@@ -339,7 +364,11 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.nonnegative_integer
-    pytree_data_fields = ("total", "valid", "drawn")
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        "total": constraints.nonnegative_integer,
+        "valid": constraints.nonnegative_integer,
+        "drawn": constraints.nonnegative_integer,
+    }
     pytree_aux_fields = ("most",)
 
     def __init__(
@@ -385,7 +414,10 @@ class QuasiBinomial(Distribution):  # type: ignore[misc]
     """
 
     support = constraints.nonnegative
-    pytree_data_fields = ("total", "probs")
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        "total": constraints.nonnegative,
+        "probs": constraints.unit_interval,
+    }
 
     def __init__(self, total: Float[Array, "*any"], probs: Float[Array, "*any"]) -> None:
         self.total, self.probs = jnp.broadcast_arrays(total, probs)

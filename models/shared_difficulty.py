@@ -40,7 +40,7 @@ The reliabilities are given, and should be learnt without the item's own label.
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +48,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from numpyro.distributions import constraints
 
 from judgebayes.models.base import (
     PanelData,
@@ -138,7 +139,10 @@ class DifficultyVotes(PanelVotes):
         log p(v | y, h), as `log_vote_table` returns it.
     """
 
-    pytree_data_fields = ("table",)
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        **PanelVotes.arg_constraints,
+        "table": constraints.independent(constraints.less_than_eq(1e-4), 4),
+    }
 
     def __init__(
         self,

@@ -7,11 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
 from numpyro.distributions import Distribution
 from scipy import stats
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.models.cell_votes import CellVotes, student_deviations
 from judgebayes.models.distributions import (
     LEAST,
     CoinVotes,
@@ -21,6 +23,7 @@ from judgebayes.models.distributions import (
     LeaningVotes,
     QuasiBinomial,
 )
+from judgebayes.models.shared_difficulty import DifficultyVotes, log_vote_table
 
 DRAWS = 40_000
 RNG = np.random.default_rng(0)
@@ -185,3 +188,42 @@ def test_votes_of_extreme_judges_have_no_log_probability_above_zero(scale: float
         half, base, shift, jnp.asarray(scale), jnp.arange(24) % 2, votes >= 0, 15
     )
     assert (np.asarray(distribution.log_prob_by_class(votes)) <= 1e-9).all()
+
+
+def difficulty() -> Distribution:
+    table = log_vote_table(jnp.array([[1.0, 0.2], [0.5, -0.3]]), 0.7, 3, symmetric=True)
+    return DifficultyVotes(jnp.asarray(LOG_CLASS), table, CAST)
+
+
+def cell_votes(log_odds: jax.Array | None) -> Distribution:
+    total = jnp.array([[[5.0, 4, 9], [3, 2, 0]]])
+    logits = jnp.array([[[1.0, -0.5, 0.3], [0.2, 0.1, 0.0]]])
+    return CellVotes(total, logits, jnp.array(0.4), student_deviations(4.0), log_odds)
+
+
+EVERY: dict[str, Callable[[], Any]] = {
+    **PANELS,
+    "difficulty": difficulty,
+    "cells": lambda: cell_votes(None),
+    "odd cells": lambda: cell_votes(jnp.array([-2.0, -3.0])),
+    "correct": correct_votes,
+    "hypergeometric": lambda: Hypergeometric(jnp.array([20, 8]), jnp.array([13, 8]), 5, most=6),
+    "quasi-binomial": lambda: QuasiBinomial(jnp.array([5.0, 2.0]), jnp.array([0.3, 0.8])),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+@in_float64
+def test_arrays_are_leaves_that_pass_through_jit_and_vmap_and_are_validated(name: str) -> None:
+    with numpyro.validation_enabled():
+        own = EVERY[name]()
+    arrays = {id(x) for x in vars(own).values() if isinstance(x, jax.Array)}
+    assert arrays == {id(x) for x in jax.tree.leaves(own)}
+    value = jnp.ones(own.shape(), float if name == "quasi-binomial" else int)
+    wanted = np.asarray(own.log_prob(value))
+    np.testing.assert_allclose(jax.jit(lambda d: d.log_prob(value))(own), wanted)
+    two = jax.tree.map(lambda x: jnp.stack([x, x]), own)
+    np.testing.assert_allclose(jax.vmap(lambda d: d.log_prob(value))(two), [wanted, wanted])
+    for field, constraint in own.arg_constraints.items():
+        if field != "cast":
+            assert not np.asarray(constraint(jnp.nan * getattr(own, field))).any()
