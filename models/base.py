@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
@@ -52,11 +53,12 @@ class Model(Protocol):
 
     @property
     def dims(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of the axes of each site, and of each of its `quantities`, if it has any.
+        """The names of the axes of its `quantities`, if it has any that are no sites.
 
         `quantities(sites, data)` returns the reported quantities of one draw, on the scale of the
         docstring; without it, these are the parameters. `coords`, if defined, has the names along axes
-        that are specific to the program.
+        that are specific to the program. A site's axes are its plates, then its `event_dims`, which is
+        what ArviZ reads (`axes`).
         """
         ...
 
@@ -94,6 +96,21 @@ def uniform_class(n_items: int, n_classes: int) -> Float[Array, "item class"]:
     return jnp.full((n_items, n_classes), -jnp.log(n_classes))
 
 
+def axes(model: Model, data: Any) -> dict[str, tuple[str, ...]]:
+    """Return the names of the axes of each site: its plates, then the `event_dims` that it declares."""
+    names: dict[str, tuple[str, ...]] = {}
+
+    def run() -> None:
+        trace = numpyro.handlers.trace(numpyro.handlers.seed(model, 0)).get_trace(data)
+        for name, site in trace.items():
+            if site["type"] == "sample":
+                plates = sorted(site["cond_indep_stack"], key=lambda plate: plate.dim)
+                names[name] = (*(p.name for p in plates), *site["infer"].get("event_dims", ()))
+
+    jax.eval_shape(run)  # traced only, nothing is computed
+    return names
+
+
 def drawn(name: str, observed: Collection[str] | None) -> bool:
     """Return whether a site is sampled instead of observed."""
     return observed is not None and name not in observed
@@ -106,6 +123,7 @@ def observe(
     used: Bool[Array, " item"] | None,
     weight: Float[Array, " item"] | None,
     observed: Collection[str] | None,
+    event_dims: tuple[str, ...] = (),
 ) -> Int[Array, "item ..."]:
     """Sample a site with one value per item, or condition on its value if the site is observed.
 
@@ -123,7 +141,10 @@ def observe(
         numpyro.handlers.mask(mask=counts),
         numpyro.handlers.scale(scale=jnp.where(counts, weight, 1.0)),
     ):
-        sample: Array = numpyro.sample(name, distribution, obs=value if given else None)
+        infer = {"event_dims": event_dims}
+        sample: Array = numpyro.sample(
+            name, distribution, obs=value if given else None, infer=infer
+        )
     return sample
 
 
@@ -167,4 +188,5 @@ def observe_panel(
     """
     labels, labelled = observe_label(log_class, data.labels, data.weight, observed, noise)
     votes = panel(class_given_label(log_class, labels, labelled, noise))
-    observe("votes", votes, data.votes, labelled if labelled_only else None, data.weight, observed)
+    used = labelled if labelled_only else None
+    observe("votes", votes, data.votes, used, data.weight, observed, ("judge", "repeat"))

@@ -147,12 +147,10 @@ class BetaBinomialModel:
     """Whether the harder component is the first; otherwise the gap may have either sign."""
     traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "log_dispersion": ("component",),
         "majority_error": ("votes",),
         "share": ("component",),
         "mean": ("component",),
         "dispersion": ("component",),
-        "correct": ("item",),
     }
 
     def __call__(self, data: CountData, *, observed: Collection[str] | None = None) -> None:

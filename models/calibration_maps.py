@@ -94,11 +94,7 @@ class CalibrationMapModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "slope": ("slope_group",),
-        "intercept": ("intercept_group",),
-        "label": ("item",),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: MapData, *, observed: Collection[str] | None = None) -> None:
         """Sample the parameters from their priors, then each item's label from the map."""
@@ -106,10 +102,12 @@ class CalibrationMapModel:
         slope = dist.Normal(1.0, self.prior.slope)
         if self.form.monotone:
             slope = dist.TruncatedNormal(1.0, self.prior.slope, low=0.0)
-        sites = {"slope": numpyro.sample("slope", slope.expand((slopes,)).to_event())}
+        with numpyro.plate("slope_group", slopes):
+            sites = {"slope": numpyro.sample("slope", slope)}
         if intercepts:
-            intercept = dist.Normal(0.0, self.prior.intercept).expand((intercepts,)).to_event()
-            sites["intercept"] = numpyro.sample("intercept", intercept)
+            with numpyro.plate("intercept_group", intercepts):
+                intercept = dist.Normal(0.0, self.prior.intercept)
+                sites["intercept"] = numpyro.sample("intercept", intercept)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: MapData) -> Float[Array, "item class"]:

@@ -177,11 +177,7 @@ class DavidsonModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "eta0": ("level",),
-        "gamma": ("level",),
-        "label": ("item",),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: DavidsonData, *, observed: Collection[str] | None = None) -> None:
         """Sample the parameters from their priors, then each item's label from the link."""

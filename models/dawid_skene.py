@@ -68,22 +68,17 @@ class DawidSkeneModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "pi": ("class",),
-        "confusion": ("judge", "class", "vote"),
-        "accuracy": ("judge",),
-        "label": ("item",),
-        "votes": ("item", "judge", "repeat"),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {"accuracy": ("judge",)}
 
     def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
         """Sample class shares and confusion matrices, then labels and votes."""
         n_items, n_judges, _ = data.votes.shape
         k = self.n_classes
-        pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(k, 1.0) + self.prior.classes))
+        shares = dist.Dirichlet(jnp.full(k, 1.0) + self.prior.classes)
+        pi = numpyro.sample("pi", shares, infer={"event_dims": ("class",)})
         rows = dist.Dirichlet(1 + self.prior.of_votes(k))
         with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", k, dim=-1):
-            confusion = numpyro.sample("confusion", rows)
+            confusion = numpyro.sample("confusion", rows, infer={"event_dims": ("vote",)})
         observe_panel(
             jnp.broadcast_to(jnp.log(pi), (n_items, k)),
             lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.votes >= 0),

@@ -46,7 +46,8 @@ with g the item's generator: its shifts partly follow its quality and are partly
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -119,11 +120,14 @@ class ItemPrior(NamedTuple):
     """log tau, the spread of the leanings; not a parameter if judges are independent given the label."""
 
 
-def normals(*priors: Pair) -> dist.Distribution:
-    """Return independent normal distributions for one site; a common scale stays a plain number."""
+def normals(name: str, axis: str, *priors: Pair) -> Array:
+    """Sample independent normal values as one site; a common scale stays a plain number."""
     location, scale = zip(*priors, strict=True)
     shared = all(type(x) is float and x == scale[0] for x in scale)
-    return dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale)).to_event(1)
+    normal = dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale))
+    with numpyro.plate(axis, len(priors)):
+        sample: Array = numpyro.sample(name, normal)
+    return sample
 
 
 class Counted(NamedTuple):
@@ -176,6 +180,14 @@ def _observe(
     return sample
 
 
+@contextmanager
+def cells(data: Counted) -> Iterator[None]:
+    """Enter the plates of generators and judges."""
+    generators, judges = data.judged.shape
+    with numpyro.plate("generator", generators, dim=-2), numpyro.plate("judge", judges, dim=-1):
+        yield
+
+
 def _observe_labels(
     data: Counted, g: Array, options: dict[str, Any], most_labelled: int
 ) -> tuple[Array, Array]:
@@ -185,14 +197,16 @@ def _observe_labels(
     on. The number of valid items among a judge's labelled items depends on the labels: if these are
     sampled, it is sampled too, without replacement.
     """
-    valid = _observe("valid", data.valid, data.labelled, g, **options)
+    with numpyro.plate("generator", len(g)):
+        valid = _observe("valid", data.valid, data.labelled, g, **options)
     if not drawn("valid", options["observed"]):
         return data.valid_judged, data.invalid_judged
     judged = (data.valid_judged + data.invalid_judged).astype(int)
     total = data.labelled.astype(int)[:, None]
     most = most_labelled or _most_labelled(data)
     of_valid = Hypergeometric(total, valid[:, None], judged, most)
-    valid_judged = numpyro.sample("valid_judged", of_valid)
+    with cells(data):
+        valid_judged = numpyro.sample("valid_judged", of_valid)
     return valid_judged, judged - valid_judged
 
 
@@ -230,7 +244,8 @@ def observe_cells(
     total = jnp.stack([*by_label, data.judged], axis=-1)
     votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds, whole=whole)
     given = None if drawn(BY_LABEL, observed) else jnp.asarray(data.accepted_by_label)
-    numpyro.sample(BY_LABEL, votes, obs=given)
+    with cells(data):
+        numpyro.sample(BY_LABEL, votes, obs=given, infer={"event_dims": ("of_label",)})
 
 
 def _most_labelled(data: Counted) -> int:
@@ -267,28 +282,24 @@ class FlatModel:
         ("valid_judged",),
     )
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "g": ("generator",),
-        "tpr": ("judge",),
-        "fpr": ("judge",),
         "precision": ("generator",),
-        "valid": ("generator",),
-        "true_accepted": ("generator", "judge"),
-        "false_accepted": ("generator", "judge"),
-        "accepted": ("generator", "judge"),
     }
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample g, TPR and FPR, then the counts."""
         generators, judges = data.judged.shape
-        g = numpyro.sample("g", dist.Beta(*self.prior.g).expand((generators,)).to_event(1))
-        tpr = numpyro.sample("tpr", dist.Beta(*self.prior.tpr).expand((judges,)).to_event(1))
-        fpr = numpyro.sample("fpr", dist.Beta(*self.prior.fpr).expand((judges,)).to_event(1))
+        with numpyro.plate("generator", generators):
+            g = numpyro.sample("g", dist.Beta(*self.prior.g))
+        with numpyro.plate("judge", judges):
+            tpr = numpyro.sample("tpr", dist.Beta(*self.prior.tpr))
+            fpr = numpyro.sample("fpr", dist.Beta(*self.prior.fpr))
         wide = jnp.zeros((generators, 1))
         options: dict[str, Any] = {"whole": self.whole, "observed": observed}
         valid_judged, invalid_judged = _observe_labels(data, g, options, self.most_labelled)
-        _observe("true_accepted", data.true_accepted, valid_judged, wide + tpr, **options)
-        _observe("false_accepted", data.false_accepted, invalid_judged, wide + fpr, **options)
-        _observe("accepted", data.accepted, data.judged, link(g, tpr, fpr), **options)
+        with cells(data):
+            _observe("true_accepted", data.true_accepted, valid_judged, wide + tpr, **options)
+            _observe("false_accepted", data.false_accepted, invalid_judged, wide + fpr, **options)
+            _observe("accepted", data.accepted, data.judged, link(g, tpr, fpr), **options)
 
 
 @dataclass(frozen=True)
@@ -307,17 +318,8 @@ class HierarchicalModel:
     """As in `FlatModel`."""
     traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "a": ("judge",),
-        "kappa": ("judge",),
-        "eta": ("generator",),
-        "impression": ("generator",),
-        "u": ("generator",),
-        "centre": ("mean_of",),
-        "log_sigma": ("spread_of",),
         "g": ("generator",),
         "precision": ("generator",),
-        "valid": ("generator",),
-        BY_LABEL: ("generator", "judge", "of_label"),
     }
     coords: ClassVar[dict[str, list[str]]] = {
         "mean_of": ["a", "kappa", "eta"],
@@ -327,15 +329,16 @@ class HierarchicalModel:
 
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then the counts."""
-        prior, judges = self.prior, data.judged.shape[1]
+        prior, (generators, judges) = self.prior, data.judged.shape
         slope = numpyro.sample("slope", dist.Normal(*prior.slope))
-        means = normals(prior.impression, prior.knowledge, prior.quality)
-        centre = numpyro.sample("centre", means)
-        spreads = normals(prior.log_sigma_d, prior.log_sigma_u, prior.log_sigma_cell)
-        sigma = jnp.exp(numpyro.sample("log_sigma", spreads))
-        a = around("a", centre[0], prior.judge_spread, judges)
-        kappa = around("kappa", centre[1], prior.judge_spread, judges)
-        eta, impression, u = self._of_generators(data, slope, centre[2], sigma)
+        centre = normals("centre", "mean_of", prior.impression, prior.knowledge, prior.quality)
+        spreads = prior.log_sigma_d, prior.log_sigma_u, prior.log_sigma_cell
+        sigma = jnp.exp(normals("log_sigma", "spread_of", *spreads))
+        with numpyro.plate("judge", judges):
+            a = numpyro.sample("a", dist.Normal(centre[0], prior.judge_spread))
+            kappa = numpyro.sample("kappa", dist.Normal(centre[1], prior.judge_spread))
+        with numpyro.plate("generator", generators):
+            eta, impression, u = self._of_generators(data, slope, centre[2], sigma)
         logits = vote_logits(*impressions(a, kappa, eta, impression, u))
         observe_cells(
             data,
@@ -349,14 +352,17 @@ class HierarchicalModel:
         )
 
     def _of_generators(
-        self, data: Counted, slope: Array, mean: Array, sigma: Array
+        self,
+        data: Counted,  # noqa: ARG002
+        slope: Array,
+        mean: Array,
+        sigma: Array,
     ) -> tuple[Array, Array, Array]:
         """Sample eta, lambda eta + d, and u of each generator."""
-        generators = len(data.labelled)
-        eta = around("eta", mean, self.prior.quality_spread, generators)
+        eta = numpyro.sample("eta", dist.Normal(mean, self.prior.quality_spread))
         # The votes determine each sum of both, and not the shift d by itself.
-        impression = around("impression", slope * eta, sigma[0], generators)
-        return eta, impression, sigma[1] * standard("u", (generators,))
+        impression = numpyro.sample("impression", dist.Normal(slope * eta, sigma[0]))
+        return eta, impression, sigma[1] * numpyro.sample("u", dist.Normal())
 
     def for_sampler(
         self, data: Counted
@@ -390,15 +396,15 @@ class _Sampled(HierarchicalModel):
     ) -> tuple[Array, Array, Array]:
         spread, labelled = self.prior.quality_spread, data.labelled > 0
         own = dist.Normal(jnp.where(labelled, mean, 0.0), jnp.where(labelled, spread, 1.0))
-        sampled = numpyro.sample("eta", own.to_event(1))
+        sampled = numpyro.sample("eta", own)
         total = jnp.sqrt((slope * spread) ** 2 + sigma[0] ** 2)
         around_quality = dist.Normal(
             slope * jnp.where(labelled, sampled, mean), jnp.where(labelled, sigma[0], total)
         )
-        impression = numpyro.sample("impression", around_quality.to_event(1))
+        impression = numpyro.sample("impression", around_quality)
         location, scale = quality_given(impression, slope, mean, sigma[0], spread)
         eta = jnp.where(labelled, sampled, location + scale * sampled)
-        return eta, impression, around("u", jnp.zeros(()), sigma[1], len(data.labelled))
+        return eta, impression, numpyro.sample("u", dist.Normal(0.0, sigma[1]))
 
 
 def quality_given(
@@ -423,19 +429,6 @@ def impressions(
     """Return the logits of accepting by impression, of knowing, and of g, for every cell."""
     own = jnp.zeros((len(eta), len(a)))
     return own + a + impression[:, None], own + kappa + u[:, None], own + eta[:, None]
-
-
-def around(name: str, centre: Array, spread: Scalar, size: int) -> Array:
-    """Sample a site with independent normal values around a common mean."""
-    values = dist.Normal(centre, spread).expand((size,)).to_event(1)
-    sample: Array = numpyro.sample(name, values)
-    return sample
-
-
-def standard(name: str, shape: tuple[int, ...]) -> Array:
-    """Sample a site with independent standard normal values."""
-    sample: Array = numpyro.sample(name, dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape)))
-    return sample
 
 
 class ItemSites(NamedTuple):
@@ -493,11 +486,6 @@ class ItemModel:
     prior: ItemPrior = ItemPrior()
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items", given=("generator",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "alpha": ("judge",),
-        "gap": ("judge",),
-        "eta": ("generator",),
-        "w": ("class", "generator"),
-        "log_sigma": ("class",),
         "precision": ("generator",),
         "quality": ("generator",),
         "tpr": ("judge",),
@@ -505,24 +493,26 @@ class ItemModel:
         "lenience": ("judge",),
         "discernment": ("judge",),
         "shift": ("class", "generator"),
-        "label": ("item",),
-        "votes": ("item", "judge", "repeat"),
     }
 
     def __call__(self, data: ItemData, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then labels and votes."""
-        prior, judges = self.prior, data.votes.shape[1]
-        means = normals(prior.lenience, prior.discernment, prior.quality)
-        spreads = normals(prior.log_sigma_invalid, prior.log_sigma_valid)
+        prior = self.prior
+        spreads = prior.log_sigma_invalid, prior.log_sigma_valid
         sites = {
-            "centre": numpyro.sample("centre", means),
-            "log_sigma": numpyro.sample("log_sigma", spreads),
+            "centre": normals(
+                "centre", "mean_of", prior.lenience, prior.discernment, prior.quality
+            ),
+            "log_sigma": normals("log_sigma", "class", *spreads),
             "follow": numpyro.sample("follow", dist.Normal(*prior.follow)),
-            "alpha": standard("alpha", (judges,)),
-            "gap": standard("gap", (judges,)),
-            "eta": standard("eta", (self.n_generators,)),
-            "w": standard("w", (2, self.n_generators)),
         }
+        with numpyro.plate("judge", data.votes.shape[1]):
+            sites["alpha"] = numpyro.sample("alpha", dist.Normal())
+            sites["gap"] = numpyro.sample("gap", dist.Normal())
+        with numpyro.plate("generator", self.n_generators):
+            sites["eta"] = numpyro.sample("eta", dist.Normal())
+            with numpyro.plate("class", 2):
+                sites["w"] = numpyro.sample("w", dist.Normal())
         if not self.independent:
             sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(*prior.log_tau))
         at = item_sites(sites, prior)

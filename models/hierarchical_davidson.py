@@ -81,37 +81,31 @@ class HierarchicalDavidsonModel:
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "task"))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "tie": ("level",),
-        "gamma": ("level",),
-        "log_beta_by_task": ("task",),
-        "tie_by_task": ("level", "task"),
-        "gamma_by_task": ("level", "task"),
-        "delta_by_task": ("task",),
         "beta_of_task": ("task",),
         "eta0_of_task": ("task", "level"),
         "gamma_of_task": ("task", "level"),
         "delta_of_task": ("task",),
-        "label": ("item",),
     }
 
     def __call__(self, data: HierarchicalData, *, observed: Collection[str] | None = None) -> None:
         """Sample centres and deviations, then each item's label from the link of its task."""
         sites: dict[str, Array] = {}
         levels = n_levels(self.n_classes, self.symmetric)
-        shapes: dict[str, tuple[int, ...]] = {"log_beta": ()}
-        if levels:
-            shapes |= {"tie": (levels,), "gamma": (levels,)}
-        if not self.symmetric:
-            shapes |= {"delta": ()}
-        for name, shape in shapes.items():
-            location, scale = getattr(self.prior, name)
-            centre = dist.Normal(location, scale).expand(shape).to_event(len(shape))
+
+        def sample(name: str) -> None:
+            sites[name] = numpyro.sample(name, dist.Normal(*getattr(self.prior, name)))
             spread = self.prior.differ * SCALES[name] * jnp.eye(self.n_tasks)
-            deviation = dist.MultivariateStudentT(self.prior.df, jnp.zeros(self.n_tasks), spread)
-            sites[name] = numpyro.sample(name, centre)
-            sites[f"{name}_by_task"] = numpyro.sample(
-                f"{name}_by_task", deviation.expand(shape).to_event(len(shape))
-            )
+            deviations = dist.MultivariateStudentT(self.prior.df, jnp.zeros(self.n_tasks), spread)
+            by_task = f"{name}_by_task"
+            sites[by_task] = numpyro.sample(by_task, deviations, infer={"event_dims": ("task",)})
+
+        sample("log_beta")
+        if levels:
+            with numpyro.plate("level", levels):
+                sample("tie")
+                sample("gamma")
+        if not self.symmetric:
+            sample("delta")
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
     def predict(

@@ -130,14 +130,7 @@ class ItemResponseModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "ability": ("judge",),
-        "difficulty": ("item",),
-        "log_discrimination": ("item",),
-        "discrimination": ("item",),
-        "label": ("item",),
-        "votes": ("item", "judge", "repeat"),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {"discrimination": ("item",)}
 
     def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
         """Sample the parameters from their priors, then labels and votes."""

@@ -46,11 +46,7 @@ class OneCoinModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "accuracy": ("judge",),
-        "label": ("item",),
-        "votes": ("item", "judge", "repeat"),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
         """Sample the judges' accuracies, then labels and votes."""

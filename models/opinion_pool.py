@@ -63,21 +63,19 @@ class OpinionPoolModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "weight": ("method",),
-        "intercept": ("other_class",),
-        "label": ("item",),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: PoolData, *, observed: Collection[str] | None = None) -> None:
         """Sample the weights, then each item's label from the pool."""
         methods = data.log_probs.shape[1]
         mean = self.prior.total / methods
-        normal = dist.Normal(mean, self.prior.spread * mean).expand((methods,)).to_event(1)
-        sites = {"weight": numpyro.sample("weight", normal)}
+        with numpyro.plate("method", methods):
+            normal = dist.Normal(mean, self.prior.spread * mean)
+            sites = {"weight": numpyro.sample("weight", normal)}
         if not self.symmetric:
-            each = dist.Normal(0, self.prior.intercept).expand((self.n_classes - 1,)).to_event(1)
-            sites["intercept"] = numpyro.sample("intercept", each)
+            with numpyro.plate("other_class", self.n_classes - 1):
+                each = dist.Normal(0, self.prior.intercept)
+                sites["intercept"] = numpyro.sample("intercept", each)
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: PoolData) -> Float[Array, "item class"]:

@@ -99,28 +99,17 @@ class PooledDawidSkeneModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "pi": ("class",),
-        "mean_ability": (),
-        "log_spread": (),
-        "shift": ("class",),
-        "log_concentration": ("class",),
-        "errors": ("class", "other"),
-        "skill": ("judge",),
-        "confusion": ("judge", "class", "vote"),
-        "accuracy": ("judge",),
-        "label": ("item",),
-        "votes": ("item", "judge", "repeat"),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {"accuracy": ("judge",)}
 
     def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
         """Sample class shares, abilities and confusion matrices, then labels and votes."""
         n_items, n_judges, _ = data.votes.shape
         k, prior = self.n_classes, self.prior
-        pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(k, 1.0) + prior.classes))
+        shares = dist.Dirichlet(jnp.full(k, 1.0) + prior.classes)
+        pi = numpyro.sample("pi", shares, infer={"event_dims": ("class",)})
         ability = numpyro.sample("mean_ability", dist.Normal(*prior.ability))
         log_spread = numpyro.sample("log_spread", dist.Normal(*prior.log_spread))
-        with numpyro.plate("kind", k):
+        with numpyro.plate("class", k):
             shift = numpyro.sample("shift", dist.Normal(0.0, prior.shift))
             log_concentration = numpyro.sample(
                 "log_concentration", dist.Normal(*prior.log_concentration)
@@ -128,13 +117,15 @@ class PooledDawidSkeneModel:
             errors = jnp.ones((k, 1))
             if k > 2:  # with two classes there is one error
                 each = 1 + jnp.full(k - 1, prior.wrong) / (k - 1)
-                errors = numpyro.sample("errors", dist.Dirichlet(each))
-        with numpyro.plate("person", n_judges):
+                by_class = dist.Dirichlet(each)
+                errors = numpyro.sample("errors", by_class, infer={"event_dims": ("other",)})
+        with numpyro.plate("judge", n_judges):
             skill = numpyro.sample("skill", dist.Normal(0.0, 1.0))
         right = jax.nn.sigmoid(ability + jnp.exp(log_spread) * skill[:, None] + shift)
         mean = jnp.exp(log_concentration)[:, None] * mean_rows(right, in_matrix(errors))
         with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", k, dim=-1):
-            confusion = numpyro.sample("confusion", dist.Dirichlet(mean))
+            rows = dist.Dirichlet(mean)
+            confusion = numpyro.sample("confusion", rows, infer={"event_dims": ("vote",)})
         observe_panel(
             jnp.broadcast_to(jnp.log(pi), (n_items, k)),
             lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.votes >= 0),

@@ -50,11 +50,9 @@ from judgebayes.models.generator_validator import (
     BY_LABEL,
     GIVEN,
     Counted,
-    around,
     impressions,
     normals,
     observe_cells,
-    standard,
 )
 
 Scalar = float | Float[Array, ""]
@@ -109,19 +107,9 @@ class RobustModel:
     """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
     traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "a": ("judge",),
-        "kappa": ("judge",),
-        "log_odds": ("judge",),
         "odd_share": ("judge",),
-        "eta": ("generator",),
-        "impression": ("generator",),
-        "u": ("generator",),
-        "centre": ("mean_of",),
-        "log_sigma": ("shift_of",),
         "g": ("generator",),
         "precision": ("generator",),
-        "valid": ("generator",),
-        BY_LABEL: ("generator", "judge", "of_label"),
     }
     coords: ClassVar[dict[str, list[str]]] = {
         "mean_of": ["a", "kappa", "eta"],
@@ -132,17 +120,21 @@ class RobustModel:
     def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
         """Sample judges, generators and their shifts, then the counts."""
         prior, (generators, judges) = self.prior, data.judged.shape
-        means = normals(prior.impression, prior.knowledge, prior.quality)
-        centre = numpyro.sample("centre", means)
-        a = around("a", centre[0], prior.judge_spread, judges)
-        kappa = around("kappa", centre[1], prior.judge_spread, judges)
+        centre = normals("centre", "mean_of", prior.impression, prior.knowledge, prior.quality)
+        with numpyro.plate("judge", judges):
+            a = numpyro.sample("a", dist.Normal(centre[0], prior.judge_spread))
+            kappa = numpyro.sample("kappa", dist.Normal(centre[1], prior.judge_spread))
         slope = numpyro.sample("slope", self._slope(kappa))
         log_cell = numpyro.sample("log_sigma_cell", dist.Normal(*prior.log_sigma_cell))
-        sigma = jnp.exp(numpyro.sample("log_sigma", self._spreads(log_cell)))
-        log_odds = prior.log_odds[0] + prior.log_odds[1] * standard("log_odds", (judges,))
-        eta = around("eta", centre[2], prior.quality_spread, generators)
-        impression = around("impression", slope * eta, sigma[0], generators)
-        u = sigma[1] * standard("u", (generators,))
+        spreads = self._spreads(log_cell)
+        sigma = jnp.exp(numpyro.sample("log_sigma", spreads, infer={"event_dims": ("shift_of",)}))
+        with numpyro.plate("judge", judges):
+            odds = numpyro.sample("log_odds", dist.Normal())
+        log_odds = prior.log_odds[0] + prior.log_odds[1] * odds
+        with numpyro.plate("generator", generators):
+            eta = numpyro.sample("eta", dist.Normal(centre[2], prior.quality_spread))
+            impression = numpyro.sample("impression", dist.Normal(slope * eta, sigma[0]))
+            u = sigma[1] * numpyro.sample("u", dist.Normal())
         observe_cells(
             data,
             eta,

@@ -190,13 +190,7 @@ class SharedDifficultyModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "reliability": ("judge",),
-        "level": ("bias_class",),
-        "bias": ("judge", "bias_class"),
-        "label": ("item",),
-        "votes": ("item", "judge", "repeat"),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
         """Sample the judges' parameters, then labels and votes."""
@@ -206,15 +200,15 @@ class SharedDifficultyModel:
             "variance": numpyro.sample("variance", dist.InverseGamma(*self.prior.variance)),
             "ease": numpyro.sample("ease", dist.HalfNormal(self.prior.ease)),
         }
-        standard = dist.Normal().expand((n_judges,)).to_event(1)
-        sites["reliability"] = numpyro.sample("reliability", standard)
+        with numpyro.plate("judge", n_judges):
+            sites["reliability"] = numpyro.sample("reliability", dist.Normal())
         if biases:
-            level = dist.Normal(0, self.prior.level).expand((biases,)).to_event(1)
-            sites["level"] = numpyro.sample("level", level)
+            with numpyro.plate("bias_class", biases, dim=-1):
+                sites["level"] = numpyro.sample("level", dist.Normal(0, self.prior.level))
             spread = dist.InverseGamma(*self.prior.level_variance)
             sites["level_variance"] = numpyro.sample("level_variance", spread)
-            each = dist.Normal().expand((n_judges, biases)).to_event(2)
-            sites["bias"] = numpyro.sample("bias", each)
+            with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("bias_class", biases):
+                sites["bias"] = numpyro.sample("bias", dist.Normal())
         observe_panel(
             uniform_class(len(data.votes), self.n_classes),
             lambda log_class: self._votes(log_class, sites, data),
@@ -291,7 +285,7 @@ class ScaledModel:
     traits: ClassVar[Traits] = Traits(
         ("label",), "labelled items", given=("votes", "parameters", "log_class")
     )
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {"label": ("item",)}
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: ScaledData, *, observed: Collection[str] | None = None) -> None:
         """Sample the scale and the effect of the ease, then each item's label."""

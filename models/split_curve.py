@@ -147,11 +147,7 @@ class SplitCurveModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "bend": ("term",),
-        "offset": ("level",),
-        "label": ("item",),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -161,19 +157,19 @@ class SplitCurveModel:
 
     def __call__(self, data: SplitData, *, observed: Collection[str] | None = None) -> None:
         """Sample the curve, then each item's label given its split."""
-        terms = dist.Normal().expand((TERMS,)).to_event(1)
         sites = {
             "alpha": numpyro.sample("alpha", dist.Normal(*self.prior.level)),
             "beta": numpyro.sample("beta", dist.Normal(*self.prior.slope)),
-            "bend": numpyro.sample("bend", terms),
         }
+        with numpyro.plate("term", TERMS):
+            sites["bend"] = numpyro.sample("bend", dist.Normal())
         if self.n_classes > 2:
             sites["gamma"] = numpyro.sample("gamma", dist.Normal(*self.prior.order))
         if len(set(self.levels)) > 1:
-            standard = dist.Normal().expand((len(set(self.levels)),)).to_event(1)
             spread = dist.Normal(*self.prior.log_spread)
             sites["log_spread"] = numpyro.sample("log_spread", spread)
-            sites["offset"] = numpyro.sample("offset", standard)
+            with numpyro.plate("level", len(set(self.levels))):
+                sites["offset"] = numpyro.sample("offset", dist.Normal())
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: SplitData) -> Float[Array, "item class"]:

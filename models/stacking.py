@@ -188,8 +188,10 @@ def parameters(
     for name in form.blocks():
         if name in ("absent", "level_weight"):
             named[name] = tau * sites[f"z_{name}"]
-        elif name in ("offset", "level"):
+        elif name == "offset":
             named[name] = sites[name]
+        elif name == "level":
+            named[name] = sites["eta0"]
     return named
 
 
@@ -210,7 +212,7 @@ class StackingModel:
     """The program: tau and the weights, then the label of each labelled item given its votes.
 
     Sites: `tau`, `common`, `z_weight` (judge) and, where the form has them, `z_absent` (judge),
-    `z_level_weight` (level, judge), `offset`, `level` (level); `label` (item).
+    `z_level_weight` (level, judge), `offset`, `eta0` (level); `label` (item).
     """
 
     form: Form
@@ -219,14 +221,10 @@ class StackingModel:
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "direction"))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "z_weight": ("judge",),
-        "z_absent": ("judge",),
-        "z_level_weight": ("level", "judge"),
         "weight": ("judge",),
         "absent": ("judge",),
         "level_weight": ("level", "judge"),
         "level": ("level",),
-        "label": ("item",),
     }
 
     def __call__(self, data: StackingData, *, observed: Collection[str] | None = None) -> None:
@@ -235,13 +233,19 @@ class StackingModel:
             "tau": numpyro.sample("tau", dist.LogNormal(*self.prior.log_tau)),
             "common": numpyro.sample("common", dist.Normal()),
         }
-        for name, shape in self.form.blocks().items():
-            if name in ("weight", "absent", "level_weight"):
-                standard = dist.Normal().expand(shape).to_event(len(shape))
-                sites[f"z_{name}"] = numpyro.sample(f"z_{name}", standard)
-            else:
-                wide = dist.Normal(0, getattr(self.prior, name)).expand(shape).to_event(len(shape))
-                sites[name] = numpyro.sample(name, wide)
+        form = self.form
+        with numpyro.plate("judge", form.n_judges):
+            sites["z_weight"] = numpyro.sample("z_weight", dist.Normal())
+            if not form.symmetric:
+                sites["z_absent"] = numpyro.sample("z_absent", dist.Normal())
+            if form.levels:
+                with numpyro.plate("level", form.levels):
+                    sites["z_level_weight"] = numpyro.sample("z_level_weight", dist.Normal())
+        if not form.symmetric:
+            sites["offset"] = numpyro.sample("offset", dist.Normal(0, self.prior.offset))
+        if form.levels:
+            with numpyro.plate("level", form.levels):
+                sites["eta0"] = numpyro.sample("eta0", dist.Normal(0, self.prior.level))
         observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
 
     def quantities(self, sites: Mapping[str, Array], data: StackingData) -> dict[str, Array]:

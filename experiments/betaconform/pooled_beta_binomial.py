@@ -104,14 +104,10 @@ class PooledBetaBinomialModel:
     """Whether the harder component is the first; otherwise the gap may have either sign."""
     traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given", "member"))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "log_dispersion": ("component",),
-        "share_by_set": ("set",),
-        "centre_by_set": ("set",),
         "majority_error": ("set", "votes"),
         "share": ("set", "component"),
         "mean": ("set", "component"),
         "dispersion": ("set", "component"),
-        "correct": ("item",),
     }
 
     def __call__(self, data: PooledData, *, observed: Collection[str] | None = None) -> None:
@@ -129,7 +125,7 @@ class PooledBetaBinomialModel:
             )
         for name, tau in (("share", prior.log_tau_share), ("centre", prior.log_tau_centre)):
             sites[f"log_tau_{name}"] = numpyro.sample(f"log_tau_{name}", dist.Normal(*tau))
-            with numpyro.plate(f"set_{name}", self.n_sets):
+            with numpyro.plate("set", self.n_sets):
                 sites[f"{name}_by_set"] = numpyro.sample(
                     f"{name}_by_set", dist.StudentT(prior.df, 0.0, 1.0)
                 )

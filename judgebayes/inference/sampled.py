@@ -12,6 +12,7 @@ compiled code; callers hold `inference.numpyro_lock`, because NumPyro has one st
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import jax
@@ -26,7 +27,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
 from judgebayes.inference.problem import Chains, Problem, Sites, Source, numpyro_lock
-from judgebayes.models.base import Model, Predictor
+from judgebayes.models.base import Model, Predictor, axes
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Data, Votes
 
@@ -145,10 +146,15 @@ class Described:
         """Sites that keep their observed values in replicated data: labels, if votes are generated."""
         return ("label",) if "votes" in self.problem.model.traits.sites else ()
 
+    @cached_property
+    @numpyro_lock
+    def _of_sites(self) -> dict[str, tuple[str, ...]]:
+        return axes(self.problem.model, self.problem.data)
+
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
         """The names of all axes; the item axis of a site with labelled items only is `labelled_item`."""
-        named = {**self.problem.model.dims, **self.dims}
+        named = {**self._of_sites, **self.problem.model.dims, **self.dims}
         for site in self.problem.model.traits.sites:
             if self.used_items(site) is not None and self._only_labelled(site):
                 named[site] = tuple("labelled_item" if n == "item" else n for n in named[site])
@@ -186,7 +192,7 @@ class Described:
 
     def used_items(self, site: str) -> Int[np.ndarray, " some"] | None:
         """Return the positions of the items that enter a site; None where it has no item axis."""
-        if "item" not in self.problem.model.dims[site]:
+        if "item" not in self._of_sites[site]:
             return None
         value = np.asarray(getattr(self.data, FIELDS.get(site, site)))
         weight = np.ones(len(value)) if self.data.weight is None else np.asarray(self.data.weight)

@@ -181,6 +181,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
         named = form.split(x)
         z = {f"z_{n}": v for n, v in named.items() if n not in ("offset", "level")}
         sites = named | z | {"tau": jnp.ones(()), "common": jnp.zeros(())}
+        sites["eta0"] = named.get("level", jnp.zeros(0))
         own = Problem(model, data)
         joint, prior = (
             log_density(m, (), {}, {n: sites[n] for n in own.latent})[0]

@@ -19,7 +19,7 @@ import judgebayes.models
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.sampled import FIELDS, filled, log_likelihoods
-from judgebayes.models.base import Model
+from judgebayes.models.base import Model, axes
 
 MODELS = Path(judgebayes.models.__file__).parent
 PLAIN = {
@@ -34,7 +34,7 @@ ALL = pytest.mark.parametrize(
 
 def test_no_program_adds_a_factor_or_imports_the_library() -> None:
     allowed = {"numpyro", "jax", "numpy", "jaxtyping", "judgebayes.models"}
-    standard = {"math", "typing", "dataclasses", "functools", "collections.abc"}
+    standard = {"math", "typing", "contextlib", "dataclasses", "functools", "collections.abc"}
     for path in MODELS.glob("*.py"):
         tree = ast.parse(path.read_text())
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -111,6 +111,19 @@ def first_draw(name: str) -> dict[str, jax.Array]:
 def density_at(program: Any, data: Any, at: dict[str, jax.Array]) -> float:
     """Return the log-density, compiled."""
     return float(jax.jit(lambda sites: log_density(program, (data,), {}, sites)[0])(at))
+
+
+@ALL
+@in_float64
+def test_every_axis_of_every_site_has_a_name_and_an_axis_one_size(name: str) -> None:
+    _, model, data = of(name)
+    samples, sizes = generated(name), dict[str, int]()
+    for site, names in axes(model, data).items():
+        shape = samples[site].shape[1:]
+        assert len(names) == len(shape), site
+        assert all(
+            sizes.setdefault(axis, size) == size for axis, size in zip(names, shape, strict=True)
+        )
 
 
 @ALL

@@ -63,13 +63,14 @@ def test_the_precision_is_that_of_the_models_prior() -> None:
     standard = {"tau": jnp.asarray(tau), "common": jnp.zeros(())}
     for name, shape in form.blocks().items():
         own = name in ("weight", "absent", "level_weight")
-        standard[f"z_{name}" if own else name] = jnp.zeros(shape)
+        site = f"z_{name}" if own else {"level": "eta0"}.get(name, name)
+        standard[site] = jnp.zeros(shape)
 
     def flat(sites: dict[str, jax.Array]) -> jax.Array:
         return form.join(stacking.parameters({**standard, **sites}, direction, prior, form))
 
     varied = {name: x for name, x in standard.items() if name != "tau"}
-    scale = {"offset": prior.offset, "level": prior.level}
+    scale = {"offset": prior.offset, "eta0": prior.level}
     slopes = jax.jacobian(flat)(varied)
     covariance = sum(
         (scale.get(name, 1.0) * d.reshape(precision.shape[0], -1))
