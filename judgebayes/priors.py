@@ -11,13 +11,13 @@ from judgebayes.models.beta_binomial import BetaBinomialPrior as BetaBinomial
 from judgebayes.models.calibration_maps import CalibrationMapPrior as BayesianMap
 from judgebayes.models.davidson import DavidsonPrior as Davidson
 from judgebayes.models.dawid_skene import DawidSkenePrior as DawidSkene
-from judgebayes.models.generator_validator import FlatPrior as GeneratorValidatorFlat
-from judgebayes.models.generator_validator import (
+from judgebayes.models.flat_validator import FlatPrior as GeneratorValidatorFlat
+from judgebayes.models.hierarchical_davidson import HierarchicalPrior as HierarchicalDavidson
+from judgebayes.models.hierarchical_validator import (
     HierarchicalPrior as GeneratorValidatorHierarchical,
 )
-from judgebayes.models.generator_validator import ItemPrior as ItemLevel
-from judgebayes.models.hierarchical_davidson import HierarchicalPrior as HierarchicalDavidson
 from judgebayes.models.irt import ItemResponsePrior as ItemResponse
+from judgebayes.models.item_validator import ItemPrior as ItemLevel
 from judgebayes.models.one_coin import OneCoinPrior as OneCoin
 from judgebayes.models.opinion_pool import OpinionPoolPrior as Pool
 from judgebayes.models.pooled_dawid_skene import PooledPrior as PooledDawidSkene

@@ -1,6 +1,6 @@
 r"""The hierarchical program of generators and judges in which no single cell decides.
 
-The story is that of `judgebayes.models.generator_validator` in its hierarchical form: judge j knows with
+The story is that of `judgebayes.models.hierarchical_validator`: judge j knows with
 probability k_ij whether an item of generator i is valid, and otherwise accepts it with probability
 q_ij, by its impression of the generator::
 
@@ -46,14 +46,8 @@ from jaxtyping import Array, Float
 
 from judgebayes.models.base import Sites, Traits
 from judgebayes.models.cell_votes import student_deviations, vote_logits
-from judgebayes.models.generator_validator import (
-    BY_LABEL,
-    GIVEN,
-    Counted,
-    impressions,
-    normals,
-    observe_cells,
-)
+from judgebayes.models.generator_counts import BY_LABEL, GIVEN, Counted, normals, observe_cells
+from judgebayes.models.hierarchical_validator import impressions
 
 Scalar = float | Float[Array, ""]
 Pair = tuple[Scalar, Scalar]

@@ -30,7 +30,6 @@ length 1: an empirical-Bayes centre, kappa = 1 ::
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -60,7 +59,7 @@ class StackingPrior(NamedTuple):
 
 
 class Form(NamedTuple):
-    """Sizes of the model; the parameters are in the order of `blocks`."""
+    """Sizes of the model."""
 
     n_judges: int
     n_classes: int
@@ -71,13 +70,8 @@ class Form(NamedTuple):
         """The number of levels of the inner classes."""
         return n_levels(self.n_classes, self.symmetric)
 
-    @property
-    def size(self) -> int:
-        """The number of parameters."""
-        return sum(math.prod(shape) for shape in self.blocks().values())
-
     def blocks(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the parameters by name, in their order."""
+        """Return the shapes of the parameters by name."""
         blocks: dict[str, tuple[int, ...]] = {"weight": (self.n_judges,)}
         if not self.symmetric:
             blocks |= {"absent": (self.n_judges,)}
@@ -88,23 +82,6 @@ class Form(NamedTuple):
         if self.levels:
             blocks |= {"level": (self.levels,)}
         return blocks
-
-    def places(self) -> dict[str, Int[np.ndarray, "..."]]:
-        """Return the positions of the parameters in their vector, by name."""
-        places, start = {}, 0
-        for name, shape in self.blocks().items():
-            stop = start + math.prod(shape)
-            places[name] = np.arange(start, stop).reshape(shape)
-            start = stop
-        return places
-
-    def split(self, flat: Float[Array, "*draw parameter"]) -> dict[str, Array]:
-        """Return the parameters by name from their vector."""
-        return {name: flat[..., place] for name, place in self.places().items()}
-
-    def join(self, named: dict[str, Array]) -> Float[Array, " parameter"]:
-        """Return the vector of one draw of the named parameters."""
-        return jnp.concatenate([named[name].reshape(-1) for name in self.blocks()])
 
 
 def read_out(form: Form) -> np.ndarray:
@@ -120,44 +97,20 @@ def read_out(form: Form) -> np.ndarray:
     )
 
 
-@partial(jax.jit, static_argnames="form", inline=True)
-def features(
+def shares(
     index: Int[Array, "item judge sample"], form: Form
-) -> Float[Array, "item predictor parameter"]:
-    """Return the design: each predictor (u, eta_1, ...) of an item is linear in the parameters."""
+) -> tuple[
+    Float[Array, "item judge"], Float[Array, "item judge"], Float[Array, "item level judge"]
+]:
+    """Return x, whether a judge has no vote, and t: what the logits are linear in."""
     present = index >= 0
     cast = present.sum(-1)
     share = 1 / jnp.maximum(cast, 1)
-    class_position = jnp.asarray(positions(form.n_classes))[jnp.maximum(index, 0)]
-    vote = jnp.where(present, class_position, 0.0).sum(-1) * share
+    at = jnp.asarray(positions(form.n_classes))[jnp.maximum(index, 0)]
     level = jnp.asarray(level_of_class(form.n_classes, form.symmetric))[jnp.maximum(index, 0)]
-    n_items = index.shape[0]
-
-    def row(given: dict[str, Array]) -> Float[Array, "item parameter"]:
-        shapes = form.blocks().items()
-        each = [given.get(name, jnp.zeros((n_items, math.prod(of)))) for name, of in shapes]
-        return jnp.concatenate(each, axis=1)
-
-    blocks: dict[str, Array] = {"weight": vote}
-    if not form.symmetric:
-        blocks |= {"absent": (cast == 0).astype(vote.dtype), "offset": jnp.ones((n_items, 1))}
-    rows = [row(blocks)]
-    for m in range(form.levels):
-        of_level = jnp.where(present & (level == m), 1.0, 0.0).sum(-1) * share
-        by_weight = jnp.zeros((n_items, form.levels, form.n_judges)).at[:, m].set(of_level)
-        by_level = jnp.zeros((n_items, form.levels)).at[:, m].set(1.0)
-        blocks = {"level_weight": by_weight.reshape(n_items, -1), "level": by_level}
-        rows.append(row(blocks))
-    return jnp.stack(rows, axis=1)
-
-
-def link(
-    flat: Float[Array, " parameter"],
-    design: Float[Array, "item predictor parameter"],
-    form: Form,
-) -> Float[Array, "item class"]:
-    """Return log p(k) of every item for one draw of the parameters."""
-    return jax.nn.log_softmax((design @ flat) @ jnp.asarray(read_out(form)).T, axis=-1)
+    of_level = present & (level == jnp.arange(form.levels)[:, None, None, None])
+    vote = jnp.where(present, at, 0.0).sum(-1) * share
+    return vote, (cast == 0).astype(vote.dtype), jnp.moveaxis(of_level.sum(-1) * share, 0, 1)
 
 
 def centre(
@@ -196,9 +149,10 @@ def parameters(
 
 
 class StackingData(NamedTuple):
-    """The design of the votes and the direction of the weights, which are given, and the labels."""
+    """The votes and the direction of the weights, which are given, and the labels."""
 
-    design: Float[Array, "item predictor parameter"]
+    votes: Int[Array, "item judge sample"]
+    """Class indices, -1 where a vote is missing."""
     direction: Float[Array, " judge"]
     """The direction of the weights' prior, of length 1 or 0: `centre` of votes and labels."""
     labels: Int[Array, " item"]
@@ -255,4 +209,12 @@ class StackingModel:
     def predict(self, sites: Mapping[str, Array], data: StackingData) -> Float[Array, "item class"]:
         """Return log p(k) of every item."""
         named = parameters(sites, data.direction, self.prior, self.form)
-        return link(self.form.join(named), data.design, self.form)
+        vote, absent, share = shares(data.votes, self.form)
+        u = vote @ named["weight"]
+        if not self.form.symmetric:
+            u += absent @ named["absent"] + named["offset"]
+        each = u[:, None]
+        if self.form.levels:
+            eta = named["level"] + jnp.einsum("ilj,lj->il", share, named["level_weight"])
+            each = jnp.concatenate([each, eta], axis=1)
+        return jax.nn.log_softmax(each @ jnp.asarray(read_out(self.form)).T, axis=-1)

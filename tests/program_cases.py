@@ -13,21 +13,18 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
 )
-from judgebayes.models import davidson, stacking
+from judgebayes.models import davidson
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.calibration_maps import CalibrationMapModel, MapData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.models.generator_validator import (
-    Counted,
-    FlatModel,
-    HierarchicalModel,
-    ItemData,
-    ItemModel,
-)
+from judgebayes.models.flat_validator import FlatModel
+from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.item_validator import ItemData, ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
@@ -84,12 +81,11 @@ def of_tasks() -> HierarchicalData:
     return HierarchicalData(evidence(True), jnp.arange(ITEMS) % 3, data.labels, data.weight)
 
 
-def of_stacking(symmetric: bool) -> StackingData:
-    """Return the design of the votes, a direction, and labels."""
-    data, form = panel(), Form(JUDGES, CLASSES, symmetric)
+def of_stacking() -> StackingData:
+    """Return votes, a direction, and labels."""
+    data = panel()
     direction = jnp.array([0.8, 0.6, 0.0, 0.0])
-    design = stacking.features(data.votes, form)
-    return StackingData(design, direction, data.labels, data.weight)
+    return StackingData(data.votes, direction, data.labels, data.weight)
 
 
 def of_splits() -> SplitData:
@@ -169,11 +165,9 @@ PROGRAMS: dict[str, Program] = {
     "dawid-skene": Program(lambda: DawidSkeneModel(CLASSES), panel),
     "dawid-skene, noise": Program(lambda: DawidSkeneModel(CLASSES, noise=0.2), panel),
     "pooled dawid-skene, noise": Program(lambda: PooledDawidSkeneModel(CLASSES, noise=0.2), panel),
-    "stacking": Program(
-        lambda: StackingModel(Form(JUDGES, CLASSES, True)), lambda: of_stacking(True)
-    ),
+    "stacking": Program(lambda: StackingModel(Form(JUDGES, CLASSES, True)), of_stacking),
     "stacking, free, noise": Program(
-        lambda: StackingModel(Form(JUDGES, CLASSES, False), noise=0.1), lambda: of_stacking(False)
+        lambda: StackingModel(Form(JUDGES, CLASSES, False), noise=0.1), of_stacking
     ),
     "shared difficulty": Program(lambda: SharedDifficultyModel(CLASSES, symmetric=True), panel),
     "shared difficulty, free, noise": Program(

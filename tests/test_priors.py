@@ -29,7 +29,7 @@ from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
 from judgebayes.majority import BetaBinomial, Binomial, SplitCurve, Thinning
 from judgebayes.measures.scores import drps, nll
-from judgebayes.models import generator_validator as gv
+from judgebayes.models import hierarchical_validator as gv
 from judgebayes.votes import Classes
 from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit
 

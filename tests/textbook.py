@@ -12,7 +12,7 @@ from jax import Array
 
 from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import CountData
-from judgebayes.models.generator_validator import ItemData
+from judgebayes.models.item_validator import ItemData
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE
 

@@ -19,8 +19,12 @@ from judgebayes.models import (
     calibration_maps,
     davidson,
     dawid_skene,
+    flat_validator,
+    generator_counts,
     hierarchical_davidson,
+    hierarchical_validator,
     irt,
+    item_validator,
     one_coin,
     opinion_pool,
     pooled_dawid_skene,
@@ -29,7 +33,6 @@ from judgebayes.models import (
     split_curve,
     stacking,
 )
-from judgebayes.models import generator_validator as generators
 from judgebayes.models.base import Model, PanelData
 
 ITEMS, JUDGES, SAMPLES, CLASSES, LEVELS, TASKS, GENERATORS = 11, 7, 5, 6, 2, 4, 13
@@ -41,12 +44,10 @@ def subjects() -> dict[str, tuple[Model, Any]]:
     panel = PanelData(np.zeros((ITEMS, JUDGES, SAMPLES), int), labels, weight)
     evidence = davidson.Features(np.zeros(ITEMS), np.zeros((ITEMS, LEVELS)))
     by_pair = np.ones((GENERATORS, JUDGES))
-    counted = generators.Counted(*[by_pair] * 6, np.ones(GENERATORS), np.ones(GENERATORS))
+    counted = generator_counts.Counted(*[by_pair] * 6, np.ones(GENERATORS), np.ones(GENERATORS))
     form = stacking.Form(JUDGES, 4, symmetric=True)
-    parameters = sum(int(np.prod(shape)) for shape in form.blocks().values())
-    design = np.ones((ITEMS, 1 + form.levels, parameters))
     counts = beta_binomial.CountData(labels, labels + 5, weight)
-    items = generators.ItemData(np.zeros((ITEMS, JUDGES, 1), int), labels, labels, weight)
+    items = item_validator.ItemData(np.zeros((ITEMS, JUDGES, 1), int), labels, labels, weight)
     tasks = hierarchical_davidson.HierarchicalData(evidence, labels, labels, weight)
     beta = calibration_maps.Form(tied=False, intercepts=True, symmetric=False, monotone=True)
     answers = calibration_maps.MapData(np.zeros((ITEMS, CLASSES)), labels, weight)
@@ -65,7 +66,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         "pooled_dawid_skene": (pooled_dawid_skene.PooledDawidSkeneModel(CLASSES), panel),
         "stacking": (
             stacking.StackingModel(form),
-            stacking.StackingData(design, np.ones(JUDGES), labels, weight),
+            stacking.StackingData(panel.votes, np.ones(JUDGES), labels, weight),
         ),
         "shared_difficulty": (
             shared_difficulty.SharedDifficultyModel(CLASSES, symmetric=False),
@@ -89,9 +90,9 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "irt": (irt.ItemResponseModel(CLASSES), panel),
         "beta_binomial": (beta_binomial.BetaBinomialModel(5), counts),
-        "generator_validator.flat": (generators.FlatModel(), counted),
-        "generator_validator.hierarchical": (generators.HierarchicalModel(), counted),
-        "generator_validator.item": (generators.ItemModel(GENERATORS), items),
+        "generator_validator.flat": (flat_validator.FlatModel(), counted),
+        "generator_validator.hierarchical": (hierarchical_validator.HierarchicalModel(), counted),
+        "generator_validator.item": (item_validator.ItemModel(GENERATORS), items),
         "generator_validator.robust": (robust_validator.RobustModel(), counted),
     }
 

@@ -45,14 +45,11 @@ from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parame
 from judgebayes.models.calibration_maps import CalibrationMapModel, MapData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.models.generator_validator import (
-    Counted,
-    FlatModel,
-    HierarchicalModel,
-    ItemData,
-    ItemModel,
-)
+from judgebayes.models.flat_validator import FlatModel
+from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.hierarchical_validator import HierarchicalModel
+from judgebayes.models.item_validator import ItemData, ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
 from judgebayes.models.robust_validator import RobustModel
@@ -216,7 +213,7 @@ def stacking(symmetric: bool) -> Subject:
     return of_program(
         f"Stacking, {name} form",
         StackingModel(form, UNCENTRED),
-        StackingData(stacking_model.features(index, form), jnp.zeros(JUDGES), unlabelled()),
+        StackingData(index, jnp.zeros(JUDGES), unlabelled()),
         fit,
         hide=sixth_hidden,
     )

@@ -13,7 +13,13 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
 from judgebayes.arrays import ItemValues, Labels, LogProbs
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.fast.stacking_blocks import predictors, prior_precision
+from judgebayes.inference.fast.stacking_blocks import (
+    join,
+    n_parameters,
+    predictors,
+    prior_precision,
+    split,
+)
 from judgebayes.inference.fit import Fit, Reliability
 from judgebayes.inference.laplace import (
     Approximation,
@@ -103,7 +109,7 @@ class Stacking(VoteMethod):
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: Newton steps whose matrices have a row for each parameter."""
-        n = Form(size.judges, size.classes, self.symmetric).size
+        n = n_parameters(Form(size.judges, size.classes, self.symmetric))
         scales = self.inference.scales if isinstance(self.inference, Laplace) else 100
         of_step = 2.0 * size.items * n**2 + n**3 / 3
         return Cost(4.0 * size.items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
@@ -111,15 +117,11 @@ class Stacking(VoteMethod):
     def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
         form = Form(votes.n_judges, votes.n_classes, self.symmetric)
-        design = stacking.features(votes.index, form)
-        labels_and_weight = (
-            jnp.asarray(labels),
-            jnp.ones(votes.n_items) if weight is None else weight,
-        )
-        direction = stacking.centre(votes.index, *labels_and_weight, form)
+        weight = jnp.ones(votes.n_items) if weight is None else weight
+        direction = stacking.centre(votes.index, jnp.asarray(labels), weight, form)
         return Problem(
             StackingModel(form, self.prior, self.label_noise),
-            StackingData(design, direction, *labels_and_weight),
+            StackingData(votes.index, direction, jnp.asarray(labels), weight),
         )
 
     def answer(self, fit: Fit, given: Votes) -> LogProbs:
@@ -133,7 +135,7 @@ class Stacking(VoteMethod):
         design, read_out = predictors(given.index, form), jnp.asarray(stacking.read_out(form)).T
 
         def of_draw(named: Sites) -> LogProbs:
-            return jax.nn.log_softmax((design @ form.join(named)) @ read_out, axis=-1)
+            return jax.nn.log_softmax((design @ join(named, form)) @ read_out, axis=-1)
 
         return jax.vmap(of_draw)({name: fit.draws[name] for name in form.blocks()})
 
@@ -180,7 +182,7 @@ def fit_with_held_out(method: Stacking, data: Training) -> tuple[Fit, LogProbs]:
     approximation = search.fit
     fitted = Fit(
         method=method,
-        draws={"tau": jnp.exp(search.log_tau)[None], **form.split(approximation.mode[None])},
+        draws={"tau": jnp.exp(search.log_tau)[None], **split(approximation.mode[None], form)},
         status=worst(approximation.status, degenerate_status(labels, weight, votes.n_classes, 1)),
         details={
             "covariance": jnp.linalg.inv(approximation.precision),

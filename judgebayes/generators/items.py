@@ -1,7 +1,7 @@
 r"""Precision from the votes on each item, by the item-level model.
 
 The judges' agreement on single items shows how correlated their errors are: an item's leaning shifts
-all of its judges (`judgebayes.models.generator_validator`), so fourteen agreeing judges are not
+all of its judges (`judgebayes.models.item_validator`), so fourteen agreeing judges are not
 fourteen independent witnesses. Items with the same votes, label and generator are one row with a
 weight.
 
@@ -24,8 +24,8 @@ from judgebayes.generators.posterior import FittedGeneratorValidator
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.sampled import with_source
-from judgebayes.models import generator_validator
-from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
+from judgebayes.models import item_validator
+from judgebayes.models.item_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.votes.array import MISSING, Votes
 
 NO_SCORE = (
@@ -105,7 +105,7 @@ class ItemLevel:
         return self._problem(ItemData(*arrays), n_generators)
 
     def _problem(self, data: ItemData, n_generators: int) -> Problem:
-        points = 1 if self.independent else generator_validator.POINTS
+        points = 1 if self.independent else item_validator.POINTS
         program = ItemModel(n_generators, points, self.independent, self.prior)
         size = None if data.weight is None else data.weight.sum()
         return Problem(program, data, size=size, no_score=NO_SCORE)

@@ -20,13 +20,9 @@ from judgebayes.inference.problem import Chains, Inference, Problem, Sites
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import summary
 from judgebayes.models.base import Model
-from judgebayes.models.generator_validator import (
-    Counted,
-    FlatModel,
-    FlatPrior,
-    HierarchicalModel,
-    HierarchicalPrior,
-)
+from judgebayes.models.flat_validator import FlatModel, FlatPrior
+from judgebayes.models.generator_counts import Counted
+from judgebayes.models.hierarchical_validator import HierarchicalModel, HierarchicalPrior
 from judgebayes.models.robust_validator import RobustModel, RobustPrior
 
 NO_SCORE = (
@@ -48,7 +44,7 @@ FORMS: dict[str, tuple[type, Callable[[Any, bool], Model]]] = {
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GeneratorValidator:
-    """Fit the binomial model of counted votes (`judgebayes.models.generator_validator`).
+    """Fit the binomial model of counted votes (`judgebayes.models.generator_counts`).
 
     Parameters
     ----------

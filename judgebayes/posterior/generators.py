@@ -11,7 +11,7 @@ from judgebayes.arrays import Key
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
-from judgebayes.models.generator_validator import ItemData, ItemModel, ItemPrior
+from judgebayes.models.item_validator import ItemData, ItemModel, ItemPrior
 from judgebayes.posterior.story import ModelSpec, agreement, coords_of, unanimous
 from judgebayes.votes.array import Data
 

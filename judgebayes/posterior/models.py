@@ -19,7 +19,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.nuts import NUTS, Sampling
 from judgebayes.inference.problem import log_density, numpyro_lock
 from judgebayes.inference.sampled import container, drawn_from_prior, draws_alone
-from judgebayes.models.generator_validator import POINTS
+from judgebayes.models.item_validator import POINTS
 from judgebayes.posterior import generators, labels, votes
 from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.array import Data

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.stacking_blocks import predictors
+from judgebayes.inference.fast.stacking_blocks import n_parameters, predictors
 from judgebayes.inference.laplace import Predictors, dense_predictors
-from judgebayes.models.stacking import Form, features
+from judgebayes.models.stacking import Form
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -18,12 +18,11 @@ def test_blocks_give_the_products_of_the_dense_design(classes: int, symmetric: b
     rng = np.random.default_rng(classes)
     index = jnp.asarray(rng.integers(-1, classes, (12, 4, 2)))
     form = Form(4, classes, symmetric)
-    design = np.asarray(features(index, form))
-    blocks = predictors(index, form)
-    assert form.size == design.shape[2]
-    x, g = rng.normal(size=form.size), rng.normal(size=design.shape[:2])
+    blocks, size = predictors(index, form), n_parameters(form)
+    design = np.stack([np.asarray(blocks @ column) for column in jnp.eye(size)], axis=2)
+    x, g = rng.normal(size=size), rng.normal(size=design.shape[:2])
     half = rng.normal(size=(12, design.shape[1], design.shape[1]))
-    curvature, own = half + half.swapaxes(1, 2), rng.normal(size=(form.size, form.size))
+    curvature, own = half + half.swapaxes(1, 2), rng.normal(size=(size, size))
     covariance = own @ own.T
     both = blocks, dense_predictors(jnp.asarray(design))
     assert all(isinstance(one, Predictors) for one in both)

@@ -48,15 +48,12 @@ from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
-from judgebayes.models.generator_validator import (
-    Counted,
-    FlatModel,
-    HierarchicalModel,
-    ItemData,
-    ItemModel,
-)
+from judgebayes.models.flat_validator import FlatModel
+from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.item_validator import ItemData, ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import StackingData, StackingModel
@@ -125,10 +122,9 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
     def of_stacking() -> Any:
         _, data = of_panel()
         form = stacking.Form(JUDGES, 3, False)
-        design = stacking.features(data.votes, form)
         direction = stacking.centre(data.votes, data.labels, data.weight, form)
         program = StackingModel(form, noise=0.1)
-        return program, StackingData(design, direction, data.labels, data.weight)
+        return program, StackingData(data.votes, direction, data.labels, data.weight)
 
     def of_beta_binomial() -> Any:
         data = CountData(jnp.asarray([7, 0, 3, -1, 2]), jnp.asarray([7, 7, 5, 7, 3]))

@@ -36,7 +36,7 @@ from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.inference.fast.irt_counts import evidence
 from judgebayes.inference.fast.irt_counts import problem as two_parameter_problem
-from judgebayes.inference.fast.stacking_blocks import predictors
+from judgebayes.inference.fast.stacking_blocks import n_parameters, predictors, split
 from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.sampled import drawn_from_prior
@@ -160,8 +160,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
     """Stacking's likelihood of a linear design, as in its Laplace approximation."""
     votes = panel(classes, 2, seed=5)
     form = Form(JUDGES, classes, symmetric)
-    design = stacking.features(votes.votes, form)
-    data = StackingData(design, jnp.zeros(JUDGES), votes.labels, votes.weight)
+    data = StackingData(votes.votes, jnp.zeros(JUDGES), votes.labels, votes.weight)
     problem = SoftmaxProblem(
         predictors(votes.votes, form),
         jnp.asarray(stacking.read_out(form)),
@@ -178,7 +177,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
     route.defvjp(lambda x: _likelihood(problem, x)[:2], lambda slope, g: (g * slope,))
 
     def program(x: jax.Array) -> jax.Array:
-        named = form.split(x)
+        named = split(x, form)
         z = {f"z_{n}": v for n, v in named.items() if n not in ("offset", "level")}
         sites = named | z | {"tau": jnp.ones(()), "common": jnp.zeros(())}
         sites["eta0"] = named.get("level", jnp.zeros(0))
@@ -190,7 +189,9 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
         return joint - prior
 
     rng = np.random.default_rng(6)
-    return Pair(route, program, [jnp.asarray(rng.normal(size=design.shape[2])) for _ in range(3)])
+    return Pair(
+        route, program, [jnp.asarray(rng.normal(size=n_parameters(form))) for _ in range(3)]
+    )
 
 
 LOG_DENSITIES: dict[str, Callable[[int, float], Pair]] = {

@@ -11,8 +11,10 @@ from scipy import integrate, stats
 from scipy.special import expit, logit
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.models import generator_validator as gv
+from judgebayes.models import flat_validator, item_validator
+from judgebayes.models import hierarchical_validator as gv
 from judgebayes.models.cell_votes import student_deviations
+from judgebayes.models.generator_counts import Counted
 from judgebayes.models.robust_validator import RobustModel, RobustPrior
 
 G, J = 3, 2
@@ -20,7 +22,7 @@ Point = dict[str, np.ndarray]
 
 
 @pytest.fixture(scope="module")
-def counted() -> gv.Counted:
+def counted() -> Counted:
     """The first generator is fully labelled, the second not at all, the third partly."""
     judged = np.array([[0, 0], [40, 0], [20, 21]])
     valid, labelled = np.array([25, 0, 6]), np.array([30, 0, 10])
@@ -34,11 +36,11 @@ def counted() -> gv.Counted:
         valid,
         labelled,
     )
-    return gv.Counted(*(np.asarray(a, float) for a in rows))
+    return Counted(*(np.asarray(a, float) for a in rows))
 
 
 def binomials(
-    data: gv.Counted, g: np.ndarray, tpr: np.ndarray, fpr: np.ndarray, p: np.ndarray
+    data: Counted, g: np.ndarray, tpr: np.ndarray, fpr: np.ndarray, p: np.ndarray
 ) -> float:
     """Return the log-likelihood of the story, cell by cell; tpr, fpr and p by cell."""
     total = 0.0
@@ -56,7 +58,7 @@ def binomials(
 
 def assert_the_same_density(
     model: Callable[..., None],
-    data: gv.Counted | gv.ItemData,
+    data: Counted | item_validator.ItemData,
     twin: Callable[[Point], float],
     points: list[Point],
     tolerance: float = 1e-7,
@@ -75,7 +77,7 @@ def assert_the_same_density(
         assert ours(at) - ours(first) == pytest.approx(wanted, rel=1e-9, abs=tolerance)
 
 
-def test_the_flat_density_is_that_of_the_story(counted: gv.Counted) -> None:
+def test_the_flat_density_is_that_of_the_story(counted: Counted) -> None:
     def twin(at: Point) -> float:
         wide = np.zeros((G, 1))
         g, tpr, fpr = at["g"], wide + at["tpr"], wide + at["fpr"]
@@ -85,8 +87,8 @@ def test_the_flat_density_is_that_of_the_story(counted: gv.Counted) -> None:
 
     rng = np.random.default_rng(0)
     points = [{"g": rng.random(G), "tpr": rng.random(J), "fpr": rng.random(J)} for _ in range(3)]
-    assert_the_same_density(gv.FlatModel(), counted, twin, points)
-    assert_the_same_density(gv.FlatModel(whole=False), counted, twin, points)
+    assert_the_same_density(flat_validator.FlatModel(), counted, twin, points)
+    assert_the_same_density(flat_validator.FlatModel(whole=False), counted, twin, points)
 
 
 def logits_by_label(at: Point, spreads: np.ndarray, a: np.ndarray, kappa: np.ndarray) -> np.ndarray:
@@ -135,7 +137,7 @@ def points_of(shapes: dict[str, Any]) -> list[Point]:
 
 
 def labels_and_cells(
-    data: gv.Counted, at: Point, each: Callable[[int, int, np.ndarray], float]
+    data: Counted, at: Point, each: Callable[[int, int, np.ndarray], float]
 ) -> float:
     """Return the log-likelihood of the labels and of all cells."""
     total = stats.binom.logpmf(data.valid, data.labelled, expit(at["eta"])).sum()
@@ -145,7 +147,7 @@ def labels_and_cells(
     return float(total)
 
 
-def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> None:
+def test_the_hierarchical_density_is_that_of_the_story(counted: Counted) -> None:
     count = np.asarray(counted.accepted_by_label)
 
     def twin(at: Point) -> float:
@@ -164,7 +166,7 @@ def test_the_hierarchical_density_is_that_of_the_story(counted: gv.Counted) -> N
     assert_the_same_density(gv.HierarchicalModel(whole=False), counted, twin, points, 1e-6)
 
 
-def test_the_robust_density_is_that_of_the_story(counted: gv.Counted) -> None:
+def test_the_robust_density_is_that_of_the_story(counted: Counted) -> None:
     count = np.asarray(counted.accepted_by_label)
     scale, weight, *_ = map(np.asarray, student_deviations(4.0))
 
@@ -256,15 +258,15 @@ def test_the_item_level_density_is_that_of_the_story(
     item_points: list[Point], weight: np.ndarray
 ) -> None:
     assert_the_same_density(
-        gv.ItemModel(2, points=81),
-        gv.ItemData(VOTES[..., None], LABELS, GENERATOR, weight),
+        item_validator.ItemModel(2, points=81),
+        item_validator.ItemData(VOTES[..., None], LABELS, GENERATOR, weight),
         lambda at: item_twin(at, weight),
         item_points,
     )
 
 
 @in_float64
-def test_the_form_for_samplers_has_the_same_posterior(counted: gv.Counted) -> None:
+def test_the_form_for_samplers_has_the_same_posterior(counted: Counted) -> None:
     """Its density is that of the program at the mapped point, times the map's Jacobian."""
     labelled = np.asarray(counted.labelled) > 0
     assert labelled.any()

@@ -8,7 +8,7 @@ from numpyro.infer.util import log_density
 from scipy import stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.stacking_blocks import prior_precision
+from judgebayes.inference.fast.stacking_blocks import join, prior_precision
 from judgebayes.models import stacking
 from judgebayes.models.stacking import Form, StackingData, StackingModel, StackingPrior
 
@@ -35,8 +35,11 @@ def test_the_ternary_link_is_the_story_in_plain_python(symmetric: bool) -> None:
     index = rng.integers(-1, 3, (12, 3, 2))
     index[0] = -1
     named = {name: rng.normal(size=shape) for name, shape in form.blocks().items()}
-    flat = form.join({name: jnp.asarray(x) for name, x in named.items()})
-    log_probs = stacking.link(flat, stacking.features(jnp.asarray(index), form), form)
+    sites = {f"z_{name}": jnp.asarray(x) for name, x in named.items()}
+    sites |= {"offset": sites.get("z_offset", 0.0), "eta0": sites["z_level"]}
+    sites |= {"tau": jnp.ones(()), "common": jnp.zeros(())}
+    data = StackingData(jnp.asarray(index), jnp.zeros(3), jnp.zeros(12, int))
+    log_probs = StackingModel(form).predict(sites, data)
     for row, item in zip(jnp.exp(log_probs), index, strict=True):
         np.testing.assert_allclose(row, naive(item, named, form), rtol=1e-12)
 
@@ -67,7 +70,7 @@ def test_the_precision_is_that_of_the_models_prior() -> None:
         standard[site] = jnp.zeros(shape)
 
     def flat(sites: dict[str, jax.Array]) -> jax.Array:
-        return form.join(stacking.parameters({**standard, **sites}, direction, prior, form))
+        return join(stacking.parameters({**standard, **sites}, direction, prior, form), form)
 
     varied = {name: x for name, x in standard.items() if name != "tau"}
     scale = {"offset": prior.offset, "eta0": prior.level}
@@ -86,10 +89,9 @@ def test_the_precision_is_that_of_the_models_prior() -> None:
 def test_log_density_is_prior_plus_weighted_log_likelihood() -> None:
     form = Form(2, 2, True)
     index = jnp.array([[1, 0], [1, 1], [0, 0]])[:, :, None]
-    design = stacking.features(index, form)
     direction = jnp.array([0.6, 0.8])
     sites = {"tau": jnp.array(0.5), "common": jnp.array(0.3), "z_weight": jnp.array([1.0, -0.5])}
-    data = StackingData(design, direction, jnp.array([1, 0, -1]), jnp.array([1.0, 2.0, 1.0]))
+    data = StackingData(index, direction, jnp.array([1, 0, -1]), jnp.array([1.0, 2.0, 1.0]))
     density, _ = log_density(StackingModel(form, noise=0.1), (data,), {}, sites)
     w = 0.5 * (np.array([1.0, -0.5]) + 0.3 * np.array([0.6, 0.8]))
     p = [1 / (1 + math.exp(-(w[0] - w[1]))), 1 / (1 + math.exp(w[0] + w[1]))]

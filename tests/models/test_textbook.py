@@ -18,8 +18,8 @@ from judgebayes.inference.problem import Problem
 from judgebayes.models.base import Model
 from judgebayes.models.beta_binomial import BetaBinomialModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.models.generator_validator import ItemModel
 from judgebayes.models.irt import ItemResponseModel
+from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel

@@ -1,14 +1,41 @@
-"""Stacking for its Laplace approximation: the design without its zeros, and the prior given tau."""
+"""Stacking for its Laplace approximation: parameters as one vector, the design, the prior given tau."""
+
+import math
+from collections.abc import Mapping
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.inference.laplace import Block, Predictors
-from judgebayes.models.davidson import level_of_class, positions
-from judgebayes.models.stacking import Form, StackingPrior
+from judgebayes.models.stacking import Form, StackingPrior, shares
 
 Scalar = float | Float[Array, ""]
+
+
+def places(form: Form) -> dict[str, Int[np.ndarray, "..."]]:
+    """Return the positions of the parameters in one vector, by name, in the order of `form.blocks`."""
+    shapes = form.blocks()
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+    every = np.split(np.arange(ends[-1]), ends[:-1])
+    return {
+        name: at.reshape(shape) for (name, shape), at in zip(shapes.items(), every, strict=True)
+    }
+
+
+def n_parameters(form: Form) -> int:
+    """Return the number of parameters."""
+    return sum(math.prod(shape) for shape in form.blocks().values())
+
+
+def split(flat: Float[Array, "*draw parameter"], form: Form) -> dict[str, Array]:
+    """Return the parameters by name from their vector."""
+    return {name: flat[..., place] for name, place in places(form).items()}
+
+
+def join(named: Mapping[str, Array], form: Form) -> Float[Array, " parameter"]:
+    """Return the vector of one draw of the named parameters."""
+    return jnp.concatenate([named[name].reshape(-1) for name in form.blocks()])
 
 
 def prior_precision(
@@ -18,7 +45,7 @@ def prior_precision(
     scale = {name: jnp.full(shape, tau) for name, shape in form.blocks().items()}
     for name in scale.keys() & {"offset", "level"}:
         scale[name] = jnp.full(scale[name].shape, getattr(prior, name))
-    flat = form.join(scale)
+    flat = join(scale, form)
     along = jnp.zeros(flat.shape[0]).at[: form.n_judges].set(direction)
     length = direction @ direction
     shrunk = prior.kappa / (1 + prior.kappa * length) * jnp.outer(along, along)
@@ -27,28 +54,21 @@ def prior_precision(
 
 
 def predictors(index: Int[Array, "item judge sample"], form: Form) -> Predictors:
-    """Return the design of `judgebayes.models.stacking.features` in two blocks: u, and the levels."""
-    given = index >= 0
-    cast = given.sum(-1)
-    share = 1 / jnp.maximum(cast, 1)
-    at = jnp.asarray(positions(form.n_classes))[jnp.maximum(index, 0)]
-    vote = jnp.where(given, at, 0.0).sum(-1) * share
-    level = jnp.asarray(level_of_class(form.n_classes, form.symmetric))[jnp.maximum(index, 0)]
-    place = form.places()
-    columns, places = [vote], [place["weight"]]
+    """Return the design, in which u and each eta are linear in the parameters, in two blocks."""
+    vote, absent, share = shares(index, form)
+    place = places(form)
+    columns, at = [vote], [place["weight"]]
     one = jnp.ones((len(index), 1))
     if not form.symmetric:
-        columns += [(cast == 0).astype(vote.dtype), one]
-        places += [place["absent"], place["offset"][None]]
-    blocks = [Block(jnp.concatenate(columns, axis=1)[:, None], np.concatenate(places)[None])]
+        columns += [absent, one]
+        at += [place["absent"], place["offset"][None]]
+    blocks = [Block(jnp.concatenate(columns, axis=1)[:, None], np.concatenate(at)[None])]
     if form.levels:
-        of_level = given & (level == jnp.arange(form.levels)[:, None, None, None])
-        votes = jnp.moveaxis(of_level.sum(-1) * share, 0, 1)
         last = jnp.broadcast_to(one[:, None], (len(index), form.levels, 1))
         blocks.append(
             Block(
-                jnp.concatenate([votes, last], axis=2),
+                jnp.concatenate([share, last], axis=2),
                 np.concatenate([place["level_weight"], place["level"][:, None]], axis=1),
             )
         )
-    return Predictors(tuple(blocks), form.size)
+    return Predictors(tuple(blocks), n_parameters(form))

@@ -1,0 +1,168 @@
+"""Counts of the items that judges accept, by generator: what programs of generators share.
+
+Source: *Beyond consensus: mitigating the agreeableness bias in LLM judge evaluations* (P4), whose
+judges are called validators.
+
+The story. A share g_i of generator i's items is valid. Judge j calls a valid item valid with
+probability TPR_ij and an invalid one with probability 1 - TNR_ij, so that the number of items it
+accepts out of those it voted on is (P4 eq 1, with counts where the paper has shares)::
+
+    accepted_ij ~ Binomial(judged_ij, P_ij),   P_ij = g_i TPR_ij + (1 - g_i) (1 - TNR_ij)
+
+Labelled items are data, not a penalty (the paper's eq 3)::
+
+    TP_ij ~ Binomial(valid_ij, TPR_ij),   FP_ij ~ Binomial(invalid_ij, 1 - TNR_ij)
+    valid_i ~ Binomial(labelled_i, g_i)
+
+Each item is counted once, as labelled or as unlabelled; pairs of generator and judge without votes have
+zero counts and carry no information.
+"""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+
+from judgebayes.models.base import drawn
+from judgebayes.models.cell_votes import CellVotes, Deviations
+from judgebayes.models.distributions import Hypergeometric, QuasiBinomial
+
+Scalar = float | Float[Array, ""]
+Pair = tuple[Scalar, Scalar]
+
+BY_LABEL = "accepted_by_label"
+GIVEN = ("labelled", "labelled_judged", "judged")
+
+
+def normals(name: str, axis: str, *priors: Pair) -> Array:
+    """Sample independent normal values as one site; a common scale stays a plain number."""
+    location, scale = zip(*priors, strict=True)
+    shared = all(type(x) is float and x == scale[0] for x in scale)
+    normal = dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale))
+    with numpyro.plate(axis, len(priors)):
+        sample: Array = numpyro.sample(name, normal)
+    return sample
+
+
+class Counted(NamedTuple):
+    """The data of the model: counts by generator and judge, 0 where there are no votes."""
+
+    accepted: Float[Array, "generator judge"]
+    judged: Float[Array, "generator judge"]
+    true_accepted: Float[Array, "generator judge"]
+    valid_judged: Float[Array, "generator judge"]
+    false_accepted: Float[Array, "generator judge"]
+    invalid_judged: Float[Array, "generator judge"]
+    valid: Float[Array, " generator"]
+    labelled: Float[Array, " generator"]
+
+    @property
+    def accepted_by_label(self) -> Float[Array | np.ndarray, "generator judge label"]:
+        """The numbers of accepted items: labelled valid, labelled invalid, and without a label."""
+        counts = self.true_accepted, self.false_accepted, self.accepted
+        traced = any(isinstance(x, jax.core.Tracer) for x in counts)
+        return (jnp.stack if traced else np.stack)(counts, axis=-1)
+
+    def filled(self, **drawn: Array) -> "Counted":
+        """Return the counts with sampled values in place; invalid judged items are the remainder."""
+        if "accepted_by_label" in drawn:
+            by_label = drawn.pop("accepted_by_label")
+            names = ("true_accepted", "false_accepted", "accepted")
+            drawn |= {name: by_label[..., place] for place, name in enumerate(names)}
+        judged = self.valid_judged + self.invalid_judged
+        counts = self._replace(**{name: x.astype(judged.dtype) for name, x in drawn.items()})
+        return counts._replace(invalid_judged=judged - counts.valid_judged)
+
+
+def observe_count(
+    name: str, count: Array, n: Array, p: Array, *, whole: bool, observed: Collection[str] | None
+) -> Array:
+    """Sample independent binomial counts; fractional counts have the quasi-likelihood."""
+    p = jnp.clip(p, 1e-9, 1 - 1e-9)
+    counts = dist.Binomial(n.astype(int), p) if whole else QuasiBinomial(n, p)
+    value = count.astype(int) if whole else count
+    sample: Array = numpyro.sample(name, counts, obs=None if drawn(name, observed) else value)
+    return sample
+
+
+@contextmanager
+def cells(data: Counted) -> Iterator[None]:
+    """Enter the plates of generators and judges."""
+    generators, judges = data.judged.shape
+    with numpyro.plate("generator", generators, dim=-2), numpyro.plate("judge", judges, dim=-1):
+        yield
+
+
+def observe_labels(
+    data: Counted, g: Array, options: dict[str, Any], most_labelled: int
+) -> tuple[Array, Array]:
+    """Sample the labels; return how many valid and invalid items each judge voted on.
+
+    Given are the number of labelled items, and how many labelled and unlabelled items each judge voted
+    on. The number of valid items among a judge's labelled items depends on the labels: if these are
+    sampled, it is sampled too, without replacement.
+    """
+    with numpyro.plate("generator", len(g)):
+        valid = observe_count("valid", data.valid, data.labelled, g, **options)
+    if not drawn("valid", options["observed"]):
+        return data.valid_judged, data.invalid_judged
+    judged = (data.valid_judged + data.invalid_judged).astype(int)
+    total = data.labelled.astype(int)[:, None]
+    most = most_labelled or _most_labelled(data)
+    of_valid = Hypergeometric(total, valid[:, None], judged, most)
+    with cells(data):
+        valid_judged = numpyro.sample("valid_judged", of_valid)
+    return valid_judged, judged - valid_judged
+
+
+def observe_cells(
+    data: Counted,
+    quality: Float[Array, " generator"],
+    logits: Float[Array, "3 generator judge"],
+    sigma: Array,
+    deviations: Deviations,
+    log_odds: Float[Array, " judge"] | None = None,
+    *,
+    whole: bool,
+    most_labelled: int,
+    observed: Collection[str] | None,
+) -> None:
+    """Sample the labels, and the votes of all cells with their deviations summed out.
+
+    Parameters
+    ----------
+    data
+        The counts.
+    quality
+        The logits of the generators' shares of valid items.
+    logits
+        The logits of accepting an item, from `vote_logits`.
+    sigma, deviations, log_odds, whole
+        As in `CellVotes`.
+    most_labelled
+        As in `FlatModel`.
+    observed
+        The sites whose values are given; all if None.
+    """
+    options: dict[str, Any] = {"whole": whole, "observed": observed}
+    by_label = observe_labels(data, jax.nn.sigmoid(quality), options, most_labelled)
+    total = jnp.stack([*by_label, data.judged], axis=-1)
+    votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds, whole=whole)
+    given = None if drawn(BY_LABEL, observed) else jnp.asarray(data.accepted_by_label)
+    with cells(data):
+        numpyro.sample(BY_LABEL, votes, obs=given, infer={"event_dims": ("of_label",)})
+
+
+def _most_labelled(data: Counted) -> int:
+    """Return the size of the table of counts of labelled items."""
+    if isinstance(data.labelled, jax.core.Tracer):
+        raise ValueError(
+            "To sample counts inside compiled code, set most_labelled=... of the program."
+        )
+    return int(np.asarray(data.labelled).max())
