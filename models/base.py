@@ -1,20 +1,19 @@
 """The interface of generative programs, and the sampling of their observed sites.
 
 A program is a frozen object that is called with its data and runs `numpyro.sample` for the parameters
-and for the observations. NumPyro's own tools accept it::
+and for the observations. As is NumPyro's convention, a site whose values are None is sampled::
 
-    Predictive(model, num_samples=100)(key, data, observed=())      # sampled parameters and data
-    MCMC(NUTS(model), ...).run(key, data)                           # the posterior
-    log_likelihood(model, draws, data)                              # one number per item and site
+    Predictive(model, num_samples=100)(key, PanelData(voted=voted))   # sampled parameters and data
+    MCMC(NUTS(model), ...).run(key, PanelData(votes, labels))         # the posterior
+    log_likelihood(model, draws, PanelData(votes, labels))            # one number per item and site
 
-`observed` names the sites whose values are given; the others are sampled, in the shape of the data.
 Labels may be partly known: they are -1 where unknown; the `label` of such an item is masked, and its
 `votes` have the distribution for an unknown class.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +25,12 @@ from judgebayes.models.distributions import LEAST, PanelVotes
 from judgebayes.models.label_noise import class_given_label, with_label_noise
 
 Sites = Mapping[str, Array]
+D = TypeVar("D")
+FIELDS = {
+    "label": ("labels",),
+    "accepted_by_label": ("true_accepted", "false_accepted", "accepted"),
+}
+"""The fields of the data that hold the values of a site, where they have other names."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,8 @@ class Model(Protocol):
         """
         ...
 
-    def __call__(self, data: Any, *, observed: Collection[str] | None = None) -> None:
-        """Sample parameters and data; sites in `observed` (by default all) take the data's values."""
+    def __call__(self, data: Any) -> None:
+        """Sample parameters and data; sites take the data's values where these are not None."""
         ...
 
 
@@ -81,14 +86,32 @@ class Predictor(Protocol):
 
 
 class PanelData(NamedTuple):
-    """Votes of a panel, and partly known labels."""
+    """Votes of a panel, and partly known labels; None where these are sampled."""
 
-    votes: Int[Array, "item judge sample"]
+    votes: Int[Array, "item judge sample"] = None  # type: ignore[assignment]
     """Class indices, -1 where a vote is missing."""
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+    voted: Bool[Array, "item judge sample"] | None = None
+    """Which votes are not missing; read from the votes if None."""
+
+    @property
+    def cast(self) -> Bool[Array, "item judge sample"]:
+        """Which votes are not missing."""
+        return self.votes >= 0 if self.voted is None else self.voted
+
+
+def unobserved(model: Model, data: D, observed: Collection[str] = ()) -> D:
+    """Return the data without values, but with the same missing votes: the program samples them.
+
+    `observed` names the sites that keep their values.
+    """
+    sites = [name for name in model.traits.sites if name not in observed]
+    fields = dict.fromkeys(field for site in sites for field in FIELDS.get(site, (site,)))
+    voted = {"voted": data.cast} if "votes" in sites else {}  # type: ignore[attr-defined]
+    return data._replace(**fields, **voted)  # type: ignore[attr-defined,no-any-return]
 
 
 def uniform_class(n_items: int, n_classes: int) -> Float[Array, "item class"]:
@@ -111,29 +134,22 @@ def axes(model: Model, data: Any) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def drawn(name: str, observed: Collection[str] | None) -> bool:
-    """Return whether a site is sampled instead of observed."""
-    return observed is not None and name not in observed
-
-
 def observe(
     name: str,
     distribution: dist.Distribution,
-    value: Int[Array, "item ..."],
+    value: Int[Array, "item ..."] | None,
     used: Bool[Array, " item"] | None,
     weight: Float[Array, " item"] | None,
-    observed: Collection[str] | None,
     event_dims: tuple[str, ...] = (),
 ) -> Int[Array, "item ..."]:
-    """Sample a site with one value per item, or condition on its value if the site is observed.
+    """Sample a site with one value per item, or condition on its value if there is one.
 
     Items that are not `used`, or have weight 0, are masked if the site is observed; the other
     log-probabilities are multiplied by their weights. The mask is needed because
     `numpyro.handlers.scale` does not accept 0.
     """
-    n_items = value.shape[0]
-    given = not drawn(name, observed)
-    counts = jnp.ones(n_items, bool) if used is None or not given else used
+    n_items = distribution.batch_shape[0]
+    counts = jnp.ones(n_items, bool) if used is None or value is None else used
     weight = jnp.ones(n_items) if weight is None else weight
     counts = counts & (weight > 0)
     with (
@@ -142,31 +158,27 @@ def observe(
         numpyro.handlers.scale(scale=jnp.where(counts, weight, 1.0)),
     ):
         infer = {"event_dims": event_dims}
-        sample: Array = numpyro.sample(
-            name, distribution, obs=value if given else None, infer=infer
-        )
+        sample: Array = numpyro.sample(name, distribution, obs=value, infer=infer)
     return sample
 
 
 def observe_label(
     log_probs: Float[Array, "item class"],
-    labels: Int[Array, " item"],
+    labels: Int[Array, " item"] | None,
     weight: Float[Array, " item"] | None,
-    observed: Collection[str] | None,
     noise: float | Float[Array, ""] = 0.0,
 ) -> tuple[Int[Array, " item"], Bool[Array, " item"]]:
     """Sample `label` with label noise; return the labels, and whether each is known."""
-    labelled = labels >= 0
+    labelled = jnp.ones(len(log_probs), bool) if labels is None else labels >= 0
+    known = None if labels is None else jnp.maximum(labels, 0)
     category = dist.Categorical(logits=jnp.maximum(with_label_noise(log_probs, noise), LEAST))
-    sample = observe("label", category, jnp.maximum(labels, 0), labelled, weight, observed)
-    return sample, jnp.ones_like(labelled) if drawn("label", observed) else labelled
+    return observe("label", category, known, labelled, weight), labelled
 
 
 def observe_panel(
     log_class: Float[Array, "item class"],
     panel: Callable[[Float[Array, "item class"]], PanelVotes],
     data: Any,
-    observed: Collection[str] | None,
     *,
     noise: float | Float[Array, ""] = 0.0,
     labelled_only: bool = False,
@@ -186,7 +198,7 @@ def observe_panel(
     labelled_only
         Whether the votes on items without a label are masked.
     """
-    labels, labelled = observe_label(log_class, data.labels, data.weight, observed, noise)
+    labels, labelled = observe_label(log_class, data.labels, data.weight, noise)
     votes = panel(class_given_label(log_class, labels, labelled, noise))
     used = labelled if labelled_only else None
-    observe("votes", votes, data.votes, used, data.weight, observed, ("judge", "repeat"))
+    observe("votes", votes, data.votes, used, data.weight, ("judge", "repeat"))

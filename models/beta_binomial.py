@@ -29,7 +29,7 @@ All priors are proper and the likelihood is bounded, so the posterior is proper,
 finite, for all data, including no items, S = 0 on every item, or S = k on every item.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -125,7 +125,7 @@ class CountData(NamedTuple):
     """The numbers of votes on items, which are given, and of correct votes."""
 
     correct: Int[Array, " item"]
-    """-1 where the label is unknown, or there are no votes."""
+    """-1 where the label is unknown, or there are no votes; None where the counts are sampled."""
     given: Int[Array, " item"]
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -153,7 +153,7 @@ class BetaBinomialModel:
         "dispersion": ("component",),
     }
 
-    def __call__(self, data: CountData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: CountData) -> None:
         """Sample the parameters from their priors, then the counts."""
         location, scale = self.prior.logit_mean
         if self.components == 1:
@@ -169,7 +169,7 @@ class BetaBinomialModel:
                 "log_dispersion", dist.Normal(*self.prior.log_dispersion)
             )
         one = Parameters(*(x[None] for x in parameters(sites)))
-        observe_counts(one, jnp.zeros_like(data.given), data, self.most, observed)
+        observe_counts(one, jnp.zeros_like(data.given), data, self.most)
 
     @property
     def coords(self) -> dict[str, list[str]]:
@@ -200,12 +200,12 @@ def observe_counts(
     member: Int[Array, " item"],
     data: CountData,
     most: int,
-    observed: Collection[str] | None,
 ) -> None:
     """Sample `correct` of every item, by the components of its data set."""
     votes = CorrectVotes(theta.share, theta.mean, theta.dispersion, member, data.given, most)
-    observed_items = data.correct >= 0
-    observe("correct", votes, jnp.maximum(data.correct, 0), observed_items, data.weight, observed)
+    known = None if data.correct is None else jnp.maximum(data.correct, 0)
+    used = None if data.correct is None else data.correct >= 0
+    observe("correct", votes, known, used, data.weight)
 
 
 @partial(jax.jit, static_argnames="most", inline=True)

@@ -27,7 +27,7 @@ separated or constant labels, and without labels. With more than two classes the
 and its intercept has no prior.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -66,7 +66,7 @@ class MapData(NamedTuple):
 
     log_probs: Float[Array, "item class"]
     """Clipped, so that they are finite."""
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -96,7 +96,7 @@ class CalibrationMapModel:
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: MapData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: MapData) -> None:
         """Sample the parameters from their priors, then each item's label from the map."""
         slopes, intercepts = map(len, members(self.form, self.n_classes))
         slope = dist.Normal(1.0, self.prior.slope)
@@ -108,7 +108,7 @@ class CalibrationMapModel:
             with numpyro.plate("intercept_group", intercepts):
                 intercept = dist.Normal(0.0, self.prior.intercept)
                 sites["intercept"] = numpyro.sample("intercept", intercept)
-        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: MapData) -> Float[Array, "item class"]:
         """Return log q of every item."""

@@ -36,7 +36,7 @@ informative and truncated to the box::
     delta  ~ Normal(0, 1.5)     on [-10, 10]      (free form only)
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -158,7 +158,7 @@ class DavidsonData(NamedTuple):
     """The evidence of the votes, which is given, and the labels, which are generated."""
 
     evidence: Features
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -179,7 +179,7 @@ class DavidsonModel:
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: DavidsonData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: DavidsonData) -> None:
         """Sample the parameters from their priors, then each item's label from the link."""
         prior, levels = self.prior, n_levels(self.n_classes, self.symmetric)
         sites = {"beta": numpyro.sample("beta", _boxed("beta", *prior.beta))}
@@ -189,7 +189,7 @@ class DavidsonModel:
                 sites["gamma"] = numpyro.sample("gamma", _boxed("gamma", *prior.gamma))
         if not self.symmetric:
             sites["delta"] = numpyro.sample("delta", _boxed("delta", *prior.delta))
-        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: DavidsonData) -> Float[Array, "item class"]:
         """Return log p(k) of every item (eqs 4 and 5)."""

@@ -20,7 +20,7 @@ judges are right more often than chance *on average*, right > wrong / (K - 1), a
 at accuracy 0.75 and at the majority vote. Single judges may be worse than chance.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -70,9 +70,9 @@ class DawidSkeneModel:
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {"accuracy": ("judge",)}
 
-    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: PanelData) -> None:
         """Sample class shares and confusion matrices, then labels and votes."""
-        n_items, n_judges, _ = data.votes.shape
+        n_items, n_judges, _ = data.cast.shape
         k = self.n_classes
         shares = dist.Dirichlet(jnp.full(k, 1.0) + self.prior.classes)
         pi = numpyro.sample("pi", shares, infer={"event_dims": ("class",)})
@@ -81,9 +81,8 @@ class DawidSkeneModel:
             confusion = numpyro.sample("confusion", rows, infer={"event_dims": ("vote",)})
         observe_panel(
             jnp.broadcast_to(jnp.log(pi), (n_items, k)),
-            lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.votes >= 0),
+            lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.cast),
             data,
-            observed,
             noise=self.noise,
         )
 
@@ -93,6 +92,6 @@ class DawidSkeneModel:
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
-        log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.votes), self.n_classes))
-        votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.votes >= 0)
+        log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.cast), self.n_classes))
+        votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.cast)
         return votes.log_class_given(data.votes)

@@ -4,9 +4,8 @@ The story is that of `judgebayes.models.generator_counts`, and the rates are the
 as in P4.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpyro
@@ -66,7 +65,7 @@ class FlatModel:
         "precision": ("generator",),
     }
 
-    def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: Counted) -> None:
         """Sample g, TPR and FPR, then the counts."""
         generators, judges = data.judged.shape
         with numpyro.plate("generator", generators):
@@ -75,11 +74,13 @@ class FlatModel:
             tpr = numpyro.sample("tpr", dist.Beta(*self.prior.tpr))
             fpr = numpyro.sample("fpr", dist.Beta(*self.prior.fpr))
         wide = jnp.zeros((generators, 1))
-        options: dict[str, Any] = {"whole": self.whole, "observed": observed}
-        valid_judged, invalid_judged = observe_labels(data, g, options, self.most_labelled)
+        whole = self.whole
+        valid_judged, invalid_judged = observe_labels(data, g, whole, self.most_labelled)
         with cells(data):
-            observe_count("true_accepted", data.true_accepted, valid_judged, wide + tpr, **options)
             observe_count(
-                "false_accepted", data.false_accepted, invalid_judged, wide + fpr, **options
+                "true_accepted", data.true_accepted, valid_judged, wide + tpr, whole=whole
             )
-            observe_count("accepted", data.accepted, data.judged, link(g, tpr, fpr), **options)
+            observe_count(
+                "false_accepted", data.false_accepted, invalid_judged, wide + fpr, whole=whole
+            )
+            observe_count("accepted", data.accepted, data.judged, link(g, tpr, fpr), whole=whole)

@@ -18,9 +18,9 @@ Each item is counted once, as labelled or as unlabelled; pairs of generator and 
 zero counts and carry no information.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,6 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import drawn
 from judgebayes.models.cell_votes import CellVotes, Deviations
 from judgebayes.models.distributions import Hypergeometric, QuasiBinomial
 
@@ -51,7 +50,11 @@ def normals(name: str, axis: str, *priors: Pair) -> Array:
 
 
 class Counted(NamedTuple):
-    """The data of the model: counts by generator and judge, 0 where there are no votes."""
+    """The data of the model: counts by generator and judge, 0 where there are no votes.
+
+    Where `valid` and the accepted ones are None, they are sampled; of `valid_judged` and
+    `invalid_judged` only the sum is then used.
+    """
 
     accepted: Float[Array, "generator judge"]
     judged: Float[Array, "generator judge"]
@@ -80,14 +83,12 @@ class Counted(NamedTuple):
         return counts._replace(invalid_judged=judged - counts.valid_judged)
 
 
-def observe_count(
-    name: str, count: Array, n: Array, p: Array, *, whole: bool, observed: Collection[str] | None
-) -> Array:
+def observe_count(name: str, count: Array | None, n: Array, p: Array, *, whole: bool) -> Array:
     """Sample independent binomial counts; fractional counts have the quasi-likelihood."""
     p = jnp.clip(p, 1e-9, 1 - 1e-9)
     counts = dist.Binomial(n.astype(int), p) if whole else QuasiBinomial(n, p)
-    value = count.astype(int) if whole else count
-    sample: Array = numpyro.sample(name, counts, obs=None if drawn(name, observed) else value)
+    value = count.astype(int) if whole and count is not None else count
+    sample: Array = numpyro.sample(name, counts, obs=value)
     return sample
 
 
@@ -99,9 +100,7 @@ def cells(data: Counted) -> Iterator[None]:
         yield
 
 
-def observe_labels(
-    data: Counted, g: Array, options: dict[str, Any], most_labelled: int
-) -> tuple[Array, Array]:
+def observe_labels(data: Counted, g: Array, whole: bool, most_labelled: int) -> tuple[Array, Array]:
     """Sample the labels; return how many valid and invalid items each judge voted on.
 
     Given are the number of labelled items, and how many labelled and unlabelled items each judge voted
@@ -109,8 +108,8 @@ def observe_labels(
     sampled, it is sampled too, without replacement.
     """
     with numpyro.plate("generator", len(g)):
-        valid = observe_count("valid", data.valid, data.labelled, g, **options)
-    if not drawn("valid", options["observed"]):
+        valid = observe_count("valid", data.valid, data.labelled, g, whole=whole)
+    if data.valid is not None:
         return data.valid_judged, data.invalid_judged
     judged = (data.valid_judged + data.invalid_judged).astype(int)
     total = data.labelled.astype(int)[:, None]
@@ -131,7 +130,6 @@ def observe_cells(
     *,
     whole: bool,
     most_labelled: int,
-    observed: Collection[str] | None,
 ) -> None:
     """Sample the labels, and the votes of all cells with their deviations summed out.
 
@@ -147,14 +145,11 @@ def observe_cells(
         As in `CellVotes`.
     most_labelled
         As in `FlatModel`.
-    observed
-        The sites whose values are given; all if None.
     """
-    options: dict[str, Any] = {"whole": whole, "observed": observed}
-    by_label = observe_labels(data, jax.nn.sigmoid(quality), options, most_labelled)
+    by_label = observe_labels(data, jax.nn.sigmoid(quality), whole, most_labelled)
     total = jnp.stack([*by_label, data.judged], axis=-1)
     votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds, whole=whole)
-    given = None if drawn(BY_LABEL, observed) else jnp.asarray(data.accepted_by_label)
+    given = None if data.accepted is None else jnp.asarray(data.accepted_by_label)
     with cells(data):
         numpyro.sample(BY_LABEL, votes, obs=given, infer={"event_dims": ("of_label",)})
 

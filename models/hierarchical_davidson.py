@@ -24,7 +24,7 @@ delta ~ Normal(0, 1.5). Scales: 0.1 for log beta, gamma and delta, 0.2 for tie; 
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -59,7 +59,7 @@ class HierarchicalData(NamedTuple):
 
     evidence: Features
     task: Int[Array, " item"]
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -87,7 +87,7 @@ class HierarchicalDavidsonModel:
         "delta_of_task": ("task",),
     }
 
-    def __call__(self, data: HierarchicalData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: HierarchicalData) -> None:
         """Sample centres and deviations, then each item's label from the link of its task."""
         sites: dict[str, Array] = {}
         levels = n_levels(self.n_classes, self.symmetric)
@@ -106,7 +106,7 @@ class HierarchicalDavidsonModel:
                 sample("gamma")
         if not self.symmetric:
             sample("delta")
-        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
     def predict(
         self, sites: Mapping[str, Array], data: HierarchicalData

@@ -19,7 +19,7 @@ generator's style), which is summed out (`judgebayes.models.cell_votes`)::
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -87,7 +87,7 @@ class HierarchicalModel:
         "of_label": ["valid", "invalid", "none"],
     }
 
-    def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: Counted) -> None:
         """Sample judges, generators and their shifts, then the counts."""
         prior, (generators, judges) = self.prior, data.judged.shape
         slope = numpyro.sample("slope", dist.Normal(*prior.slope))
@@ -108,7 +108,6 @@ class HierarchicalModel:
             normal_deviations(),
             whole=self.whole,
             most_labelled=self.most_labelled,
-            observed=observed,
         )
 
     def _of_generators(

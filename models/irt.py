@@ -27,7 +27,7 @@ where n_ijy of the n_ij votes of judge j are for class y. A wrong label reverses
 on an item: a model without label noise treats it as an item on which able judges do worst.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -132,9 +132,9 @@ class ItemResponseModel:
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {"discrimination": ("item",)}
 
-    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: PanelData) -> None:
         """Sample the parameters from their priors, then labels and votes."""
-        n_items, n_judges, _ = data.votes.shape
+        n_items, n_judges, _ = data.cast.shape
         with numpyro.plate("judge", n_judges):
             ability = numpyro.sample("ability", dist.Normal(0.0, 1.0))
         with numpyro.plate("item", n_items):
@@ -144,10 +144,9 @@ class ItemResponseModel:
             )
         logits = link(Parameters(ability, difficulty, log_discrimination))
         observe_panel(
-            uniform_class(len(data.votes), self.n_classes),
+            uniform_class(len(data.cast), self.n_classes),
             lambda log_class: self._votes(log_class, logits, data),
             data,
-            observed,
             noise=self.noise,
             labelled_only=True,
         )
@@ -159,7 +158,7 @@ class ItemResponseModel:
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
-        log_class = uniform_class(len(data.votes), self.n_classes)
+        log_class = uniform_class(len(data.cast), self.n_classes)
         return self._votes(log_class, link(Parameters(**sites)), data).log_class_given(data.votes)
 
     def pointwise(
@@ -181,4 +180,4 @@ class ItemResponseModel:
         data: PanelData,
     ) -> CoinVotes:
         right, wrong = jax.nn.log_sigmoid(logits), jax.nn.log_sigmoid(-logits)
-        return CoinVotes(log_class, right, wrong, data.votes >= 0)
+        return CoinVotes(log_class, right, wrong, data.cast)

@@ -12,7 +12,7 @@ quality and are partly independent of it.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.models.base import Sites, Traits, observe_panel
 from judgebayes.models.distributions import LeaningVotes
@@ -82,13 +82,20 @@ class ItemData(NamedTuple):
     """Items with their votes, labels and generators."""
 
     votes: Int[Array, "item judge 1"]
-    """1 valid, 0 invalid, -1 missing."""
+    """1 valid, 0 invalid, -1 missing; None where these are sampled."""
     labels: Int[Array, " item"]
     """Likewise, -1 unknown."""
     generator: Int[Array, " item"]
     """From 0; given."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+    voted: Bool[Array, "item judge 1"] | None = None
+    """Which votes are not missing; read from the votes if None."""
+
+    @property
+    def cast(self) -> Bool[Array, "item judge 1"]:
+        """Which votes are not missing."""
+        return self.votes >= 0 if self.voted is None else self.voted
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ class ItemModel:
         "shift": ("class", "generator"),
     }
 
-    def __call__(self, data: ItemData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: ItemData) -> None:
         """Sample judges, generators and their shifts, then labels and votes."""
         prior = self.prior
         spreads = prior.log_sigma_invalid, prior.log_sigma_valid
@@ -128,7 +135,7 @@ class ItemModel:
             "log_sigma": normals("log_sigma", "class", *spreads),
             "follow": numpyro.sample("follow", dist.Normal(*prior.follow)),
         }
-        with numpyro.plate("judge", data.votes.shape[1]):
+        with numpyro.plate("judge", data.cast.shape[1]):
             sites["alpha"] = numpyro.sample("alpha", dist.Normal())
             sites["gap"] = numpyro.sample("gap", dist.Normal())
         with numpyro.plate("generator", self.n_generators):
@@ -142,7 +149,6 @@ class ItemModel:
             self._log_class(at, data),
             lambda log_class: self._votes(log_class, at, data),
             data,
-            observed,
         )
 
     def quantities(self, sites: Sites, data: ItemData) -> dict[str, Array]:  # noqa: ARG002
@@ -176,5 +182,6 @@ class ItemModel:
         self, log_class: Float[Array, "item class"], at: ItemSites, data: ItemData
     ) -> LeaningVotes:
         base = jnp.stack([at.alpha - at.gap, at.alpha])
-        cast = data.votes >= 0
-        return LeaningVotes(log_class, base, at.shift, at.tau, data.generator, cast, self.points)
+        return LeaningVotes(
+            log_class, base, at.shift, at.tau, data.generator, data.cast, self.points
+        )

@@ -12,7 +12,7 @@ sums out the true class y of each item.
 `judgebayes.inference.fast.one_coin_counts` has the conjugate posterior and the paper's weights (eq 1).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -48,25 +48,24 @@ class OneCoinModel:
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: PanelData) -> None:
         """Sample the judges' accuracies, then labels and votes."""
-        with numpyro.plate("judge", data.votes.shape[1]):
+        with numpyro.plate("judge", data.cast.shape[1]):
             accuracy = numpyro.sample("accuracy", dist.Beta(*self.prior.accuracy))
         observe_panel(
-            uniform_class(len(data.votes), self.n_classes),
+            uniform_class(len(data.cast), self.n_classes),
             lambda log_class: self._votes(log_class, accuracy, data),
             data,
-            observed,
             noise=self.noise,
             labelled_only=True,
         )
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
-        log_class = uniform_class(len(data.votes), self.n_classes)
+        log_class = uniform_class(len(data.cast), self.n_classes)
         return self._votes(log_class, sites["accuracy"], data).log_class_given(data.votes)
 
     def _votes(
         self, log_class: Float[Array, "item class"], accuracy: Array, data: PanelData
     ) -> CoinVotes:
-        return CoinVotes(log_class, jnp.log(accuracy), jnp.log1p(-accuracy), data.votes >= 0)
+        return CoinVotes(log_class, jnp.log(accuracy), jnp.log1p(-accuracy), data.cast)

@@ -11,7 +11,7 @@ makes answers less sure, as a temperature does. The probabilities are given, and
 without the item's own label.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -43,7 +43,7 @@ class PoolData(NamedTuple):
 
     log_probs: Float[Array, "item method class"]
     """Finite: an impossible class has a large negative number."""
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -65,7 +65,7 @@ class OpinionPoolModel:
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: PoolData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: PoolData) -> None:
         """Sample the weights, then each item's label from the pool."""
         methods = data.log_probs.shape[1]
         mean = self.prior.total / methods
@@ -76,7 +76,7 @@ class OpinionPoolModel:
             with numpyro.plate("other_class", self.n_classes - 1):
                 each = dist.Normal(0, self.prior.intercept)
                 sites["intercept"] = numpyro.sample("intercept", each)
-        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: PoolData) -> Float[Array, "item class"]:
         """Return the pool's log-probabilities of the items' classes."""

@@ -24,7 +24,7 @@ average, and by fits that start at accuracy 0.75 and at the majority vote.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -101,9 +101,9 @@ class PooledDawidSkeneModel:
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {"accuracy": ("judge",)}
 
-    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: PanelData) -> None:
         """Sample class shares, abilities and confusion matrices, then labels and votes."""
-        n_items, n_judges, _ = data.votes.shape
+        n_items, n_judges, _ = data.cast.shape
         k, prior = self.n_classes, self.prior
         shares = dist.Dirichlet(jnp.full(k, 1.0) + prior.classes)
         pi = numpyro.sample("pi", shares, infer={"event_dims": ("class",)})
@@ -128,9 +128,8 @@ class PooledDawidSkeneModel:
             confusion = numpyro.sample("confusion", rows, infer={"event_dims": ("vote",)})
         observe_panel(
             jnp.broadcast_to(jnp.log(pi), (n_items, k)),
-            lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.votes >= 0),
+            lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.cast),
             data,
-            observed,
             noise=self.noise,
         )
 
@@ -140,6 +139,6 @@ class PooledDawidSkeneModel:
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
-        log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.votes), self.n_classes))
-        votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.votes >= 0)
+        log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.cast), self.n_classes))
+        votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.cast)
         return votes.log_class_given(data.votes)

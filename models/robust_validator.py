@@ -34,7 +34,6 @@ raises a cell's likelihood to a power where this program has a distribution.
 """
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -111,7 +110,7 @@ class RobustModel:
         "of_label": ["valid", "invalid", "none"],
     }
 
-    def __call__(self, data: Counted, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: Counted) -> None:
         """Sample judges, generators and their shifts, then the counts."""
         prior, (generators, judges) = self.prior, data.judged.shape
         centre = normals("centre", "mean_of", prior.impression, prior.knowledge, prior.quality)
@@ -138,7 +137,6 @@ class RobustModel:
             log_odds,
             whole=self.whole,
             most_labelled=self.most_labelled,
-            observed=observed,
         )
 
     def _slope(self, kappa: Float[Array, " judge"]) -> dist.Distribution:

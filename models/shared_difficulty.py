@@ -38,7 +38,7 @@ The reliabilities are given, and should be learnt without the item's own label.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -192,9 +192,9 @@ class SharedDifficultyModel:
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: PanelData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: PanelData) -> None:
         """Sample the judges' parameters, then labels and votes."""
-        n_judges, biases = data.votes.shape[1], n_biases(self.n_classes, self.symmetric)
+        n_judges, biases = data.cast.shape[1], n_biases(self.n_classes, self.symmetric)
         sites = {
             "mean": numpyro.sample("mean", dist.Normal(*self.prior.mean)),
             "variance": numpyro.sample("variance", dist.InverseGamma(*self.prior.variance)),
@@ -210,10 +210,9 @@ class SharedDifficultyModel:
             with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("bias_class", biases):
                 sites["bias"] = numpyro.sample("bias", dist.Normal())
         observe_panel(
-            uniform_class(len(data.votes), self.n_classes),
+            uniform_class(len(data.cast), self.n_classes),
             lambda log_class: self._votes(log_class, sites, data),
             data,
-            observed,
             noise=self.noise,
             labelled_only=True,
         )
@@ -234,7 +233,7 @@ class SharedDifficultyModel:
 
     def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' classes given their votes."""
-        log_class = uniform_class(len(data.votes), self.n_classes)
+        log_class = uniform_class(len(data.cast), self.n_classes)
         return self._votes(log_class, sites, data).log_class_given(data.votes)
 
     def _votes(
@@ -243,7 +242,7 @@ class SharedDifficultyModel:
         table = log_vote_table(
             self.parameters(sites), sites["ease"], self.n_classes, self.symmetric
         )
-        return DifficultyVotes(log_class, table, data.votes >= 0)
+        return DifficultyVotes(log_class, table, data.cast)
 
 
 class ScalePrior(NamedTuple):
@@ -264,7 +263,7 @@ class ScaledData(NamedTuple):
     """Reliabilities and biases, in log-odds."""
     log_class: Float[Array, " class"]
     """The log prior of the label."""
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -287,13 +286,13 @@ class ScaledModel:
     )
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: ScaledData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: ScaledData) -> None:
         """Sample the scale and the effect of the ease, then each item's label."""
         sites = {
             "log_scale": numpyro.sample("log_scale", dist.Normal(*self.prior.log_scale)),
             "ease": numpyro.sample("ease", dist.HalfNormal(self.prior.ease)),
         }
-        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: ScaledData) -> Float[Array, "item class"]:
         """Return the log-probabilities of the items' labels given their votes."""

@@ -27,7 +27,7 @@ Priors: leaning to monotone, since beta is positive with probability .88 ::
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -82,7 +82,7 @@ class SplitData(NamedTuple):
     """The mean distance of the item's votes from the class, the scale of all classes having length 1."""
     steepness: Float[Array, " item"]
     """r(k), by the number of the item's votes."""
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Positions among these classes, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -90,7 +90,7 @@ class SplitData(NamedTuple):
 
 def split_data(
     given: Shaped[Array, "item class"],
-    labels: Int[Array, " item"],
+    labels: Int[Array, " item"] = None,  # type: ignore[assignment]
     weight: Float[Array, " item"] | None = None,
     label_classes: tuple[int, ...] | None = None,
 ) -> SplitData:
@@ -155,7 +155,7 @@ class SplitCurveModel:
         last = self.n_classes - 1
         return tuple(c if self.by_class else min(c, last - c) for c in range(self.n_classes))
 
-    def __call__(self, data: SplitData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: SplitData) -> None:
         """Sample the curve, then each item's label given its split."""
         sites = {
             "alpha": numpyro.sample("alpha", dist.Normal(*self.prior.level)),
@@ -170,7 +170,7 @@ class SplitCurveModel:
             sites["log_spread"] = numpyro.sample("log_spread", spread)
             with numpyro.plate("level", len(set(self.levels))):
                 sites["offset"] = numpyro.sample("offset", dist.Normal())
-        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
     def predict(self, sites: Mapping[str, Array], data: SplitData) -> Float[Array, "item class"]:
         """Return log p(c) of every item."""

@@ -28,7 +28,7 @@ length 1: an empirical-Bayes centre, kappa = 1 ::
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -155,7 +155,7 @@ class StackingData(NamedTuple):
     """Class indices, -1 where a vote is missing."""
     direction: Float[Array, " judge"]
     """The direction of the weights' prior, of length 1 or 0: `centre` of votes and labels."""
-    labels: Int[Array, " item"]
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
@@ -181,7 +181,7 @@ class StackingModel:
         "level": ("level",),
     }
 
-    def __call__(self, data: StackingData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: StackingData) -> None:
         """Sample tau and the weights, then each item's label from the link."""
         sites = {
             "tau": numpyro.sample("tau", dist.LogNormal(*self.prior.log_tau)),
@@ -200,7 +200,7 @@ class StackingModel:
         if form.levels:
             with numpyro.plate("level", form.levels):
                 sites["eta0"] = numpyro.sample("eta0", dist.Normal(0, self.prior.level))
-        observe_label(self.predict(sites, data), data.labels, data.weight, observed, self.noise)
+        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
     def quantities(self, sites: Mapping[str, Array], data: StackingData) -> dict[str, Array]:
         """Return tau and the weights, in log-odds."""

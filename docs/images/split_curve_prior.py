@@ -20,9 +20,9 @@ def main() -> None:
     """Draw curves from the prior, with their quantiles, and the labels that they predict."""
     margins = jnp.linspace(0.005, 1.0, 200)
     given = jnp.stack([(1 + margins) / 2, (1 - margins) / 2], axis=1)
-    data = split_data(given, jnp.zeros(len(margins), int))
+    data = split_data(given)
     model = SplitCurveModel(2, by_class=False)
-    drawn = Predictive(model, num_samples=DRAWS)(jax.random.key(0), data, observed=())
+    drawn = Predictive(model, num_samples=DRAWS)(jax.random.key(0), data)
     sites = {name: drawn[name] for name in ("alpha", "beta", "bend")}
     right = np.exp(np.asarray(jax.vmap(lambda s: model.predict(s, data))(sites))[:, :, 0])
     figure = Figure(figsize=(7.4, 3.2), layout="constrained")

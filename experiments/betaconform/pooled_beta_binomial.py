@@ -19,7 +19,7 @@ with tau, the posterior has a mode and no funnel.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -110,7 +110,7 @@ class PooledBetaBinomialModel:
         "dispersion": ("set", "component"),
     }
 
-    def __call__(self, data: PooledData, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: PooledData) -> None:
         """Sample centres and deviations, then every item's count by its data set."""
         prior = self.prior
         location, scale = prior.logit_mean
@@ -130,7 +130,7 @@ class PooledBetaBinomialModel:
                     f"{name}_by_set", dist.StudentT(prior.df, 0.0, 1.0)
                 )
         counts = CountData(data.correct, data.given, data.weight)
-        observe_counts(set_parameters(sites), data.member, counts, self.most, observed)
+        observe_counts(set_parameters(sites), data.member, counts, self.most)
 
     @property
     def coords(self) -> dict[str, list[str]]:

@@ -27,13 +27,11 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
 from judgebayes.inference.problem import Chains, Problem, Sites, Source, numpyro_lock
-from judgebayes.models.base import Model, Predictor, axes
+from judgebayes.models.base import Model, Predictor, axes, unobserved
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Data, Votes
 
 D = TypeVar("D")
-FIELDS = {"label": "labels"}
-"""Fields of the data that do not have the name of their site."""
 
 
 def drawn_from_prior(
@@ -41,7 +39,7 @@ def drawn_from_prior(
 ) -> tuple[Sites, Sites]:
     """Return parameters drawn from the prior, and data given them in the shape of `data`."""
     trace = numpyro.handlers.trace(numpyro.handlers.seed(model, key))
-    sites = trace.get_trace(data, observed=observed)
+    sites = trace.get_trace(unobserved(model, data, observed))
     values = {n: s["value"] for n, s in sites.items() if s["type"] == "sample"}
     generated = {n: x for n, x in values.items() if n in _generated(model) and n not in observed}
     return {n: x for n, x in values.items() if n not in _generated(model)}, generated
@@ -52,7 +50,8 @@ def replicated(
 ) -> Sites:
     """Return replicated data for one draw of the parameters; `observed` sites keep their values."""
     substituted = numpyro.handlers.substitute(numpyro.handlers.seed(model, key), data=dict(sites))
-    trace = numpyro.handlers.trace(substituted).get_trace(data, observed=observed)
+    blank = unobserved(model, data, observed)
+    trace = numpyro.handlers.trace(substituted).get_trace(blank)
     return {n: trace[n]["value"] for n in _generated(model) if n in trace and n not in observed}
 
 
@@ -96,7 +95,12 @@ def filled(data: D, drawn: Mapping[str, Array]) -> D:
     """Return the data with drawn values in place of the observed ones."""
     own = getattr(data, "filled", None)
     replace: Any = data._replace if own is None else own  # type: ignore[attr-defined]
-    return replace(**{FIELDS.get(name, name): x for name, x in drawn.items()})
+    return replace(**{_field(name): x for name, x in drawn.items()})
+
+
+def _field(site: str) -> str:
+    """Return the name in the data of a site's values."""
+    return "labels" if site == "label" else site
 
 
 def _generated(model: Model) -> tuple[str, ...]:
@@ -179,7 +183,7 @@ class Described:
         arrays = {}
         for name in self.problem.model.traits.sites:
             if name not in self.given:
-                array = np.asarray(getattr(self.data, FIELDS.get(name, name)))
+                array = np.asarray(getattr(self.data, _field(name)))
                 dtype = np.int8 if name in ("label", "votes") else np.int32
                 array = array.astype(dtype) if self.generates else array
                 arrays[name] = self._restrict(name, array)
@@ -194,7 +198,7 @@ class Described:
         """Return the positions of the items that enter a site; None where it has no item axis."""
         if "item" not in self._of_sites[site]:
             return None
-        value = np.asarray(getattr(self.data, FIELDS.get(site, site)))
+        value = np.asarray(getattr(self.data, _field(site)))
         weight = np.ones(len(value)) if self.data.weight is None else np.asarray(self.data.weight)
         used = weight > 0
         if self._only_labelled(site):

@@ -1,6 +1,5 @@
 """The engine of the calibration checks: uniform ranks pass, and wrong posteriors are detected."""
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -22,7 +21,7 @@ from judgebayes.experiments.sbc.subjects import MOST, N_VOTES, SUBJECTS
 from judgebayes.inference import PriorImportance
 from judgebayes.inference.problem import Chains
 from judgebayes.majority import BetaBinomial, Counts
-from judgebayes.models.base import Traits, drawn
+from judgebayes.models.base import Traits
 
 SIMULATIONS = 400
 RESULTS = Path(judgebayes.experiments.sbc.__file__).parent
@@ -36,10 +35,9 @@ class Measurement:
     traits = Traits(("measurement",), "all cells")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: Measured, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: Measured) -> None:
         mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
-        observation = None if drawn("measurement", observed) else data.measurement
-        numpyro.sample("measurement", dist.Normal(mean, 1.0), obs=observation)
+        numpyro.sample("measurement", dist.Normal(mean, 1.0), obs=data.measurement)
 
 
 def conjugate(likelihood_power: float) -> engine.Subject:

@@ -1,6 +1,5 @@
 """The chains of NUTS: their starts, their keys, threads, and the two ways to draw them."""
 
-from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -35,8 +34,6 @@ class TwoModes:
     def __call__(
         self,
         data: object,  # noqa: ARG002
-        *,
-        observed: Collection[str] | None = None,  # noqa: ARG002
     ) -> None:
         modes = dist.Normal(jnp.array([0.0, 2.0]), 0.1)
         numpyro.sample("x", dist.MixtureSameFamily(dist.Categorical(jnp.full(2, 0.5)), modes))
@@ -61,8 +58,6 @@ class Spread:
     def __call__(
         self,
         data: object,  # noqa: ARG002
-        *,
-        observed: Collection[str] | None = None,  # noqa: ARG002
     ) -> None:
         log_sigma = numpyro.sample("log_sigma", dist.Normal(0.0, 0.5))
         numpyro.sample("x", dist.Normal(0.0, jnp.exp(log_sigma)).expand((2,)).to_event(1))

@@ -1,6 +1,5 @@
 """Importance sampling from the prior, where the posterior is known exactly."""
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 import jax
@@ -27,10 +26,11 @@ class Tosses(NamedTuple):
 class Coin:
     traits = Traits(("label",), "labelled items")
 
-    def __call__(self, data: Tosses, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: Tosses) -> None:
         p = numpyro.sample("p", dist.Beta(2.0, 2.0))
         heads = jnp.maximum(data.labels, 0)
-        observe("label", dist.Bernoulli(p), heads, data.labels >= 0, data.weight, observed)
+        each = dist.Bernoulli(p).expand(heads.shape)
+        observe("label", each, heads, data.labels >= 0, data.weight)
 
 
 @jax.jit

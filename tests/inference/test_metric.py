@@ -1,6 +1,5 @@
 """NUTS on a program with correlated parameters: exact moments, in short trajectories."""
 
-from collections.abc import Collection
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -13,7 +12,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS
 from judgebayes.inference.nuts import near_posterior, split_rhat
 from judgebayes.inference.problem import Problem
-from judgebayes.models.base import Traits, drawn
+from judgebayes.models.base import Traits
 
 SIZE = 8
 LOADING = np.linspace(0.5, 1.5, SIZE)
@@ -30,13 +29,11 @@ class Ridge:
     traits = Traits(("total", "spread"), "all cells")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __call__(self, data: Measured, *, observed: Collection[str] | None = None) -> None:
+    def __call__(self, data: Measured) -> None:
         x = numpyro.sample("x", dist.Normal(0.0, 1.0).expand((SIZE,)).to_event(1))
         log_sigma = numpyro.sample("log_sigma", dist.Normal(0.0, 0.5))
-        total = None if drawn("total", observed) else data.total
-        numpyro.sample("total", dist.Normal(x @ jnp.asarray(LOADING), 0.01), obs=total)
-        spread = None if drawn("spread", observed) else data.spread
-        numpyro.sample("spread", dist.Normal(log_sigma, 0.5), obs=spread)
+        numpyro.sample("total", dist.Normal(x @ jnp.asarray(LOADING), 0.01), obs=data.total)
+        numpyro.sample("spread", dist.Normal(log_sigma, 0.5), obs=data.spread)
 
 
 def exact() -> tuple[np.ndarray, np.ndarray]:

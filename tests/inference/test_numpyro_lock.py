@@ -3,7 +3,6 @@
 import inspect
 import re
 import time
-from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -46,8 +45,6 @@ def test_threads_may_ask_for_the_sites_of_their_problems() -> None:
         def __call__(
             self,
             data: object,  # noqa: ARG002
-            *,
-            observed: Collection[str] | None = None,  # noqa: ARG002
         ) -> None:
             for n in range(5):
                 numpyro.sample(f"{self.name} {n}", dist.Normal(0.0, 1.0))

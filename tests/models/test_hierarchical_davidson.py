@@ -6,6 +6,7 @@ from numpyro.infer import Predictive
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.models import davidson, hierarchical_davidson
+from judgebayes.models.base import unobserved
 from judgebayes.models.hierarchical_davidson import (
     SCALES,
     HierarchicalData,
@@ -55,7 +56,7 @@ def test_deviations_have_the_stated_spread_and_share_it() -> None:
     evidence = davidson.features(jnp.zeros((1, 3), int))
     program = HierarchicalDavidsonModel(3, 3, prior=HierarchicalPrior(df=12.0))
     data = HierarchicalData(evidence, jnp.array([0]), jnp.array([-1]))
-    samples = Predictive(program, num_samples=20_000)(jax.random.key(0), data, observed=())
+    samples = Predictive(program, num_samples=20_000)(jax.random.key(0), unobserved(program, data))
     for name, scale in SCALES.items():
         if f"{name}_by_task" in samples:
             x = np.asarray(samples[f"{name}_by_task"]).reshape(20_000, 3)

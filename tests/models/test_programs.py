@@ -18,8 +18,8 @@ import judgebayes.inference
 import judgebayes.models
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.problem import Problem
-from judgebayes.inference.sampled import FIELDS, filled, log_likelihoods
-from judgebayes.models.base import Model, axes
+from judgebayes.inference.sampled import filled, log_likelihoods
+from judgebayes.models.base import Model, axes, unobserved
 
 MODELS = Path(judgebayes.models.__file__).parent
 PLAIN = {
@@ -55,7 +55,7 @@ def of(name: str) -> tuple[Program, Model, Any]:
 
 
 def field(site: str, data: Any) -> np.ndarray:
-    return np.asarray(getattr(data, FIELDS.get(site, site)))
+    return np.asarray(getattr(data, "labels" if site == "label" else site))
 
 
 @ALL
@@ -88,10 +88,10 @@ def latent(model: Model, data: Any) -> list[str]:
     return names
 
 
-def drawn(model: Model, data: Any, size: int, seed: int, **given: Any) -> dict[str, np.ndarray]:
+def drawn(model: Model, data: Any, size: int, seed: int) -> dict[str, np.ndarray]:
     """Return draws of all sites by NumPyro's `Predictive`, in one compiled program."""
     predictive = Predictive(model, num_samples=size)
-    samples = jax.jit(lambda key: predictive(key, data, **given))(jax.random.key(seed))
+    samples = jax.jit(lambda key: predictive(key, data))(jax.random.key(seed))
     return {site: np.asarray(values) for site, values in samples.items()}
 
 
@@ -99,7 +99,7 @@ def drawn(model: Model, data: Any, size: int, seed: int, **given: Any) -> dict[s
 def generated(name: str) -> dict[str, np.ndarray]:
     """Return 20 draws of the parameters from the prior, and of data given them."""
     _, model, data = of(name)
-    return drawn(model, data, 20, 0, observed=())
+    return drawn(model, unobserved(model, data), 20, 0)
 
 
 def first_draw(name: str) -> dict[str, jax.Array]:
@@ -132,7 +132,7 @@ def test_observed_labels_are_unchanged_and_votes_are_sampled(name: str) -> None:
     _, model, data = of(name)
     if model.traits.sites != ("label", "votes"):
         return
-    samples = drawn(model, data, 400, 1, observed=("label",))
+    samples = drawn(model, unobserved(model, data, ("label",)), 400, 1)
     labelled = np.asarray(data.labels) >= 0
     observed_labels = np.asarray(samples["label"])[:, labelled]
     np.testing.assert_array_equal(
@@ -175,7 +175,7 @@ def test_parameters_can_be_conditioned_on_and_set(name: str) -> None:
     @jax.jit
     def simulated() -> dict[str, jax.Array]:
         done = numpyro.handlers.seed(numpyro.handlers.do(model, data=first), 0)
-        trace = numpyro.handlers.trace(done).get_trace(data, observed=())
+        trace = numpyro.handlers.trace(done).get_trace(unobserved(model, data))
         return {site: trace[site]["value"] for site in model.traits.sites}
 
     assert all(np.isfinite(values).all() for values in simulated().values())
