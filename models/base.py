@@ -22,6 +22,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.models.distributions import LEAST, PanelVotes
+from judgebayes.models.label_noise import Scalar as Scalar
 from judgebayes.models.label_noise import class_given_label, with_label_noise
 
 Sites = Mapping[str, Array]
@@ -49,22 +50,17 @@ class Traits:
 
 @runtime_checkable
 class Model(Protocol):
-    """A generative program with its hyper-parameters."""
+    """A generative program with its hyper-parameters.
+
+    `quantities(sites, data)`, if defined, returns the reported quantities of one draw, on the scale of
+    the docstring; otherwise these are the parameters. A site's axes are its plates, then its
+    `event_dims`, which is what ArviZ reads (`axes`). `dims`, if defined, has the names of the axes of
+    quantities that are no sites, and `coords` the names along axes that are specific to the program.
+    """
 
     @property
     def traits(self) -> Traits:
         """The data that it is fitted to."""
-        ...
-
-    @property
-    def dims(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of the axes of its `quantities`, if it has any that are no sites.
-
-        `quantities(sites, data)` returns the reported quantities of one draw, on the scale of the
-        docstring; without it, these are the parameters. `coords`, if defined, has the names along axes
-        that are specific to the program. A site's axes are its plates, then its `event_dims`, which is
-        what ArviZ reads (`axes`).
-        """
         ...
 
     def __call__(self, data: Any) -> None:
@@ -111,7 +107,7 @@ def unobserved(model: Model, data: D, observed: Collection[str] = ()) -> D:
     sites = [name for name in model.traits.sites if name not in observed]
     fields = dict.fromkeys(field for site in sites for field in FIELDS.get(site, (site,)))
     voted = {"voted": data.cast} if "votes" in sites else {}  # type: ignore[attr-defined]
-    return data._replace(**fields, **voted)  # type: ignore[attr-defined,no-any-return]
+    return data._replace(**fields, **voted)  # type: ignore[attr-defined]
 
 
 def uniform_class(n_items: int, n_classes: int) -> Float[Array, "item class"]:
@@ -166,7 +162,7 @@ def observe_label(
     log_probs: Float[Array, "item class"],
     labels: Int[Array, " item"] | None,
     weight: Float[Array, " item"] | None,
-    noise: float | Float[Array, ""] = 0.0,
+    noise: Scalar = 0.0,
 ) -> tuple[Int[Array, " item"], Bool[Array, " item"]]:
     """Sample `label` with label noise; return the labels, and whether each is known."""
     labelled = jnp.ones(len(log_probs), bool) if labels is None else labels >= 0
@@ -180,7 +176,7 @@ def observe_panel(
     panel: Callable[[Float[Array, "item class"]], PanelVotes],
     data: Any,
     *,
-    noise: float | Float[Array, ""] = 0.0,
+    noise: Scalar = 0.0,
     labelled_only: bool = False,
 ) -> None:
     """Sample `label`, then `votes` given it; together they are p(z) p(votes | z).

@@ -38,9 +38,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, observe_label
-
-Scalar = float | Float[Array, ""]
+from judgebayes.models.base import Scalar, Traits, observe_label
 
 
 class Form(NamedTuple):
@@ -94,7 +92,6 @@ class CalibrationMapModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: MapData) -> None:
         """Sample the parameters from their priors, then each item's label from the map."""

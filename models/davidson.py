@@ -48,9 +48,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int, Num
 
-from judgebayes.models.base import Traits, observe_label
-
-Scalar = float | Float[Array, ""]
+from judgebayes.models.base import Scalar, Traits, observe_label
 
 BOX: dict[str, tuple[float, float]] = {
     "beta": (1e-3, 5.0),
@@ -177,7 +175,6 @@ class DavidsonModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: DavidsonData) -> None:
         """Sample the parameters from their priors, then each item's label from the link."""

@@ -29,10 +29,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Sites, Traits, observe_panel
+from judgebayes.models.base import PanelData, Scalar, Sites, Traits, observe_panel
 from judgebayes.models.distributions import ConfusionVotes
-
-Scalar = float | Float[Array, ""]
 
 
 class DawidSkenePrior(NamedTuple):

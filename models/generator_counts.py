@@ -29,10 +29,10 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
+from judgebayes.models.base import Scalar
 from judgebayes.models.cell_votes import CellVotes, Deviations
 from judgebayes.models.distributions import Hypergeometric, QuasiBinomial
 
-Scalar = float | Float[Array, ""]
 Pair = tuple[Scalar, Scalar]
 
 BY_LABEL = "accepted_by_label"
@@ -107,9 +107,10 @@ def observe_labels(data: Counted, g: Array, whole: bool, most_labelled: int) -> 
     on. The number of valid items among a judge's labelled items depends on the labels: if these are
     sampled, it is sampled too, without replacement.
     """
+    given = data.valid is not None
     with numpyro.plate("generator", len(g)):
         valid = observe_count("valid", data.valid, data.labelled, g, whole=whole)
-    if data.valid is not None:
+    if given:
         return data.valid_judged, data.invalid_judged
     judged = (data.valid_judged + data.invalid_judged).astype(int)
     total = data.labelled.astype(int)[:, None]

@@ -29,14 +29,13 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import Sites, Traits
+from judgebayes.models.base import Scalar, Sites, Traits
 from judgebayes.models.cell_votes import normal_deviations, vote_logits
 from judgebayes.models.generator_counts import (
     BY_LABEL,
     GIVEN,
     Counted,
     Pair,
-    Scalar,
     normals,
     observe_cells,
 )

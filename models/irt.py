@@ -38,16 +38,13 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Sites, Traits, observe_panel, uniform_class
+from judgebayes.models.base import PanelData, Scalar, Sites, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
 
 NODES = 121, 15
 """The number of grid points over an item's difficulty and log-discrimination."""
 REACH = 4.5, 4.0
 """The half-width of the grid in prior standard deviations."""
-
-
-Scalar = float | Float[Array, ""]
 
 
 class Parameters(NamedTuple):

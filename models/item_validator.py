@@ -23,9 +23,9 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.models.base import Sites, Traits, observe_panel
+from judgebayes.models.base import Scalar, Sites, Traits, observe_panel
 from judgebayes.models.distributions import LeaningVotes
-from judgebayes.models.generator_counts import Pair, Scalar, normals
+from judgebayes.models.generator_counts import Pair, normals
 
 POINTS = 15
 """Nodes of the quadrature over an item's leaning."""

@@ -21,10 +21,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Traits, observe_panel, uniform_class
+from judgebayes.models.base import PanelData, Scalar, Traits, observe_panel, uniform_class
 from judgebayes.models.distributions import CoinVotes
-
-Scalar = float | Float[Array, ""]
 
 
 class OneCoinPrior(NamedTuple):
@@ -46,7 +44,6 @@ class OneCoinModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: PanelData) -> None:
         """Sample the judges' accuracies, then labels and votes."""

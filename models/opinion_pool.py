@@ -21,10 +21,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, observe_label
+from judgebayes.models.base import Scalar, Traits, observe_label
 from judgebayes.models.distributions import LEAST
-
-Scalar = float | Float[Array, ""]
 
 
 class OpinionPoolPrior(NamedTuple):
@@ -63,7 +61,6 @@ class OpinionPoolModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: PoolData) -> None:
         """Sample the weights, then each item's label from the pool."""

@@ -35,11 +35,10 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Sites, Traits, observe_panel
+from judgebayes.models.base import PanelData, Scalar, Sites, Traits, observe_panel
 from judgebayes.models.dawid_skene import accuracy
 from judgebayes.models.distributions import ConfusionVotes
 
-Scalar = float | Float[Array, ""]
 LEAST = 1e-6
 """The least entry of a mean row."""
 

@@ -43,13 +43,17 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import Sites, Traits
+from judgebayes.models.base import Scalar, Sites, Traits
 from judgebayes.models.cell_votes import student_deviations, vote_logits
-from judgebayes.models.generator_counts import BY_LABEL, GIVEN, Counted, normals, observe_cells
+from judgebayes.models.generator_counts import (
+    BY_LABEL,
+    GIVEN,
+    Counted,
+    Pair,
+    normals,
+    observe_cells,
+)
 from judgebayes.models.hierarchical_validator import impressions
-
-Scalar = float | Float[Array, ""]
-Pair = tuple[Scalar, Scalar]
 
 FREEDOM = 4.0
 """Degrees of freedom of the deviations of cells."""

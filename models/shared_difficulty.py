@@ -52,6 +52,7 @@ from numpyro.distributions import constraints
 
 from judgebayes.models.base import (
     PanelData,
+    Scalar,
     Sites,
     Traits,
     observe_label,
@@ -59,8 +60,6 @@ from judgebayes.models.base import (
     uniform_class,
 )
 from judgebayes.models.distributions import LEAST, PanelVotes
-
-Scalar = float | Float[Array, ""]
 
 NODES = 33
 EASE = np.linspace(-4.0, 4.0, NODES)
@@ -190,7 +189,6 @@ class SharedDifficultyModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label", "votes"), "labelled items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: PanelData) -> None:
         """Sample the judges' parameters, then labels and votes."""
@@ -284,7 +282,6 @@ class ScaledModel:
     traits: ClassVar[Traits] = Traits(
         ("label",), "labelled items", given=("votes", "parameters", "log_class")
     )
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __call__(self, data: ScaledData) -> None:
         """Sample the scale and the effect of the ease, then each item's label."""

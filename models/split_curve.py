@@ -40,10 +40,8 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from numpyro.contrib.hsgp.laplacian import eigenfunctions
 from numpyro.contrib.hsgp.spectral_densities import diag_spectral_density_squared_exponential
 
-from judgebayes.models.base import Traits, observe_label
+from judgebayes.models.base import Scalar, Traits, observe_label
 from judgebayes.models.distributions import LEAST
-
-Scalar = float | Float[Array, ""]
 
 TERMS = 10
 HALF_LENGTH = 1.0
@@ -147,7 +145,6 @@ class SplitCurveModel:
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     @property
     def levels(self) -> tuple[int, ...]:

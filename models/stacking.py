@@ -39,10 +39,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from judgebayes.models.base import Traits, observe_label
+from judgebayes.models.base import Scalar, Traits, observe_label
 from judgebayes.models.davidson import level_of_class, n_levels, positions
-
-Scalar = float | Float[Array, ""]
 
 
 class StackingPrior(NamedTuple):

@@ -158,7 +158,7 @@ class Described:
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
         """The names of all axes; the item axis of a site with labelled items only is `labelled_item`."""
-        named = {**self._of_sites, **self.problem.model.dims, **self.dims}
+        named = {**self._of_sites, **getattr(self.problem.model, "dims", {}), **self.dims}
         for site in self.problem.model.traits.sites:
             if self.used_items(site) is not None and self._only_labelled(site):
                 named[site] = tuple("labelled_item" if n == "item" else n for n in named[site])
