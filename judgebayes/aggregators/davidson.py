@@ -90,7 +90,10 @@ class Davidson(VoteModel):
     label_noise: float = 0.0
 
     saved: ClassVar[tuple[str, ...]] = ("alpha", "kappa", "symmetric")
-    dims: ClassVar[Mapping[str, tuple[str, ...]]] = DavidsonModel.dims
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "eta0": ("level",),
+        "gamma": ("level",),
+    }
 
     def program(self, given: Votes) -> DavidsonModel:
         """Return the program for such votes."""
@@ -220,7 +223,14 @@ class HierarchicalDavidson(VoteModel):
     label_noise: float = 0.0
 
     saved: ClassVar[tuple[str, ...]] = ("alpha", "kappa", "symmetric")
-    dims: ClassVar[Mapping[str, tuple[str, ...]]] = HierarchicalDavidsonModel.dims
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "tie": ("level",),
+        "gamma": ("level",),
+        "log_beta_by_task": ("task",),
+        "tie_by_task": ("level", "task"),
+        "gamma_by_task": ("level", "task"),
+        "delta_by_task": ("task",),
+    }
 
     def program(self, given: Votes) -> HierarchicalDavidsonModel:
         """Return the program for such votes."""

@@ -177,7 +177,13 @@ class DawidSkene(Answering):
     pooled: bool | None = field(default=None, metadata={"static": True})
     saved: ClassVar[tuple[str, ...]] = ("pooled",)
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        **PooledDawidSkeneModel.dims,
+        "pi": ("class",),
+        "shift": ("class",),
+        "log_concentration": ("class",),
+        "errors": ("class", "other"),
+        "skill": ("judge",),
+        "confusion": ("judge", "class", "vote"),
+        "accuracy": ("judge",),
         "votes_by_class": ("judge", "class"),
     }
 

@@ -81,7 +81,10 @@ class Pool(VoteMethod):
     label_noise: float = 0.0
     prior: OpinionPoolPrior = field(default_factory=OpinionPoolPrior)
     saved: ClassVar[tuple[str, ...]] = ("symmetric",)
-    dims: ClassVar[Mapping[str, tuple[str, ...]]] = OpinionPoolModel.dims
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "weight": ("method",),
+        "intercept": ("other_class",),
+    }
 
     @jax.jit
     def _fitted(self, data: Training) -> Fit:

@@ -85,7 +85,10 @@ class BayesianMap(ModelMethod):
     inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
     prior: CalibrationMapPrior = field(default_factory=CalibrationMapPrior)
     saved: ClassVar[tuple[str, ...]] = ("calibrator",)
-    dims: ClassVar[Mapping[str, tuple[str, ...]]] = CalibrationMapModel.dims
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "slope": ("slope_group",),
+        "intercept": ("intercept_group",),
+    }
     least_labels: ClassVar[int | None] = 1
 
     @in_float64
