@@ -18,7 +18,7 @@ k may differ from item to item.
 Identification. The components are ordered by their means: with logit mu = centre -+ gap / 2 and
 gap >= 0 the first is never the easier one. Two independent Normal(m, s^2) logits, put in order,
 have exactly the independent centre and gap below, so that the ordering loses no information. Samplers
-run on the two logits without an order (`unordered`), and order each draw afterwards (`in_order`)::
+run on the two logits without an order, and order each draw afterwards (`for_sampler`)::
 
     centre ~ Normal(m, s^2 / 2),  gap ~ HalfNormal(sqrt(2) s)      m = 1, s = 1.5
     share  ~ Beta(2, 2)                                            w, of the hard items
@@ -29,7 +29,7 @@ All priors are proper and the likelihood is bounded, so the posterior is proper,
 finite, for all data, including no items, S = 0 on every item, or S = k on every item.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -186,13 +186,12 @@ class BetaBinomialModel:
         """Return log P(S = s) of every item at s = 0 .. most."""
         return log_pmfs(parameters(sites), data.given, self.most)
 
-    def unordered(self) -> "BetaBinomialModel":
-        """Return the program of the same posterior without the order constraint, for samplers."""
-        return replace(self, ordered=False)
-
-    def in_order(self, sites: dict[str, Array]) -> dict[str, Array]:
-        """Return one draw of the unordered program's sites with the harder component first."""
-        return sites if self.components == 1 else in_order(sites)
+    def for_sampler(
+        self,
+        data: CountData,  # noqa: ARG002
+    ) -> tuple["BetaBinomialModel", Callable[[dict[str, Array]], dict[str, Array]]]:
+        """Return the program without the order constraint, and the map that orders its draws."""
+        return replace(self, ordered=False), in_order
 
 
 def observe_counts(
@@ -226,6 +225,8 @@ def gap_prior(scale: Float[Array, ""] | float, ordered: bool) -> dist.Distributi
 
 def in_order(sites: dict[str, Array]) -> dict[str, Array]:
     """Return one draw of the unordered components' sites with the harder component first."""
+    if "gap" not in sites:  # one component
+        return sites
     reversed_order = sites["gap"] < 0
     return sites | {
         "gap": jnp.abs(sites["gap"]),

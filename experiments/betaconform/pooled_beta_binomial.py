@@ -19,7 +19,7 @@ with tau, the posterior has a mode and no funnel.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -151,10 +151,9 @@ class PooledBetaBinomialModel:
         by_set = jax.vmap(lambda one: log_pmfs(one, every, self.most))(theta)
         return by_set[data.member, data.given]
 
-    def unordered(self) -> "PooledBetaBinomialModel":
-        """Return the program of the same posterior without the order constraint, for samplers."""
-        return replace(self, ordered=False)
-
-    def in_order(self, sites: dict[str, Array]) -> dict[str, Array]:
-        """Return one draw of the unordered program's sites with the harder component first."""
-        return in_order(sites)
+    def for_sampler(
+        self,
+        data: PooledData,  # noqa: ARG002
+    ) -> tuple["PooledBetaBinomialModel", Callable[[dict[str, Array]], dict[str, Array]]]:
+        """Return the program without the order constraint, and the map that orders its draws."""
+        return replace(self, ordered=False), in_order

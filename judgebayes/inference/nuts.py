@@ -203,17 +203,9 @@ class NUTS:
         @numpyro_lock
         def run(key: Key) -> Chains:
             state, step, record = self._chains(problem, key)
-            blank = jax.tree.map(
-                lambda x: jnp.zeros((self.draws, *x.shape), x.dtype), record(state)
-            )
-
-            # One loop, because a step takes seconds to compile; warm-up is overwritten.
-            def draw(done: Int[Array, ""], at: tuple[Any, Any]) -> tuple[Any, Any]:
-                new, place = step(at[0]), jnp.maximum(done - self.warmup, 0)
-                return new, jax.tree.map(lambda b, x: b.at[place].set(x), at[1], record(new))
-
             steps = self.warmup + self.draws
-            return _by_chain(jax.lax.fori_loop(0, steps, draw, (state, blank))[1])
+            # One loop, because a step takes seconds to compile; warm-up is overwritten.
+            return _by_chain(_steps(step, record, state, steps, self.draws, self.warmup)[1])
 
         chains = run(key)
         quantities = list(chains.draws.values())
@@ -264,13 +256,7 @@ class NUTS:
         def advance(key: Key, state: Any, steps: Int[Array, ""]) -> tuple[Any, Any]:
             # Built anew, because its traced values must not leave the program.
             _, step, record = self._chains(problem, key)
-
-            def draw(place: Int[Array, ""], at: tuple[Any, Any]) -> tuple[Any, Any]:
-                new = step(at[0])
-                return new, jax.tree.map(lambda b, x: b.at[place].set(x), at[1], record(new))
-
-            blank = jax.tree.map(lambda x: jnp.zeros((STRIDE, *x.shape), x.dtype), record(state))
-            return jax.lax.fori_loop(0, steps, draw, (state, blank))
+            return _steps(step, record, state, steps, STRIDE)
 
         done, stride, state = 0, FIRST, begin(key)
         parts: list[Any] = []
@@ -299,12 +285,14 @@ class NUTS:
         self, problem: Problem, key: Key
     ) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
         """Return the chains' first state, a step of all of them, and what is recorded of a state."""
-        model, fold = self._target(problem)
+        sampled, back = self._for_sampler(problem)
         of_program, of_start, of_chain = jax.random.split(key, 3)
         initial = initialize_model(
             jax.random.split(of_program, self.chains),
-            model,
-            init_strategy=_init_strategy(problem.start),
+            sampled.posterior(self.score, self.temperature),
+            init_strategy=infer.init_to_uniform
+            if problem.start is None
+            else infer.init_to_value(values=problem.start),
         )
         metric, positions = self._apart(problem, initial.param_info.z, of_start)
         kernel = infer.NUTS(
@@ -315,7 +303,7 @@ class NUTS:
             return kernel.init(key, self.warmup, position, (), {})
 
         def record(state: Any) -> tuple[Any, ...]:
-            sites = fold(initial.postprocess_fn(state.z))
+            sites = back(initial.postprocess_fn(state.z))
             drawn = {name: sites[name] for name in problem.latent}
             return drawn, state.diverging, state.energy, state.num_steps, state.accept_prob
 
@@ -346,24 +334,13 @@ class NUTS:
         ]
         return {}, jax.tree.unflatten(form, moved)
 
-    def _target(self, problem: Problem) -> tuple[Callable[[], None], Callable[[Sites], Sites]]:
-        """Return the model to sample, and the map from its sites to those of the problem."""
-        own = self._own_form(problem)
-        if own is not None:
-            return own[0].joint, own[1]
-        unordered = getattr(problem.model, "unordered", None)
-        if self.score is not None or unordered is None:
-            return problem.posterior(self.score, self.temperature), lambda sites: sites
-        unordered_model = unordered()
-        return partial(unordered_model, problem.data), unordered_model.in_order
-
-    def _own_form(self, problem: Problem) -> tuple[Problem, Callable[[Sites], Sites]] | None:
-        """Return the problem in the program's form for samplers, and the map back, if it has one."""
+    def _for_sampler(self, problem: Problem) -> tuple[Problem, Callable[[Sites], Sites]]:
+        """Return the problem in the program's form for samplers, if it has one, and the map back."""
         form = getattr(problem.model, "for_sampler", None)
         if self.score is not None or form is None:
-            return None
+            return problem, lambda sites: sites
         model, back = form(problem.data)
-        return replace(problem, model=model), back
+        return replace(problem, model=model, log_likelihood=None), back
 
     @numpyro_lock
     def _near(self, problem: Problem, key: Key) -> tuple[dict[str, Any], Sites]:
@@ -372,8 +349,7 @@ class NUTS:
         NumPyro's own metric, from the draws of the warm-up, makes trajectories long until there are
         several draws per parameter.
         """
-        own = self._own_form(problem)
-        sampled = problem if own is None else own[0]
+        sampled, _ = self._for_sampler(problem)
         mean, factor = near_posterior(sampled)
         unravel = ravel_pytree(sampled.box().mean)[1]
         z = START_SPREAD * jax.random.normal(key, (self.chains, len(mean)))
@@ -433,6 +409,24 @@ class _Monitor:
         return float(gelman_rubin(normal).max()), float(effective_sample_size(normal).min())
 
 
+def _steps(
+    step: Callable[[Any], Any],
+    record: Callable[[Any], Any],
+    state: Any,
+    steps: int | Int[Array, ""],
+    kept: int,
+    skipped: int = 0,
+) -> tuple[Any, Any]:
+    """Return the state after some steps, and records of up to `kept` of them after those skipped."""
+
+    def draw(done: Int[Array, ""], at: tuple[Any, Any]) -> tuple[Any, Any]:
+        new, place = step(at[0]), jnp.maximum(done - skipped, 0)
+        return new, jax.tree.map(lambda b, x: b.at[place].set(x), at[1], record(new))
+
+    blank = jax.tree.map(lambda x: jnp.zeros((kept, *x.shape), x.dtype), record(state))
+    return jax.lax.fori_loop(0, steps, draw, (state, blank))
+
+
 def _by_chain(records: Any) -> Chains:
     """Return records by draw and chain as chains."""
     draws, diverging, energy, num_steps, acceptance = jax.tree.map(
@@ -440,13 +434,6 @@ def _by_chain(records: Any) -> Chains:
     )
     depth = jnp.ceil(jnp.log2(num_steps + 1.0))
     return Chains(draws, diverging, energy, depth, acceptance)
-
-
-def _init_strategy(start: Sites | None) -> Callable[..., Any]:
-    strategy: Callable[..., Any] = (
-        infer.init_to_uniform if start is None else infer.init_to_value(values=start)
-    )
-    return strategy
 
 
 def split_rhat(draws: Float[Array, "chain draw *shape"]) -> Float[Array, "*shape"]:

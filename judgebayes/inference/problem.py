@@ -104,7 +104,7 @@ class Problem:
     parameters undetermined that predictions do not need, the predictions."""
     log_likelihood: Callable[[Sites], Float[Array, ""]] | None = None
     """A faster implementation of the log-likelihood of all observed sites, up to a constant; the
-    program's own if None. A sampler of the program's unordered form does not use it."""
+    program's own if None. A sampler of the program's own form for samplers does not use it."""
     size: Float[Array, ""] | None = None
     """The number of items that the objective is a mean over; the labelled ones if None."""
     spreads: tuple[str, ...] = ()
