@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
-import numpyro
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
@@ -48,16 +47,11 @@ class PriorImportance:
     def solve(self, problem: Problem, key: Key) -> Result:
         """Return the resampled draws; `objective` is minus the log marginal likelihood."""
 
-        def draw_prior(key: Key) -> Sites:
-            seeded = numpyro.handlers.seed(problem.prior, key)
-            trace = numpyro.handlers.trace(seeded).get_trace()
-            return {name: trace[name]["value"] for name in problem.latent}
-
         def log_likelihood(sites: Sites) -> Float[Array, ""]:
             joint, prior = (log_density(m, sites) for m in (problem.joint, problem.prior))
             return joint - prior
 
-        sites = jax.vmap(draw_prior)(jax.random.split(key, self.draws))
+        sites = jax.vmap(problem.draw_prior)(jax.random.split(key, self.draws))
         log_weight = jax.vmap(log_likelihood)(sites)
         weight = jax.nn.softmax(jnp.where(jnp.isfinite(log_weight), log_weight, -jnp.inf))
         ess = 1 / (weight**2).sum()

@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Num
+from jaxtyping import Float
 
 from judgebayes.arrays import ItemFloats
 from judgebayes.compiled.store import atomically
@@ -31,6 +31,7 @@ BFMI_LIMIT = 0.3
 INTERVAL = (0.05, 0.95)
 NETCDF, ENGINE = ".nc", "h5netcdf"
 """The suffix of an export, and the package that writes it."""
+LOG_PRIOR = "log_prior"
 K_LIMIT = 0.7
 """Vehtari et al. (2024): above it, PSIS does not approximate leaving the item out."""
 CONSTANT = 1e-12
@@ -41,12 +42,8 @@ ROUNDING = 1e-5
 
 def to_arviz(
     chains: Chains,
+    groups: Mapping[str, Mapping[str, np.ndarray]] = MappingProxyType({}),
     *,
-    log_likelihood: Mapping[str, Float[np.ndarray, "chain draw ..."]] | None = None,
-    posterior_predictive: Mapping[str, Num[np.ndarray, "chain replication ..."]] | None = None,
-    prior: Mapping[str, Num[np.ndarray, "one prior_draw ..."]] | None = None,
-    prior_predictive: Mapping[str, Num[np.ndarray, "one prior_draw ..."]] | None = None,
-    observed: Mapping[str, np.ndarray] | None = None,
     coords: Mapping[str, Sequence[Any]] | None = None,
     dims: Mapping[str, Sequence[str]] | None = None,
     attributes: Mapping[str, str | int] | None = None,
@@ -57,14 +54,17 @@ def to_arviz(
     ----------
     chains
         The draws and the sampler's records.
-    log_likelihood, posterior_predictive, prior, prior_predictive, observed
-        Further groups, where there are any; predictions may be of some draws only.
+    groups
+        Further groups by name, such as "log_likelihood", each with its arrays (chain, draw, ...);
+        "observed_data" has no such axes, and predictions may be of some draws only.
     coords, dims
         Names of the axes beyond chain and draw; variables that do not exist are ignored.
     attributes
         Attributes of the container, by name.
     """
-    groups: dict[str, dict[str, np.ndarray]] = {
+    import xarray
+
+    content: dict[str, dict[str, np.ndarray]] = {
         "posterior": {name: np.asarray(x) for name, x in chains.draws.items()},
         "sample_stats": {
             "diverging": np.asarray(chains.diverging),
@@ -72,17 +72,9 @@ def to_arviz(
             "tree_depth": np.asarray(chains.tree_depth).astype(int),
             "acceptance_rate": np.asarray(chains.acceptance),
         },
+        **{name: dict(group) for name, group in groups.items() if name != LOG_PRIOR},
     }
-    for name, group in (
-        ("log_likelihood", log_likelihood),
-        ("posterior_predictive", posterior_predictive),
-        ("prior", prior),
-        ("prior_predictive", prior_predictive),
-        ("observed_data", observed),
-    ):
-        if group is not None:
-            groups[name] = {key: np.asarray(x) for key, x in group.items()}
-    variables = {name for group in groups.values() for name in group}
+    variables = {name for group in content.values() for name in group}
     named = {name: list(axes) for name, axes in (dims or {}).items() if name in variables}
     axes = {"coords": dict(coords or {}), "dims": named}
     az = arviz()
@@ -90,8 +82,15 @@ def to_arviz(
         # ArviZ warns of the prior's single chain, which is intended.
         warnings.filterwarnings("ignore", message="More chains")
         container = (
-            az.from_dict(groups, **axes) if _from_1_0(az) else az.from_dict(**groups, **axes)
+            az.from_dict(content, **axes) if _from_1_0(az) else az.from_dict(**content, **axes)
         )
+    if LOG_PRIOR in groups:  # a number for each draw, also for variables whose draws have axes
+        of_draw = {name: (("chain", "draw"), x) for name, x in groups[LOG_PRIOR].items()}
+        places = {
+            axis: np.arange(n)
+            for axis, n in zip(("chain", "draw"), chains.diverging.shape, strict=True)
+        }
+        container[LOG_PRIOR] = xarray.Dataset(of_draw, places)
     container.attrs.update(attributes or {})
     return container
 

@@ -109,7 +109,7 @@ class Problem:
     """The number of items that the objective is a mean over; the labelled ones if None."""
     spreads: tuple[str, ...] = ()
     """The sites of log standard deviations, in a program with many correlated and unbounded parameters.
-    If given, samplers start from a normal near the posterior (`inference.spreads`), and use its
+    If given, samplers start from a normal near the posterior (`inference.nuts`), and use its
     covariances."""
     no_score: str = ""
     """Where no score can be used, a sentence that says why."""
@@ -193,6 +193,20 @@ class Problem:
             self.prior()
         sites = {name: site["value"] for name, site in trace.items() if _is_latent(site)}
         numpyro.factor(name, log_factor(sites))
+
+    @numpyro_lock
+    def draw_prior(self, key: Key) -> Sites:
+        """Return one draw of the parameters from their prior."""
+        trace = numpyro.handlers.trace(numpyro.handlers.seed(self.prior, key)).get_trace()
+        return {name: trace[name]["value"] for name in self.latent}
+
+    @numpyro_lock
+    def log_prior(self, sites: Sites) -> dict[str, Float[Array, ""]]:
+        """Return the log-density of each parameter under its prior given the other parameters."""
+        trace = numpyro.handlers.trace(
+            numpyro.handlers.substitute(self.prior, data=sites)
+        ).get_trace()
+        return {name: trace[name]["fn"].log_prob(x).sum() for name, x in sites.items()}
 
     # Not cached: under `jit` the values are tracers, which must not outlive the program.
     @property

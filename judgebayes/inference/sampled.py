@@ -258,6 +258,8 @@ class Sampled:
           replicated data, with votes where votes were observed and given the known labels.
           Absent where counts are fractions of items, which cannot be drawn.
         - ``prior`` (1, draw, ...): draws of the same quantities from the prior.
+        - ``log_prior`` by parameter of the program (chain, draw): its log-density under the prior
+          given the other parameters, for power-scaling of the prior.
 
         Parameters
         ----------
@@ -330,7 +332,7 @@ def with_source(fit: F, method: Any, *data: Any) -> F:
 def container(
     view: Described,
     chains: Chains,
-    keys: Keys[Array, " 4"],
+    keys: Keys[Array, " 4"] | None,
     *,
     more: Sites | None = None,
     attributes: Mapping[str, str | int] | None = None,
@@ -345,7 +347,8 @@ def container(
     chains
         The draws of the program's sites.
     keys
-        Random keys: of reported quantities, of the prior (two), and of replicated data.
+        Random keys: of reported quantities, of the prior (two), and of replicated data. If None, the
+        container has the draws of the sites, and nothing computed from them.
     more
         Further quantities (chain, draw, ...), for the posterior.
     attributes
@@ -361,106 +364,85 @@ def container(
             f"These chains have the shape {chains.diverging.shape} and not (chain, draw), because "
             "they contain several fits. Select one fit."
         )
-    names, prior_key, prior_names, replicate = keys
-    n_chains, n_draws = chains.diverging.shape
-    flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in chains.draws.items()}
-    own, log_likelihood = _reported(view, flat, jax.random.split(names, n_chains * n_draws))
-
-    def by_chain(tree: Mapping[str, Any], of: int = n_chains) -> dict[str, np.ndarray]:
-        return {k: np.asarray(v).reshape(of, -1, *v.shape[1:]) for k, v in tree.items()}
-
-    thinned = _thinning(view, n_chains, n_draws)
-    thin = {name: x[:, thinned].reshape(-1, *x.shape[2:]) for name, x in chains.draws.items()}
-    n = len(thinned) * n_chains
-    prior, replicated = _replicated(
-        view,
-        jax.random.split(prior_key, n),
-        jax.random.split(prior_names, n),
-        jax.random.split(replicate, 2 * n),
-        thin,
-    )
-    halves = [
-        {name: np.asarray(x)[part] for name, x in replicated.items()}
-        for part in (slice(None, n), slice(n, None))
-    ]
-    observed, coords, axes = view.observed, view.names, view.axes
-    if view.statistics is not None:
-        numbers = view.statistics(observed)
-        for half in halves:
-            half[STATISTICS] = _statistics(view.statistics, half, list(numbers))
-        observed |= {STATISTICS: np.array(list(numbers.values()))}
+    groups: dict[str, dict[str, np.ndarray]] = {"observed_data": view.observed}
+    coords, axes = view.names, view.axes
+    if keys is not None:
+        draws, computed = _computed(view, chains, keys)
+        chains = replace(chains, draws=draws | (more or {}))
+        groups |= computed
+    if keys is not None and view.statistics is not None:
+        numbers = view.statistics(view.observed)
+        for name in ("prior_predictive", "posterior_predictive"):
+            groups[name][STATISTICS] = _statistics(view.statistics, groups[name], list(numbers))
+        groups["observed_data"][STATISTICS] = np.array(list(numbers.values()))
         coords, axes = coords | {STATISTIC: list(numbers)}, axes | {STATISTICS: (STATISTIC,)}
     return posterior.to_arviz(
-        replace(
-            chains, draws={n: jnp.asarray(x) for n, x in (by_chain(own) | (more or {})).items()}
-        ),
-        log_likelihood=by_chain(log_likelihood),
-        prior=by_chain(prior, 1),
-        prior_predictive=by_chain(halves[0], 1) if halves[0] else None,
-        posterior_predictive=by_chain(halves[1]) if halves[1] else None,
-        observed=observed,
+        chains,
+        groups,
         coords=coords,
         dims=axes,
         attributes={"meanings": json.dumps(dict(view.meanings)), **(attributes or {})},
     )
 
 
-def draws_alone(
-    view: Described, chains: Chains, attributes: Mapping[str, str | int] | None = None
-) -> Any:
-    """Return the draws of the program's sites in ArviZ's container, and nothing computed from them."""
-    return posterior.to_arviz(
-        chains,
-        observed=view.observed,
-        coords=view.names,
-        dims=view.axes,
-        attributes={"meanings": json.dumps(dict(view.meanings)), **(attributes or {})},
-    )
-
-
-def _reported(view: Described, flat: Sites, keys: Keys[Array, " draw"]) -> tuple[Sites, Sites]:
-    """Return the reported quantities and the pointwise log-likelihoods of every draw."""
+def _computed(
+    view: Described, chains: Chains, keys: Keys[Array, " 4"]
+) -> tuple[Sites, dict[str, dict[str, np.ndarray]]]:
+    """Return the reported quantities of every draw, and what is computed from draws by group."""
+    names, prior_key, prior_names, replicate = keys
+    n_chains, n_draws = chains.diverging.shape
+    thinned = _thinning(view, n_chains, n_draws)
+    n = len(thinned) * n_chains
 
     @jax.jit
     @numpyro_lock
-    def compute(flat: Sites, keys: Keys[Array, " draw"]) -> tuple[Sites, Sites]:
-        return jax.lax.map(
-            lambda at: (view.reported(*at), view.pointwise(at[0])), (flat, keys), batch_size=SLAB
-        )
+    def of_draws(flat: Sites, keys: Keys[Array, " draw"]) -> tuple[Sites, Sites, Sites]:
+        def of(at: tuple[Sites, Key]) -> tuple[Sites, Sites, Sites]:
+            return view.reported(*at), view.pointwise(at[0]), view.problem.log_prior(at[0])
 
-    return compute(flat, keys)
-
-
-def _replicated(
-    view: Described,
-    first: Keys[Array, " draw"],
-    names: Keys[Array, " draw"],
-    keys: Keys[Array, " twice"],
-    thin: Sites,
-) -> tuple[Sites, Sites]:
-    """Return draws of the prior, and replicated data of the prior's and the posterior's draws."""
-
-    @numpyro_lock
-    def draw_prior(key: Key) -> Sites:
-        trace = numpyro.handlers.trace(numpyro.handlers.seed(view.problem.prior, key)).get_trace()
-        return {name: trace[name]["value"] for name in thin}
+        return jax.lax.map(of, (flat, keys), batch_size=SLAB)
 
     @jax.jit
     @numpyro_lock
-    def replicate(
+    def predicted(
         first: Keys[Array, " draw"],
         names: Keys[Array, " draw"],
         keys: Keys[Array, " twice"],
         thin: Sites,
     ) -> tuple[Sites, Sites]:
-        prior = jax.lax.map(draw_prior, first)
+        prior = jax.lax.map(view.problem.draw_prior, first)
         both = jax.tree.map(lambda *x: jnp.concatenate(x), prior, thin)
         reported = jax.lax.map(lambda at: view.reported(*at), (prior, names))
         return reported, (
             jax.lax.map(lambda at: view.replicate(*at), (keys, both)) if view.generates else {}
         )
 
-    return replicate(first, names, keys, thin)
+    def flat(draws: Sites) -> Sites:
+        return {name: x.reshape(-1, *x.shape[2:]) for name, x in draws.items()}
+
+    def by_chain(tree: Sites, chains: int) -> dict[str, np.ndarray]:
+        return {k: np.asarray(x).reshape(chains, -1, *x.shape[1:]) for k, x in tree.items()}
+
+    own, log_likelihood, log_prior = of_draws(
+        flat(chains.draws), jax.random.split(names, n_chains * n_draws)
+    )
+    prior, replicated = predicted(
+        jax.random.split(prior_key, n),
+        jax.random.split(prior_names, n),
+        jax.random.split(replicate, 2 * n),
+        flat({name: x[:, thinned] for name, x in chains.draws.items()}),
+    )
+    groups = {
+        "log_likelihood": by_chain(log_likelihood, n_chains),
+        "log_prior": by_chain(log_prior, n_chains),
+        "prior": by_chain(prior, 1),
+    }
+    if replicated:
+        groups["prior_predictive"] = by_chain({k: x[:n] for k, x in replicated.items()}, 1)
+        groups["posterior_predictive"] = by_chain(
+            {k: x[n:] for k, x in replicated.items()}, n_chains
+        )
+    return {k: jnp.asarray(x) for k, x in by_chain(own, n_chains).items()}, groups
 
 
 def _thinning(view: Described, n_chains: int, n_draws: int) -> np.ndarray:
@@ -473,8 +455,12 @@ def _thinning(view: Described, n_chains: int, n_draws: int) -> np.ndarray:
 
 def _statistics(
     of: Statistics, replicated: Mapping[str, np.ndarray], names: list[str]
-) -> np.ndarray:
-    """Return the statistics of each replicated data set, replication x statistic."""
-    n = len(next(iter(replicated.values())))
-    rows = [of({name: x[i] for name, x in replicated.items()}) for i in range(n)]
-    return np.array([[row[name] for name in names] for row in rows])
+) -> Float[np.ndarray, "chain replication statistic"]:
+    """Return the statistics of each replicated data set."""
+    n_chains, n = next(iter(replicated.values())).shape[:2]
+    rows = [
+        of({name: x[chain, i] for name, x in replicated.items()})
+        for chain in range(n_chains)
+        for i in range(n)
+    ]
+    return np.array([[row[name] for name in names] for row in rows]).reshape(n_chains, n, -1)

@@ -18,7 +18,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.nuts import NUTS, Sampling
 from judgebayes.inference.problem import log_density, numpyro_lock
-from judgebayes.inference.sampled import container, drawn_from_prior, draws_alone
+from judgebayes.inference.sampled import container, drawn_from_prior
 from judgebayes.models.item_validator import POINTS
 from judgebayes.posterior import generators, labels, votes
 from judgebayes.posterior.story import ModelSpec
@@ -61,9 +61,8 @@ def sample(
     chains = nuts.draw(spec.problem, keys[0], on_progress)
     counts = {"draws_asked": nuts.draws, "draws_kept": chains.diverging.shape[1]}
     attributes = {**counts, **(attributes or {})}
-    if counts["draws_kept"] < nuts.draws:
-        return draws_alone(spec, chains, attributes)
-    return container(spec, chains, keys[1:], attributes=attributes)
+    whole = counts["draws_kept"] == nuts.draws
+    return container(spec, chains, keys[1:] if whole else None, attributes=attributes)
 
 
 MODELS: dict[str, dict[str, Callable[[Data, Any], ModelSpec]]] = {

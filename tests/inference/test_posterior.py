@@ -40,13 +40,18 @@ def test_further_groups_are_kept() -> None:
     draws = noise()
     data = posterior.to_arviz(
         chains(draws),
-        log_likelihood={"label": draws},
-        posterior_predictive={"label": draws},
-        prior={"a": draws},
-        observed={"label": np.arange(2)},
+        {
+            "log_likelihood": {"label": draws},
+            "posterior_predictive": {"label": draws},
+            "prior": {"a": draws},
+            "log_prior": {"a": draws[..., 0]},
+            "observed_data": {"label": np.arange(2)},
+        },
+        dims={"a": ["k"]},
     )
-    for group in ("log_likelihood", "posterior_predictive", "prior", "observed_data"):
+    for group in ("log_likelihood", "posterior_predictive", "prior", "log_prior", "observed_data"):
         assert len(data[group].data_vars) == 1
+    assert data["log_prior"]["a"].dims == ("chain", "draw")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +86,7 @@ def test_an_item_with_constant_likelihood_has_that_elpd() -> None:
     log_likelihood = np.stack([draws[..., 0] * 0.1 - 1, np.full(draws.shape[:2], -0.7)], -1)
     data = posterior.to_arviz(
         chains(draws),
-        log_likelihood={"x": log_likelihood},
+        {"log_likelihood": {"x": log_likelihood}},
         coords={"item": ["a", "b"]},
         dims={"x": ["item"]},
     )
@@ -102,7 +107,7 @@ def test_a_log_likelihood_from_a_file_is_checked(wrong: float) -> None:
     values[1, 4, 1] = wrong
     data = posterior.to_arviz(
         chains(draws),
-        log_likelihood={"x": values},
+        {"log_likelihood": {"x": values}},
         coords={"item": ["a", "b"]},
         dims={"x": ["item"]},
     )

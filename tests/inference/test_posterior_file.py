@@ -35,7 +35,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     data = posterior.to_arviz(
         chains,
-        log_likelihood={"label": -rng.exponential(size=(*shape, ITEMS))},
+        {"log_likelihood": {"label": -rng.exponential(size=(*shape, ITEMS))}},
         coords={"item": [f"i{n}" for n in range(ITEMS)]},
         dims={"label": ["item"]},
         attributes={"model": "m", "seed": 3},

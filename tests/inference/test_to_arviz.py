@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-import numpyro
 import pytest
 from scipy import stats
 
@@ -29,7 +28,7 @@ from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.arviz_import import arviz
-from judgebayes.inference.problem import Chains, Problem, Result
+from judgebayes.inference.problem import Chains, Problem, Result, log_density
 from judgebayes.inference.sampled import Sampled
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
@@ -49,14 +48,8 @@ class OfPrior(NUTS):
     """Draws from the prior what a sampler would draw from the posterior."""
 
     def solve(self, problem: Problem, key: jax.Array) -> Result:
-        names = list(problem.latent)
-
-        def one(key: jax.Array) -> dict[str, jax.Array]:
-            trace = numpyro.handlers.trace(numpyro.handlers.seed(problem.prior, key)).get_trace()
-            return {name: trace[name]["value"] for name in names}
-
         shape = self.chains, self.draws
-        drawn = jax.lax.map(one, jax.random.split(key, shape[0] * shape[1]))
+        drawn = jax.lax.map(problem.draw_prior, jax.random.split(key, shape[0] * shape[1]))
         draws = {name: x.reshape(*shape, *x.shape[1:]) for name, x in drawn.items()}
         blank, energy = jnp.zeros(shape), jax.random.normal(key, shape)
         chains = Chains(draws, jnp.zeros(shape, bool), energy, blank + 3, blank + 0.9)
@@ -76,6 +69,7 @@ GROUPS = (
     "posterior",
     "sample_stats",
     "log_likelihood",
+    "log_prior",
     "observed_data",
     "posterior_predictive",
     "prior",
@@ -351,6 +345,17 @@ def test_the_likelihood_is_that_of_the_fits_own_answers() -> None:
     probs = np.exp(np.asarray(fitted(name).by_draw(votes)))[:, used, labels[used]]
     log_likelihood = container(name)["log_likelihood"]["label"].to_numpy().reshape(-1, len(used))
     np.testing.assert_allclose(np.exp(log_likelihood), 0.9 * probs + 0.05 * (1 - probs), atol=1e-9)
+
+
+def test_the_log_prior_is_the_programs() -> None:
+    for name in ("davidson", "dawid-skene"):
+        chains = fitted(name).chains
+        problem = chains.source.method.problem(*chains.source.data)
+        with jax.enable_x64(True):
+            expected = log_density(problem.prior, {n: x[1, 3] for n, x in chains.draws.items()})
+        each = arrays(container(name), "log_prior")
+        assert set(each) == set(chains.draws)
+        assert sum(float(x[1, 3]) for x in each.values()) == pytest.approx(float(expected))
 
 
 def test_scales_are_as_documented() -> None:
