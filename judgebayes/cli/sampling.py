@@ -20,7 +20,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference import NUTS, posterior
-from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.nuts import Sampling
 from judgebayes.io.options import split_names
 from judgebayes.io.tables import check_writable, write_table
@@ -89,7 +88,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     )
     attributes = _attributes(request, data, variant, command, nuts)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
-    arviz()  # loaded now, so that an interrupted run is saved at once
+    posterior.arviz()  # loaded now, so that an interrupted run is saved at once
     drawn = _sampled(story, nuts, request.seed, attributes)
     kept = int(drawn.attrs["draws_kept"])
     values = {

@@ -21,8 +21,7 @@ from judgebayes.arrays import ItemFloats
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
-from judgebayes.inference.arviz_import import arviz
-from judgebayes.inference.posterior_file import Stored, check_draws, read_stored, write_stored
+from judgebayes.inference.posterior_file import check_draws, read_stored, write_stored
 from judgebayes.inference.problem import Chains
 
 RHAT_LIMIT = 1.01
@@ -38,6 +37,22 @@ CONSTANT = 1e-12
 """A log-likelihood whose range over draws is below this counts as constant."""
 ROUNDING = 1e-5
 """A log-probability may be above 0 by rounding."""
+
+
+def arviz() -> ModuleType:
+    """Return ArviZ, which is imported when it is needed: that takes a second.
+
+    Version 0.23 announces 1.0 at its import, once a day, and keeps the day in a file. Of two processes
+    that do so at the same time, one does not find its temporary file any more, and tries again.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            import arviz
+        except FileNotFoundError:
+            import arviz
+
+    return arviz
 
 
 def to_arviz(
@@ -128,16 +143,15 @@ def save(data: Any, path: Path, *, overwrite: bool = False) -> None:
     names = data.children if hasattr(data, "children") else data.groups()
     parts = {str(name): _dataset(data[name]) for name in names}
     variables = {f"{name}/{key}": x for name, p in parts.items() for key, x in p.data_vars.items()}
-    stored = Stored(
-        {place: x.to_numpy() for place, x in variables.items()},
-        {place: list(map(str, x.dims)) for place, x in variables.items()},
-        {
+    rest = {
+        "axes": {place: list(map(str, x.dims)) for place, x in variables.items()},
+        "coords": {
             name: {str(axis): part.coords[axis].to_numpy().tolist() for axis in part.indexes}
             for name, part in parts.items()
         },
-        dict(data.attrs),
-    )
-    write_stored(stored, path)
+        "attributes": dict(data.attrs),
+    }
+    write_stored({place: x.to_numpy() for place, x in variables.items()}, rest, path)
 
 
 def check_format(path: Path) -> None:
@@ -188,8 +202,7 @@ def load(path: Path) -> Any:
     if not path.is_file():
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     try:
-        stored = read_stored(path)
-        data = _restored(stored)
+        data = _restored(*read_stored(path))
         draws = _dataset(data["posterior"])
     except JudgeBayesError:
         raise
@@ -202,17 +215,17 @@ def load(path: Path) -> Any:
     return data
 
 
-def _restored(stored: Stored) -> Any:
+def _restored(arrays: Mapping[str, np.ndarray], rest: Mapping[str, Any]) -> Any:
     import xarray
 
-    variables: dict[str, dict[str, Any]] = {name: {} for name in stored.coords}
-    for place, values in stored.arrays.items():
+    variables: dict[str, dict[str, Any]] = {name: {} for name in rest["coords"]}
+    for place, values in arrays.items():
         group, _, name = place.partition("/")
-        variables[group][name] = (stored.axes[place], values)
-    groups = {name: xarray.Dataset(each, stored.coords[name]) for name, each in variables.items()}
+        variables[group][name] = (rest["axes"][place], values)
+    groups = {name: xarray.Dataset(x, rest["coords"][name]) for name, x in variables.items()}
     az = arviz()
     data = xarray.DataTree.from_dict(groups) if _from_1_0(az) else az.InferenceData(**groups)
-    data.attrs.update(stored.attributes)
+    data.attrs.update(rest["attributes"])
     return data
 
 

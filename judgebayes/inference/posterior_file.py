@@ -5,7 +5,7 @@ A file may come from anywhere: it has no pickle, and its sizes are checked befor
 
 import json
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -17,43 +17,43 @@ from judgebayes.errors import JudgeBayesError
 
 NUMBERS = "fiub"
 """Kinds of arrays: floats, whole numbers, booleans."""
-REST, JSON_FIELDS = "rest", ("axes", "coords", "attributes")
-"""The array with the JSON, as bytes, and what the JSON has."""
+REST = "rest"
+"""The array with the JSON, as bytes."""
 SMALL_BYTES = 128 * 2**20
 """A posterior of at most this size in memory is read, however small its file is."""
 MOST_RATIO = 100
 """The largest ratio of the size in memory to that of the file: draws cannot be packed well."""
 
 
-@dataclass(frozen=True)
-class Stored:
-    """What a file has of a posterior."""
-
-    arrays: dict[str, np.ndarray]
-    """The arrays by group and name: `posterior/accuracy`."""
-    axes: dict[str, list[str]]
-    """The names of each array's axes."""
-    coords: dict[str, dict[str, list[Any]]]
-    """The names along the axes of each group."""
-    attributes: dict[str, Any]
+Arrays = dict[str, np.ndarray]
+"""The arrays of a posterior by group and name: `posterior/accuracy`."""
 
 
-def write_stored(stored: Stored, path: Path) -> None:
+def write_stored(arrays: Arrays, rest: Mapping[str, Any], path: Path) -> None:
     """Write a posterior atomically.
+
+    Parameters
+    ----------
+    arrays
+        The arrays.
+    rest
+        What becomes JSON: the names of each array's `axes`, the `coords` along the axes of each group,
+        and the `attributes`.
+    path
+        The file.
 
     Raises
     ------
     JudgeBayesError
         If the folder cannot be written to.
     """
-    rest = {name: getattr(stored, name) for name in JSON_FIELDS}
     json_bytes = np.frombuffer(json.dumps(rest).encode(), np.uint8)
     with atomically(path) as part, part.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **stored.arrays, **{REST: json_bytes})
+        np.savez_compressed(file, allow_pickle=False, **arrays, **{REST: json_bytes})
 
 
-def read_stored(path: Path) -> Stored:
-    """Return the posterior in a file.
+def read_stored(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays and the rest of a posterior in a file, as `write_stored` takes them.
 
     Raises
     ------
@@ -66,8 +66,7 @@ def read_stored(path: Path) -> Stored:
         _check_sizes(archive, path)
     with np.load(path, allow_pickle=False) as content:
         arrays = {name: content[name] for name in content.files}
-    rest = json.loads(arrays.pop(REST).tobytes())
-    return Stored(arrays, *(dict(rest[name]) for name in JSON_FIELDS))
+    return arrays, json.loads(arrays.pop(REST).tobytes())
 
 
 def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:

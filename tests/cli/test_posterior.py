@@ -460,11 +460,11 @@ def test_posteriors_that_do_not_record_their_data_are_refused(
 
 
 def test_posteriors_of_other_items_are_refused(files: Files, tmp_path: Path) -> None:
-    stored = read_stored(files.folder / "davidson.npz")
-    names = stored.coords["log_likelihood"]["labelled_item"]
+    arrays, rest = read_stored(files.folder / "davidson.npz")
+    names = rest["coords"]["log_likelihood"]["labelled_item"]
     names[:] = [f"other {name}" for name in names]
     other = tmp_path / "other.npz"
-    write_stored(stored, other)
+    write_stored(arrays, rest, other)
     error = str(run("posterior-compare", files.folder / "davidson.npz", other).exception)
     assert "predict no item in common" in error
 

@@ -15,7 +15,7 @@ def test_an_import_that_another_process_disturbed_is_tried_again(tmp_path: Path)
         "        calls.append(replace(path, target))\n"
         "    return replace(path, target)\n"
         "pathlib.Path.replace = disturbed\n"
-        "from judgebayes.inference.arviz_import import arviz\n"
+        "from judgebayes.inference.posterior import arviz\n"
         "print(len(calls), arviz().__name__)\n"
     )
     environment = os.environ | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -10,8 +10,8 @@ import pytest
 from judgebayes.aggregators import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, nuts
-from judgebayes.inference.arviz_import import arviz
 from judgebayes.inference.nuts import LEAST_KEPT, Sampling
+from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains
 from judgebayes.votes import Votes
 

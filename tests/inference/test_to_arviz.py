@@ -27,7 +27,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
-from judgebayes.inference.arviz_import import arviz
+from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density
 from judgebayes.inference.sampled import Sampled
 from judgebayes.item_response import ItemResponse
