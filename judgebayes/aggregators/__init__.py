@@ -3,7 +3,7 @@
 This package may not import `item_response` or any package after it.
 """
 
-from judgebayes.aggregators.base import Aggregator
+from judgebayes.aggregators.base import Aggregator, VoteModel
 from judgebayes.aggregators.davidson import (
     Davidson,
     HierarchicalDavidson,
@@ -46,6 +46,7 @@ __all__ = [
     "SharedDifficulty",
     "Stacking",
     "Verdict",
+    "VoteModel",
     "VoteShare",
     "WithUndecided",
 ]
