@@ -18,7 +18,7 @@ from panels import judged
 
 from judgebayes.aggregators import BaseRate, OneCoin
 from judgebayes.calibrators import Identity
-from judgebayes.evaluate import batches
+from judgebayes.evaluate import engine
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
 from judgebayes.votes import Votes
@@ -29,7 +29,7 @@ def batches_of(size: int | None) -> Iterator[None]:
     """Give batches of splits a size; None leaves it to the memory."""
     with pytest.MonkeyPatch.context() as patch:
         if size is not None:
-            patch.setattr(batches, "splits_per_batch", lambda *_: size)
+            patch.setattr(engine, "splits_in_memory", lambda *_: size)
         yield
 
 

@@ -175,7 +175,7 @@ TASKS = (
         "scale",
         "Run at scale",
         "Batch sizes by memory.",
-        ("compiled", "evaluate.batches", "progress"),
+        ("compiled", "evaluate.engine", "progress"),
     ),
     Task(
         "shared",

@@ -3,26 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, UInt
 
 from judgebayes.aggregators.base import Aggregator, ByAgreement, training
 from judgebayes.aggregators.wrapped import first_stage
-from judgebayes.arrays import AnyArray, ItemCodes, Key, LogProbs, Scalar, Weights
+from judgebayes.arrays import AnyArray, ItemCodes, Scalar
 from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.agreement import (
-    DIGIT_LIMIT,
-    Agreement,
-    agreement_of_array,
-    packed_agreement,
-)
-from judgebayes.inference.fit import Fitted
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures import scores
 from judgebayes.measures.decide import bayes_action
@@ -78,95 +71,76 @@ METRICS: dict[str, Metric] = {
 """Metrics of one split by name; `mae` and `accuracy` are of decisions, the others of probabilities."""
 
 
+class Items(NamedTuple):
+    """The items of a cell: padded arrays, the same for all of its splits; of several, stacked."""
+
+    votes: Votes
+    labels: Int[AnyArray, "*cell item"]
+    weight: Float[AnyArray, "*cell item"]
+    """1, and 0 for padding."""
+
+
+class Split(NamedTuple):
+    """One split of a cell; of several, stacked. Indices of -1 are padding."""
+
+    calibration: Int[AnyArray, "*split calibration"]
+    evaluation: Int[AnyArray, "*split evaluation"]
+    key: UInt[AnyArray, "*split word"]
+    """The data of a random key."""
+
+
 def evaluate(
     method: Aggregator,
-    votes: Votes,
-    labels: ItemCodes,
-    calibration: Int[Array, " calibration"],
-    evaluation: Int[Array, " evaluation"],
+    items: Items,
+    split: Split,
     loss: Float[Array, "action class"],
-    key: Key,
     fit_on: FitOn,
-    weight: Weights | None = None,
 ) -> Evaluation:
-    """Fit on the calibration part of one split and predict its evaluation part.
-
-    Indices of -1 are padding; `weight` contains the weights of all items in the fit.
-    """
-    if fits_from_agreement(method, votes, fit_on):
-        fitted, all_items = _fit_from_agreement(method, votes, labels, calibration, weight)
-        log_probs = all_items[jnp.maximum(evaluation, 0)]
-    else:
-        fitted = method.fit(**_training_data(votes, labels, calibration, fit_on, weight), key=key)
-        evaluation_index = jnp.maximum(evaluation, 0)
-        # If most items are evaluated, predict all from the shared votes, without copies per split.
-        mostly_evaluated = 2 * len(evaluation) >= len(labels)
-        log_probs = (
-            fitted(votes)[evaluation_index]
-            if mostly_evaluated
-            else fitted(votes.take(evaluation_index))
-        )
-    return _evaluation(log_probs, fitted.status, labels, evaluation, loss)
-
-
-def fits_from_agreement(method: Aggregator, votes: Votes, fit_on: FitOn) -> TypeGuard[ByAgreement]:
-    """Tell whether a method can be fitted from agreement counts, with weight 0 outside a split."""
-    return fit_on == "calibration" and isinstance(method, ByAgreement) and votes.n_samples == 1
-
-
-def _fit_from_agreement(
-    method: ByAgreement,
-    votes: Votes,
-    labels: ItemCodes,
-    calibration: Int[Array, " calibration"],
-    weight: Weights | None,
-) -> tuple[Fitted, LogProbs]:
-    """Return the fit and its predictions for all items, from the same votes for every split."""
-    # How often each item occurs in the calibration part.
-    count_dtype = jnp.float32 if len(calibration) < DIGIT_LIMIT else float
-    n_occurrences = (
-        jnp.zeros(labels.shape, count_dtype).at[jnp.maximum(calibration, 0)].add(calibration >= 0)
-    )
-    if weight is None:
-        used = n_occurrences.astype(float)
-        counts = packed_agreement(votes.index[..., 0], labels, n_occurrences)
-    else:
-        used = jnp.asarray(weight) * n_occurrences
-        counts = agreement_of_array(votes.index, labels, used)
-    fitted = method.from_agreement(Agreement(*counts, labels, used, votes.n_classes))
-    return fitted, fitted(votes)
+    """Fit on the calibration part of one split and predict its evaluation part."""
+    # A sum over items is a matrix product of the same votes with the weights of every split.
+    data = _training_data(items, split, fit_on, by_weight=isinstance(method, ByAgreement))
+    fitted = method.fit(**data, key=jax.random.wrap_key_data(split.key))
+    index = jnp.maximum(split.evaluation, 0)
+    # If most items are evaluated, predict all from the shared votes, without copies per split.
+    mostly_evaluated = 2 * len(index) >= len(items.labels)
+    log_probs = fitted(items.votes)[index] if mostly_evaluated else fitted(items.votes.take(index))
+    return _evaluation(log_probs, fitted.status, items.labels, split, loss)
 
 
 def _training_data(
-    votes: Votes,
-    labels: ItemCodes,
-    calibration: Int[Array, " calibration"],
-    fit_on: FitOn,
-    weight: Weights | None,
+    items: Items, split: Split, fit_on: FitOn, *, by_weight: bool = False
 ) -> dict[str, Any]:
-    """Return the votes, labels and weights for the fit on a split."""
-    weight = jnp.ones(labels.shape, float) if weight is None else weight
-    calibration_index = jnp.maximum(calibration, 0)
-    if fit_on == "calibration":
-        return {
-            "votes": votes.take(calibration_index),
-            "labels": labels[calibration_index],
-            "weight": jnp.where(calibration >= 0, weight[calibration_index], 0.0),
-        }
-    in_calibration = jnp.zeros(labels.shape, bool).at[calibration_index].max(calibration >= 0)
-    return {"votes": votes, "labels": jnp.where(in_calibration, labels, MISSING), "weight": weight}
+    """Return the votes, labels and weights for the fit on a split.
+
+    With `by_weight`, a fit on calibration items is given all items, and how often each is among them
+    as its weight.
+    """
+    votes, labels, weight = items
+    index, used = jnp.maximum(split.calibration, 0), split.calibration >= 0
+    if fit_on == "all":
+        known = jnp.zeros(labels.shape, bool).at[index].max(used)
+        return {"votes": votes, "labels": jnp.where(known, labels, MISSING), "weight": weight}
+    if by_weight:
+        count = jnp.zeros(labels.shape).at[index].add(used)
+        return {"votes": votes, "labels": labels, "weight": weight * count}
+    return {
+        "votes": votes.take(index),
+        "labels": labels[index],
+        "weight": jnp.where(used, weight[index], 0.0),
+    }
 
 
 def _evaluation(
     log_probs: Float[Array, "evaluation class"],
     status: Int[Array, ""],
     labels: ItemCodes,
-    evaluation: Int[Array, " evaluation"],
+    split: Split,
     loss: Float[Array, "action class"],
 ) -> Evaluation:
+    items = split.evaluation
     return Evaluation(
-        items=evaluation,
-        labels=jnp.where(evaluation >= 0, labels[jnp.maximum(evaluation, 0)], MISSING),
+        items=items,
+        labels=jnp.where(items >= 0, labels[jnp.maximum(items, 0)], MISSING),
         log_probs=log_probs,
         decisions=_bayes_action(log_probs, loss),
         status=status,
@@ -188,52 +162,46 @@ def aggregate_split(
     method: Aggregator,
     share: Scalar | None,
     cross_fit: int | None,
-    votes: Votes,
-    labels: ItemCodes,
-    calibration: Int[Array, " calibration"],
-    evaluation: Int[Array, " evaluation"],
-    key: Key,
+    items: Items,
+    split: Split,
     fit_on: FitOn,
-    weight: Weights | None,
 ) -> AggregatorOutput:
     """Fit the aggregator once on one split, and predict only the items that calibrators need."""
-    training_data = _training_data(votes, labels, calibration, fit_on, weight)
-    data = training(**training_data, key=key, labelled_only=False)
-    both_steps = share is None and cross_fit is None  # all labels are used in both steps
-    calibration_index, evaluation_index = jnp.maximum(calibration, 0), jnp.maximum(evaluation, 0)
-    if both_steps and fits_from_agreement(method, votes, fit_on):
-        fitted, answers = _fit_from_agreement(method, votes, labels, calibration, weight)
-        return AggregatorOutput(
-            answers[calibration_index], data.weight, answers[evaluation_index], fitted.status
-        )
+    # All labels are used in both steps.
+    by_weight = share is None and cross_fit is None and isinstance(method, ByAgreement)
+    parts = _training_data(items, split, fit_on, by_weight=by_weight)
+    data = training(**parts, key=jax.random.wrap_key_data(split.key), labelled_only=False)
     first = first_stage(method, data, share, cross_fit)
-    log_probs, map_weight = first.log_probs, first.weight
-    if fit_on == "all":  # only the calibration items have labels
-        log_probs, map_weight = (
-            log_probs[calibration_index],
-            jnp.where(calibration >= 0, map_weight[calibration_index], 0.0),
-        )
-    return AggregatorOutput(
-        log_probs,
-        map_weight,
-        first.aggregator(votes.take(evaluation_index)),
-        first.aggregator.status,
-    )
+    log_probs, weight = first.log_probs, first.weight
+    index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
+    raw = log_probs[evaluation] if by_weight else first.aggregator(items.votes.take(evaluation))
+    if by_weight or fit_on == "all":  # maps learn from the calibration items only
+        own = items.weight if by_weight else weight
+        log_probs, weight = log_probs[index], jnp.where(split.calibration >= 0, own[index], 0.0)
+    return AggregatorOutput(log_probs, weight, raw, first.aggregator.status)
 
 
 def map_split(
     calibrator: Calibrator,
     output: AggregatorOutput,
     labels: ItemCodes,
-    calibration: Int[Array, " calibration"],
-    evaluation: Int[Array, " evaluation"],
+    split: Split,
     loss: Float[Array, "action class"],
 ) -> Evaluation:
     """Fit a calibrator to an aggregator's output on one split, and evaluate it."""
-    calibration_labels = jnp.where(calibration >= 0, labels[jnp.maximum(calibration, 0)], MISSING)
-    mapped = calibrator.fit(output.log_probs, calibration_labels, weight=output.weight)
+    known = jnp.where(split.calibration >= 0, labels[jnp.maximum(split.calibration, 0)], MISSING)
+    mapped = calibrator.fit(output.log_probs, known, weight=output.weight)
     status = worst(output.status, mapped.status)
-    return _evaluation(mapped(output.raw), status, labels, evaluation, loss)
+    return _evaluation(mapped(output.raw), status, labels, split, loss)
+
+
+def scored(
+    evaluation: Evaluation, metrics: tuple[Metric, ...] | None
+) -> Evaluation | tuple[Int[Array, ""], Float[Array, " metric"]]:
+    """Return the status and metrics of a split, all that leaves the device; without metrics, all."""
+    if metrics is None:
+        return evaluation
+    return evaluation.status, jnp.stack([jnp.asarray(each(evaluation), float) for each in metrics])
 
 
 @in_float64
@@ -242,15 +210,16 @@ def measure(
 ) -> dict[str, Float[np.ndarray, " split"]]:
     """Return metrics of every split, by name."""
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
-    values_of_metric = _measure_all(evaluation, tuple(chosen.values()))
-    return {name: np.asarray(values) for name, values in zip(chosen, values_of_metric, strict=True)}
+    _, values = score_all(evaluation, tuple(chosen.values()))
+    return dict(zip(chosen, np.asarray(values).T, strict=True))
 
 
 @partial(jax.jit, static_argnames="metrics")
-def _measure_all(
+def score_all(
     evaluation: Evaluation, metrics: tuple[Metric, ...]
-) -> list[Float[Array, " split"]]:
-    return [jax.vmap(metric)(evaluation) for metric in metrics]
+) -> tuple[Int[Array, " split"], Float[Array, "split metric"]]:
+    """Return the status and metrics of every split."""
+    return jax.vmap(partial(scored, metrics=metrics))(evaluation)
 
 
 def metrics_named(metrics: Sequence[str]) -> dict[str, Metric]:

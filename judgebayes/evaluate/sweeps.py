@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -15,9 +14,9 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.arrays import Labels
 from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate.batches import Plan, SplitBatch, split_data
-from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, measure, metrics_named
-from judgebayes.evaluate.plans import answers, evaluate_data, plan_of, plan_of_maps
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.engine import Cell, Engine, Maps
+from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, metrics_named
 from judgebayes.evaluate.splits import Splits
 from judgebayes.progress import Progress, followed, tracked
 from judgebayes.votes.array import Votes
@@ -57,16 +56,15 @@ def evaluate_splits(
         Seed of the random restarts and draws, split by split.
     devices
         Devices to divide the splits between, for example `jax.devices()`. They may belong to other
-        processes (`jax.distributed`), each of which then makes this call and gets all results, as NumPy
-        arrays.
+        processes (`jax.distributed`), each of which then makes this call and gets all results.
 
     Raises
     ------
     JudgeBayesError
         If `fit_on` is neither of the two, or a split contains an item that does not exist.
     """
-    data = split_data(votes, labels, splits, loss, seed, devices)
-    return evaluate_data(method, data, fit_on)
+    (by_map,) = Engine([Cell(votes, labels, splits)], loss, seed, devices)(method, fit_on)
+    return by_map[""]
 
 
 def methods_at_once() -> int:
@@ -90,11 +88,12 @@ def evaluate_methods(
     The parameters are those of `evaluate_splits`; `methods` and `fit_on` go by name. The caller has
     64-bit arithmetic.
     """
-    data = split_data(votes, labels, splits, loss, seed)
+    engine = Engine([Cell(votes, labels, splits)], loss, seed)
 
     def one(name: str) -> Evaluation:
         with jax.enable_x64(True):  # the setting is a thread's own
-            return evaluate_data(methods[name], data, fit_on[name], progress=progress, name=name)
+            (by_map,) = engine(methods[name], fit_on[name], progress=progress, name=name)
+            return by_map[""]
 
     what = f"methods held out on {len(splits.calibration)} splits"
     # Threads let one method compile while another runs; more than there are cores only compete.
@@ -128,17 +127,17 @@ def evaluate_calibrators(
     JudgeBayesError
         As `evaluate_splits`, and if the share or the number of folds is impossible.
     """
-    data = split_data(votes, labels, splits, loss, seed, devices)
-    plan = plan_of_maps(method, calibrators, share, cross_fit, fit_on)
-    return answers(plan, data.batches(method, fit_on))
+    engine = Engine([Cell(votes, labels, splits)], loss, seed, devices)
+    (by_map,) = engine(method, fit_on, Maps(calibrators, share, cross_fit))
+    return by_map
 
 
 @in_float64
 def sweep(
     methods: Mapping[str, Aggregator],
-    votes: Votes,
-    labels: Labels,
-    splits: Splits,
+    votes: Votes | Mapping[str, Votes],
+    labels: Labels | Mapping[str, Labels],
+    splits: Splits | Mapping[str, Splits],
     *,
     fit_on: FitOn,
     calibrators: Mapping[str, Calibrator] | None = None,
@@ -154,10 +153,13 @@ def sweep(
 
     With `calibrators`, there is a row per method, calibrator, split and metric, and a column
     `calibrator`; each aggregator is fitted once per split for all calibrators, with `share` and
-    `cross_fit` as in `Calibrated`. The other parameters are those of `evaluate_splits`;
-    `methods` are aggregators by name; `metrics` are names from `METRICS`, or your own functions of an
-    `Evaluation` by name. `progress` shows a progress bar over methods with the remaining time, in a
-    terminal or a notebook. The table's `attrs` contain the seed, number of splits and version.
+    `cross_fit` as in `Calibrated`. Several data sets (cells) are votes, labels and splits by name, and
+    there is a column `cell`: cells of about the same size, with the same judges, samples and classes,
+    run in one program, and each has the answers of a sweep of its own. The other parameters are those
+    of `evaluate_splits`; `methods` are aggregators by name; `metrics` are names from `METRICS`, or your
+    own functions of an `Evaluation` by name. `progress` shows a progress bar over methods with the
+    remaining time, in a terminal or a notebook. The table's `attrs` contain the seed, number of splits
+    and version.
 
     Examples
     --------
@@ -176,62 +178,58 @@ def sweep(
     Name: value, dtype: float64
     """
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
-    data = split_data(votes, labels, splits, loss, seed, devices)
+    cells = _cells(votes, labels, splits)
+    engine = Engine([*cells.values()], loss, seed, devices, tuple(chosen.values()))
+    maps = None if calibrators is None else Maps(calibrators, share, cross_fit)
     tables = []
     with tracked(methods.items(), "methods", progress) as named_methods:
         for name, method in named_methods:
-            batches = data.batches(method, fit_on)
-            if calibrators is None:
-                (scores,) = _score_splits(plan_of(method, fit_on), batches, chosen)
-                tables.append(_tidy(scores, {"method": name}))
-                continue
-            plan = plan_of_maps(method, calibrators, share, cross_fit, fit_on)
-            for calibrator, scores in zip(
-                plan.names, _score_splits(plan, batches, chosen), strict=True
-            ):
-                tables.append(_tidy(scores, {"method": name, "calibrator": calibrator}))
+            for cell, by_map in zip(cells, engine(method, fit_on, maps), strict=True):
+                for calibrator, (status, values) in by_map.items():
+                    names = {
+                        **({} if isinstance(votes, Votes) else {"cell": cell}),
+                        "method": name,
+                        **({} if maps is None else {"calibrator": calibrator}),
+                    }
+                    tables += [
+                        _tidy(names, metric, value, status)
+                        for metric, value in zip(chosen, values.T, strict=True)
+                    ]
     table = pd.concat(tables, ignore_index=True)
-    table.attrs = {"seed": seed, "splits": len(splits), "judgebayes": __version__}
+    n_splits = [len(cell.splits) for cell in cells.values()]
+    table.attrs = {"seed": seed, "splits": max(n_splits), "judgebayes": __version__}
     return table
 
 
-class _Scores(NamedTuple):
-    """Status and metrics of each split."""
+def _cells(
+    votes: Votes | Mapping[str, Votes],
+    labels: Labels | Mapping[str, Labels],
+    splits: Splits | Mapping[str, Splits],
+) -> dict[str, Cell]:
+    """Return the cells by name; a single one has none.
 
-    status: Int[np.ndarray, " split"]
-    metrics: dict[str, Float[np.ndarray, " split"]]
-
-
-def _score_splits(
-    plan: Plan, batches: list[SplitBatch], metrics: Mapping[str, Metric]
-) -> list[_Scores]:
-    """Return the metrics of each split, the only results that a sweep keeps."""
-
-    def score_batch(batch: SplitBatch) -> Float[np.ndarray, "map column split"]:
-        rows = [
-            [np.asarray(evaluation.status, float), *measure(evaluation, metrics).values()]
-            for evaluation in map(batch.without_padding, plan.run(batch))
-        ]
-        return np.array(rows, float)
-
-    values_of_map = np.concatenate([score_batch(batch) for batch in batches], axis=2)
-    return [
-        _Scores(status.astype(np.int32), dict(zip(metrics, values, strict=True)))
-        for status, *values in values_of_map
-    ]
-
-
-def _tidy(scores: _Scores, names: Mapping[str, str]) -> pd.DataFrame:
-    parts = [
-        pd.DataFrame(
-            {
-                **names,
-                "split": np.arange(len(scores.status)),
-                "metric": metric,
-                "value": values,
-                "status": scores.status,
-            }
+    Raises
+    ------
+    JudgeBayesError
+        If the three do not have the same names.
+    """
+    given = [x if isinstance(x, Mapping) else {"": x} for x in (votes, labels, splits)]
+    if len({frozenset(x) for x in given}) > 1:
+        raise JudgeBayesError(
+            "Votes, labels and splits of several cells go by name; here the names are "
+            + ", ".join(str(sorted(x)) for x in given)
+            + "."
         )
-        for metric, values in scores.metrics.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
+    return {name: Cell(*(x[name] for x in given)) for name in given[0]}
+
+
+def _tidy(
+    names: Mapping[str, str],
+    metric: str,
+    values: Float[np.ndarray, " split"],
+    status: Int[np.ndarray, " split"],
+) -> pd.DataFrame:
+    split = np.arange(len(status))
+    return pd.DataFrame(
+        {**names, "split": split, "metric": metric, "value": values, "status": status}
+    )

@@ -16,7 +16,7 @@ import pandas as pd
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.plans import is_jax, predict_checked
+from judgebayes.evaluate.one_fit import is_jax, predict_checked
 from judgebayes.inference.registry import Traits
 from judgebayes.votes.array import MISSING, Votes
 

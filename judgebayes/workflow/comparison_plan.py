@@ -4,16 +4,14 @@ With the last fit: the chosen method on all labels of a user's votes, and its an
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.aggregators import Aggregator, DawidSkene, Fitted
-from judgebayes.arrays import ItemCodes, ItemInts, Key, LogProbs
+from judgebayes.arrays import ItemInts, LogProbs
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate.batches import VMAP_BYTES
-from judgebayes.evaluate.plans import PlainFit, answers_of, fit_plain, fit_to_all, is_jax, is_long
+from judgebayes.evaluate.engine import VMAP_BYTES
+from judgebayes.evaluate.one_fit import fit_one, predict
 from judgebayes.evaluate.sweeps import methods_at_once
-from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.methods import Choice, build, cost_of_fit, suited, traits_of
 from judgebayes.workflow.options import CalibrateRequest
@@ -40,23 +38,9 @@ def fit_to_labels(
         # Without labels, the first item: `sc` learns nothing.
         labelled = np.flatnonzero(labels >= 0) if (labels >= 0).any() else np.arange(1)
         votes, labels = votes.take(labelled), labels[labelled]
-        if is_jax(method) and is_long(method, votes, len(labels)):
-            return fit_to_all(method, votes, labels, jax.random.key(seed))
     if isinstance(method, DawidSkene) and not (labels >= 0).any():
         return method.fit(votes, labels)  # compiled code could not tell that there are no labels
-    if not is_jax(method):
-        return fit_plain(method, votes, labels, jax.random.key(seed))
-    return _fit(method, votes, jnp.asarray(labels), jax.random.key(seed))
-
-
-def predict(fitted: Fitted, votes: Votes) -> LogProbs:
-    """Return the answers on all items."""
-    return fitted(votes) if isinstance(fitted, PlainFit) else answers_of(fitted, votes)
-
-
-@jax.jit
-def _fit(method: Aggregator, votes: Votes, labels: ItemCodes, key: Key) -> Fitted:
-    return method.fit(votes, labels, key=key)
+    return fit_one(method, votes, labels, jax.random.key(seed))
 
 
 LEAST_FOR_SPLITS = 10

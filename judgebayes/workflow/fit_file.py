@@ -20,7 +20,7 @@ from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.plans import PlainFit
+from judgebayes.evaluate.one_fit import PlainFit
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status

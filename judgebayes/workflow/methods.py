@@ -20,8 +20,8 @@ from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, WithUndecided
 from judgebayes.aggregators.base import Cost, Costed, Size, cost_of
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_fit import is_jax
 from judgebayes.evaluate.one_split import FitOn
-from judgebayes.evaluate.plans import is_jax
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits

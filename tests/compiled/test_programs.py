@@ -13,7 +13,7 @@ from judgebayes import priors
 from judgebayes.aggregators import Calibrated, Davidson, DawidSkene, OneCoin, Stacking
 from judgebayes.aggregators.base import Aggregator
 from judgebayes.calibrators import Beta
-from judgebayes.evaluate.batches import _keys
+from judgebayes.evaluate.engine import _keys
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.inference import DRPS

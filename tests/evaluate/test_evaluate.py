@@ -12,11 +12,12 @@ from judgebayes.aggregators import (
     MarginThreshold,
     OneCoin,
 )
+from judgebayes.aggregators.base import Size
 from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.batches import memory, splits_per_batch
-from judgebayes.evaluate.one_split import _training_data, evaluate
+from judgebayes.evaluate.engine import memory, splits_in_memory
+from judgebayes.evaluate.one_split import Items, Split, _training_data, evaluate
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits, sweep
 from judgebayes.inference import DRPS
@@ -113,26 +114,18 @@ def test_sums_over_all_items_equal_sums_over_the_parts(weighted: bool) -> None:
     """
     panel, truth = judged(np.array([0.9, 0.7, 0.6]), 40, missing=0.2, seed=1)
     truth = np.where(np.arange(40) % 7 == 0, -1, truth)
-    weight = np.linspace(0, 2, 40) if weighted else None
+    weight = np.linspace(0, 2, 40) if weighted else np.ones(40)
     calibration, evaluation = np.r_[np.arange(25), 3, 3, -1, -1], np.arange(20, 40)
 
     @in_float64
     def run() -> tuple[np.ndarray, np.ndarray]:
-        shown = _training_data(
-            panel, jnp.asarray(truth), jnp.asarray(calibration), "calibration", weight
-        )
-        expected = OneCoin(class_prior="labels").fit(**shown)(panel.take(evaluation))
-        result = evaluate(
-            OneCoin(class_prior="labels"),
-            panel,
-            jnp.asarray(truth),
-            jnp.asarray(calibration),
-            jnp.asarray(evaluation),
-            jnp.asarray(absolute_loss(2)),
-            jax.random.key(0),
-            "calibration",
-            weight,
-        )
+        items = Items(panel, jnp.asarray(truth), jnp.asarray(weight))
+        key = jax.random.key_data(jax.random.key(0))
+        split = Split(jnp.asarray(calibration), jnp.asarray(evaluation), key)
+        method = OneCoin(class_prior="labels")
+        shown = _training_data(items, split, "calibration")
+        expected = method.fit(**shown)(panel.take(evaluation))
+        result = evaluate(method, items, split, jnp.asarray(absolute_loss(2)), "calibration")
         return np.asarray(result.log_probs), np.asarray(expected)
 
     np.testing.assert_allclose(*run(), atol=1e-12)
@@ -155,10 +148,7 @@ def test_sums_over_all_items_agree_with_a_calibrator_too() -> None:
 
 @pytest.mark.parametrize(("items", "judges"), [(100, 5), (20_000, 50)])
 def test_batches_grow_smaller_with_the_votes(items: int, judges: int) -> None:
-    index = np.zeros((items, judges, 1), np.int8)
-    votes = Votes(index, None, None, None, 2)  # type: ignore[arg-type]
-    parts = Splits(np.zeros((4, items // 2), int), np.zeros((4, items // 2), int))
     held = memory()
     assert held > 2**28
     expected = held * 0.25 / (items * (2 * judges + 2) * 8 * 6)
-    assert splits_per_batch(Davidson(), votes, parts, "calibration") == int(expected)
+    assert splits_in_memory(Davidson(), Size(items, judges, 1, 2)) == int(expected)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from judgebayes.aggregators import BaseRate, MajorityVote, OneCoin
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate import batches as batches_module
-from judgebayes.evaluate.batches import split_data
+from judgebayes.evaluate import engine
+from judgebayes.evaluate.engine import Cell, Engine, call_of
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.inference import NUTS
@@ -52,7 +52,7 @@ def batches_of(size: int | None) -> Iterator[None]:
     """Give batches a size; None leaves it to the memory."""
     with pytest.MonkeyPatch.context() as patch:
         if size is not None:
-            patch.setattr(batches_module, "splits_per_batch", lambda *_: size)
+            patch.setattr(engine, "splits_in_memory", lambda *_: size)
         yield
 
 
@@ -90,9 +90,8 @@ def test_the_batches_of_any_method(
     n_items: int, n_splits: int, batch_size: int | None, method: object, fit_on: str
 ) -> None:
     splits = splits_of(n_splits, n_items)
-    data = split_data(*panel(n_items), splits, None, seed=0)
+    ((_, items, padded),) = Engine([Cell(*panel(n_items), splits)])._groups()
     with batches_of(batch_size):
-        batches = data.batches(method, fit_on)
-    assert all(batch.n_splits > 0 for batch in batches)
-    parts = [np.asarray(batch.splits[1])[: batch.n_splits, :2] for batch in batches]
-    np.testing.assert_array_equal(np.concatenate(parts), splits.evaluation)
+        size, shape = call_of(method, items, padded, fit_on, None)
+    assert 0 < shape.splits <= size
+    assert size < n_splits + shape.splits  # only the last splits that run together are repeated

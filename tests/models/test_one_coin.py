@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
-from judgebayes.inference.fast.agreement import DIGIT_LIMIT, agreement_of_array, packed_agreement
+from judgebayes.inference.fast.agreement import agreement_of_array
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel, OneCoinPrior
 
@@ -38,30 +38,6 @@ def tally_by_hand(index: np.ndarray) -> tuple[list[float], list[float]]:
 def test_agreement_is_that_of_a_plain_loop(index: np.ndarray) -> None:
     counts = agreement_of_array(*map(jnp.asarray, (index, LABELS, WEIGHT)))
     np.testing.assert_allclose(counts, tally_by_hand(index))
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-@in_float64
-def test_agreement_counted_as_digits_is_the_same_number(kind: type) -> None:
-    rng = np.random.default_rng(1)
-    index, labels = rng.integers(-1, 3, (2000, 7, 1)), rng.integers(-1, 3, 2000)
-    often = rng.integers(0, 4, 2000)
-    index[:, 0], index[:, 1], index[:, 2] = -1, labels[:, None], (labels[:, None] + 1) % 3
-    often[np.cumsum(often) >= DIGIT_LIMIT] = 0  # as many as single precision can count exactly
-    counts = packed_agreement(
-        jnp.asarray(index[..., 0]), jnp.asarray(labels), jnp.asarray(often.astype(kind))
-    )
-    right = agreement_of_array(*map(jnp.asarray, (index, labels, often.astype(float))))
-    np.testing.assert_array_equal(counts, right)
-    assert counts[0].dtype == right[0].dtype
-
-
-@in_float64
-def test_one_item_fewer_than_the_limit_is_counted_exactly() -> None:
-    n = DIGIT_LIMIT - 1
-    votes, labels = jnp.asarray([[0, 1]] * n), jnp.zeros(n, int)
-    counts = packed_agreement(votes, labels, jnp.ones(n, jnp.float32))
-    np.testing.assert_array_equal(counts, [[n, 0], [0, n]])
 
 
 @in_float64

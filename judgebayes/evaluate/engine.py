@@ -1,0 +1,433 @@
+"""The engine: thousands of fits in one program, of cells (data sets) x splits.
+
+Cells whose padded arrays have the same shapes are lanes of one program, which is called once for as many
+splits as memory allows. On a CPU cells follow one another, and as many splits run together as the cache
+holds; on an accelerator all lanes of a call run side by side. Of a sweep only its metrics leave the
+device.
+
+A method that is not JAX code, and a fit that is long on a CPU, is fitted one by one
+(`judgebayes.evaluate.one_fit`).
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, Int, UInt
+
+from judgebayes.aggregators.base import Aggregator, ByAgreement, Size, cost_of
+from judgebayes.aggregators.wrapped import Calibrated
+from judgebayes.arrays import ItemCodes, Labels, Scalar
+from judgebayes.calibrators.calibrator import Calibrator
+from judgebayes.compiled.backend import on_accelerator
+from judgebayes.compiled.float64 import in_float64
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_fit import (
+    bucket_size,
+    fit_one,
+    is_jax,
+    is_long,
+    is_sequential,
+    predict,
+)
+from judgebayes.evaluate.one_split import (
+    AggregatorOutput,
+    Evaluation,
+    FitOn,
+    Items,
+    Metric,
+    Split,
+    aggregate_split,
+    evaluate,
+    map_split,
+    score_all,
+    scored,
+)
+from judgebayes.evaluate.splits import Splits
+from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.progress import Progress, followed
+from judgebayes.votes.array import MISSING, Votes
+
+MEMORY_SHARE, NUMBER_BYTES = 0.25, 8
+"""The share of memory for a call of a program, and the bytes per number."""
+MAX_NUMBERS = 200_000
+"""The numbers of an array over splits and items that fit into the cache of a CPU.
+
+Larger arrays are also allocated again in every call."""
+VMAP_BYTES = 2**29
+"""The memory of a CPU for fits that run at the same time; several methods may run at once."""
+LONG_OPERATIONS = 3e11
+"""A call with more operations is divided, so that progress is seen."""
+SEQUENTIAL_SPLITS = 10
+"""The splits of a call where they are fitted sequentially."""
+LANE = "lane"
+"""The name of the mesh axis over which splits are divided."""
+
+Pytree = Any
+"""A tree of arrays."""
+
+
+class Cell(NamedTuple):
+    """A data set and its splits."""
+
+    votes: Votes
+    labels: Labels
+    """Class indices, -1 where unknown."""
+    splits: Splits
+
+
+class Shape(NamedTuple):
+    """How the lanes of a program run."""
+
+    cells: int
+    """The cells that run together; those of a call follow one another in such groups."""
+    splits: int
+    """The splits of a cell that run together on each device."""
+    mesh: Mesh | None
+    """The devices that splits are divided between; None is one."""
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Calibrators after an aggregator: one fit of it for all of them, divided as `Calibrated` says."""
+
+    calibrators: Mapping[str, Calibrator]
+    share: Scalar | None
+    cross_fit: int | None
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What all methods of a sweep share; a call returns the results of a method."""
+
+    cells: Sequence[Cell]
+    loss: Float[np.ndarray, "action class"] | None = None
+    """The loss matrix of the decisions; absolute error by default."""
+    seed: int = 0
+    devices: Sequence[jax.Device] | None = None
+    metrics: tuple[Metric, ...] | None = None
+    """With metrics, results are the status and the metrics of every split; else evaluations."""
+
+    def __call__(
+        self,
+        method: Aggregator,
+        fit_on: FitOn,
+        maps: Maps | None = None,
+        progress: Progress | None = None,
+        name: str = "",
+    ) -> list[dict[str, Pytree]]:
+        """Return the results of every cell by calibrator (without one, by an empty name).
+
+        They are NumPy arrays with a leading split axis. `progress` is told each of several calls or
+        each split, where they are fitted one by one, with the method's `name`.
+
+        Raises
+        ------
+        JudgeBayesError
+            If `fit_on` is neither of the two, or a split contains an item that does not exist.
+        """
+        self._check(fit_on)
+        if isinstance(method, Calibrated) and maps is None:
+            maps = Maps({"": method.calibrator}, method.share, method.cross_fit)
+            method = method.aggregator
+        if maps is None and self._one_by_one(method, fit_on):
+            return [{"": self._in_turn(method, fit_on, c, progress, name)} for c in self.cells]
+        results: list[dict[str, Pytree]] = [{} for _ in self.cells]
+        for places, items, splits in self._groups():
+            of_group = self._vectorised(method, fit_on, maps, items, splits, progress, name)
+            for row, place in enumerate(places):
+                results[place] = jax.tree.map(lambda x: x[row], of_group)  # noqa: B023
+        return results
+
+    def _check(self, fit_on: FitOn) -> None:
+        if fit_on not in ("calibration", "all"):
+            raise JudgeBayesError(f"fit_on={fit_on!r}; choose one of: 'calibration', 'all'.")
+        for votes, _, splits in self.cells:
+            highest = max(int(splits.calibration.max()), int(splits.evaluation.max()))
+            if highest >= votes.n_items:
+                raise JudgeBayesError(
+                    f"The splits contain item {highest}, but there are {votes.n_items} items."
+                )
+
+    def _loss(self, votes: Votes) -> Float[np.ndarray, "action class"]:
+        return absolute_loss(votes.n_classes) if self.loss is None else np.asarray(self.loss)
+
+    def _one_by_one(self, method: Aggregator, fit_on: FitOn) -> bool:
+        if not is_jax(method):
+            return True
+        summed = isinstance(method, ByAgreement)
+        if fit_on == "all" or summed or self.devices is not None:
+            return False
+        votes, _, splits = max(self.cells, key=lambda cell: cell.splits.calibration.shape[1])
+        return is_long(method, votes, bucket_size(splits.calibration.shape[1]))
+
+    def _in_turn(
+        self, method: Aggregator, fit_on: FitOn, cell: Cell, progress: Progress | None, name: str
+    ) -> Pytree:
+        """Return the results of splits that are fitted one by one, if possible on several threads."""
+        labels = np.asarray(cell.labels)
+        calibration, evaluation = cell.splits.calibration, pad(cell.splits.evaluation)
+        sizes = ((calibration >= 0).sum(1).max(), (evaluation >= 0).sum(1).max())
+        # All labels, unless most items are held out.
+        n_items = int(sum(sizes) if sizes[1] <= sizes[0] else sizes[0])
+        votes = jax.tree.map(np.asarray, cell.votes)
+        keys = jax.random.wrap_key_data(_keys(self.seed, len(calibration)))
+
+        @in_float64  # the setting is a thread's own
+        def one(split: int) -> tuple[np.ndarray, np.ndarray]:
+            inside = calibration[split][calibration[split] >= 0]
+            known = np.full(len(labels), MISSING)
+            known[inside] = labels[inside]
+            some = np.arange(len(labels)) if fit_on == "all" else inside
+            fitted = fit_one(method, votes.take(some), known[some], keys[split], n_items)
+            held_out = votes.take(np.maximum(evaluation[split], 0))
+            return np.asarray(predict(fitted, held_out)), np.asarray(fitted.status)
+
+        with ThreadPoolExecutor(os.cpu_count() if is_jax(method) else 1) as pool:
+            answers = pool.map(one, range(len(calibration)))
+            parts = [next(answers) for _ in followed(calibration, f"{name}: splits", progress)]
+        log_probs, status = (np.stack(each) for each in zip(*parts, strict=True))
+        evaluated = Evaluation(
+            items=evaluation,
+            labels=np.where(evaluation >= 0, labels[np.maximum(evaluation, 0)], MISSING),
+            log_probs=log_probs,
+            decisions=np.asarray(bayes_action(log_probs, self._loss(votes))),
+            status=status,
+        )
+        if self.metrics is None:
+            return evaluated
+        return jax.tree.map(np.asarray, score_all(evaluated, self.metrics))
+
+    def _groups(self) -> Iterator[tuple[list[int], Items, Split]]:
+        """Return the cells that run in one program: their places, and their stacked arrays.
+
+        A cell's padding depends on its own size only, and so do its answers.
+        """
+        groups: dict[Any, list[tuple[int, Pytree]]] = {}
+        for place, cell in enumerate(self.cells):
+            arrays = _padded(cell, self.seed)
+            leaves, tree = jax.tree.flatten(arrays)
+            groups.setdefault((tree, *(x.shape for x in leaves)), []).append((place, arrays))
+        for group in groups.values():
+            places, own = zip(*group, strict=True)
+            yield list(places), *jax.tree.map(lambda *each: np.stack(each), *own)
+
+    def _vectorised(
+        self,
+        method: Aggregator,
+        fit_on: FitOn,
+        maps: Maps | None,
+        items: Items,
+        splits: Split,
+        progress: Progress | None,
+        name: str,
+    ) -> dict[str, Pytree]:
+        """Return the results of a group of cells, with leading axes of cells and splits."""
+        mesh = None if self.devices is None else Mesh(np.asarray(self.devices), (LANE,))
+        size, shape = call_of(method, items, splits, fit_on, mesh)
+        loss, n_splits = self._loss(items.votes), splits.calibration.shape[1]
+        firsts = range(0, n_splits, size)
+        told = progress if len(firsts) > 1 else None
+        calls = []
+        for first in followed(firsts, f"{name}: batches of splits", told):
+            which = np.arange(first, first + size) % n_splits  # the last call repeats splits
+            some = jax.tree.map(lambda x: x[:, which], splits)  # noqa: B023
+            if maps is None:
+                of_call = {
+                    "": _evaluate_all(method, items, some, loss, fit_on, self.metrics, shape)
+                }
+            else:
+                output = _answer_all(method, maps.share, items, some, maps.cross_fit, fit_on, shape)
+                # Maps run vectorised also after a sequential method, and whatever the judges.
+                wide = shape._replace(splits=size) if shape.splits == 1 else shape
+                of_call = {
+                    each: _map_all(calibrator, output, items.labels, some, loss, self.metrics, wide)
+                    for each, calibrator in maps.calibrators.items()
+                }
+            calls.append(_on_host(of_call, mesh))
+        return jax.tree.map(lambda *x: np.concatenate(x, 1)[:, :n_splits], *calls)
+
+
+def call_of(
+    method: Aggregator, items: Items, splits: Split, fit_on: FitOn, mesh: Mesh | None
+) -> tuple[int, Shape]:
+    """Return the number of splits of a call, and how its lanes run.
+
+    All calls have the same size, so that they are one program.
+    """
+    n_cells, n_items, *shape = items.votes.index.shape
+    n_splits, of_fit = splits.calibration.shape[1:]
+    n_devices = 1 if mesh is None else mesh.size
+    fitted = n_items if fit_on == "all" else of_fit
+    size = Size(fitted + min(splits.evaluation.shape[2], n_items), *shape, items.votes.n_classes)
+    in_memory = splits_in_memory(method, size)
+    if not is_sequential(method):
+        operations = max(cost_of(method, size).operations, 1.0)
+        in_memory = min(in_memory, max(1, int(LONG_OPERATIONS / operations)))
+    n_calls = -(-n_splits * n_cells // (in_memory * n_devices))
+    each = -(-n_splits // (min(n_calls, n_splits) * n_devices))
+    if on_accelerator():
+        return each * n_devices, Shape(n_cells, each, mesh)
+    together = _together(method, each, n_items, size)
+    return -(-each // together) * together * n_devices, Shape(1, together, mesh)
+
+
+def _together(method: Aggregator, splits: int, n_items: int, size: Size) -> int:
+    """Return the number of splits that run together on a CPU: as many as cache and memory hold."""
+    if is_sequential(method):
+        return 1
+    parts = -(-splits * n_items // MAX_NUMBERS)
+    in_memory = max(1, int(VMAP_BYTES / (NUMBER_BYTES * cost_of(method, size).numbers)))
+    return -(-splits // max(parts, -(-splits // in_memory)))
+
+
+def splits_in_memory(method: Aggregator, size: Size) -> int:
+    """Return the number of lanes per call whose arrays fit into the memory of a device.
+
+    For sequential fits, memory does not grow with the number of splits; these fits are slow, and
+    progress is seen by call.
+    """
+    if is_sequential(method):
+        return SEQUENTIAL_SPLITS
+    numbers = cost_of(method, size).numbers
+    return max(1, int(memory() * MEMORY_SHARE / (numbers * NUMBER_BYTES)))
+
+
+def memory() -> int:
+    """Return the memory of a device in bytes: on a CPU, of this machine."""
+    of_device = jax.local_devices()[0].memory_stats()
+    if of_device is not None and "bytes_limit" in of_device:
+        return int(of_device["bytes_limit"])
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 2**30  # a system without this information
+
+
+def _padded(cell: Cell, seed: int) -> tuple[Items, Split]:
+    """Return the arrays of a cell, padded to bucket sizes."""
+    votes, labels, splits = cell
+    n_items = bucket_size(votes.n_items)
+    rest = (0, n_items - votes.n_items)
+    weight = np.pad(np.ones(votes.n_items), rest)
+    codes = np.pad(np.asarray(labels), rest, constant_values=MISSING)
+    return (
+        Items(votes.padded(n_items), codes, weight),
+        Split(pad(splits.calibration), pad(splits.evaluation), _keys(seed, len(splits))),
+    )
+
+
+def pad(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wide"]:
+    """Return the items of splits padded with -1 to the next size of a bucket."""
+    splits, items = part.shape
+    padded = np.full((splits, bucket_size(items)), -1, np.int32)
+    padded[:, :items] = part
+    return padded
+
+
+@lru_cache(maxsize=16)
+def _keys(seed: int, n: int) -> UInt[np.ndarray, "split word"]:
+    """Return the key data of each split as NumPy numbers, the same for all methods of a sweep."""
+    return np.asarray(_key_data(seed, n))
+
+
+@partial(jax.jit, static_argnames="n")
+def _key_data(seed: int | Int[Array, ""], n: int) -> UInt[Array, "split word"]:
+    return jax.random.key_data(jax.random.split(jax.random.key(seed), n))
+
+
+def _on_host(results: Pytree, mesh: Mesh | None) -> Pytree:
+    """Return the results of all devices, of other processes too, as NumPy arrays."""
+    if mesh is not None and jax.process_count() > 1:
+        from jax.experimental.multihost_utils import process_allgather
+
+        return process_allgather(results, tiled=True)
+    return jax.tree.map(np.asarray, results)
+
+
+def _each_lane(
+    one: Callable[[Pytree, Pytree, Pytree], Pytree],
+    shared: Pytree,
+    items: Pytree,
+    splits: Pytree,
+    shape: Shape,
+) -> Pytree:
+    """Run every split of every cell; with a mesh, each device runs its part without communication."""
+
+    def part(shared: Pytree, items: Pytree, splits: Pytree) -> Pytree:
+        def cell(pair: tuple[Pytree, Pytree]) -> Pytree:
+            items, splits = pair
+            return jax.lax.map(partial(one, shared, items), splits, batch_size=shape.splits)
+
+        at_once = shape.cells if shape.cells > 1 else None
+        return jax.lax.map(cell, (items, splits), batch_size=at_once)
+
+    if shape.mesh is None:
+        return part(shared, items, splits)
+    same, spread = PartitionSpec(), PartitionSpec(None, LANE)
+    return jax.shard_map(
+        part, mesh=shape.mesh, in_specs=(same, same, spread), out_specs=spread, check_vma=False
+    )(shared, items, splits)
+
+
+@partial(jax.jit, static_argnames=("fit_on", "metrics", "shape"))
+def _evaluate_all(
+    method: Aggregator,
+    items: Items,
+    splits: Split,
+    loss: Float[Array, "action class"],
+    fit_on: FitOn,
+    metrics: tuple[Metric, ...] | None,
+    shape: Shape,
+) -> Pytree:
+    """Evaluate a method on every split."""
+
+    def one(shared: Pytree, items: Items, split: Split) -> Pytree:
+        method, loss = shared
+        return scored(evaluate(method, items, split, loss, fit_on), metrics)
+
+    return _each_lane(one, (method, loss), items, splits, shape)
+
+
+@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "shape"))
+def _answer_all(
+    method: Aggregator,
+    share: Scalar | None,
+    items: Items,
+    splits: Split,
+    cross_fit: int | None,
+    fit_on: FitOn,
+    shape: Shape,
+) -> AggregatorOutput:
+    """Fit an aggregator on every split, for the calibrators after it."""
+
+    def one(shared: Pytree, items: Items, split: Split) -> AggregatorOutput:
+        method, share = shared
+        return aggregate_split(method, share, cross_fit, items, split, fit_on)
+
+    return _each_lane(one, (method, share), items, splits, shape)
+
+
+@partial(jax.jit, static_argnames=("metrics", "shape"))
+def _map_all(
+    calibrator: Calibrator,
+    output: AggregatorOutput,
+    labels: Int[Array, "cell item"],
+    splits: Split,
+    loss: Float[Array, "action class"],
+    metrics: tuple[Metric, ...] | None,
+    shape: Shape,
+) -> Pytree:
+    """Fit a calibrator on every split, with one program for all aggregators."""
+
+    def one(shared: Pytree, labels: ItemCodes, lane: tuple[AggregatorOutput, Split]) -> Pytree:
+        (calibrator, loss), (output, split) = shared, lane
+        return scored(map_split(calibrator, output, labels, split, loss), metrics)
+
+    return _each_lane(one, (calibrator, loss), labels, (output, splits), shape)

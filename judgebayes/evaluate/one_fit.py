@@ -1,0 +1,152 @@
+"""One fit at a time, outside of the program of all splits: long fits, and methods that are no JAX code.
+
+A sweep usually fits many splits in one vectorised program. For a long fit that has two costs: the
+program takes many seconds to compile, and then again for the single fit to all labels; and every split
+waits for the one that needs the most steps. On a CPU, where one fit keeps a core busy, such splits are
+therefore fitted one by one. The items are padded to the number of all labels, so that the fit to all of
+them is the same program.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from judgebayes.aggregators.base import Aggregator, Costed, Size, cost_of
+from judgebayes.aggregators.wrapped import Calibrated
+from judgebayes.arrays import ItemInts, Key, Labels, LogProbs, Weights
+from judgebayes.compiled.backend import on_accelerator
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Fitted
+from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.status import Status
+from judgebayes.panel.curate import Curated
+from judgebayes.votes.array import MISSING, Votes
+
+SUM_TOLERANCE = 1e-6
+LONG_FIT = 3e6
+"""The operations from which a fit takes much longer than its call."""
+
+
+@dataclass(frozen=True)
+class PlainFit:
+    """A fit that is not JAX code, with checked predictions and a status."""
+
+    inner: Any
+    status: Int[Array, ""]
+
+    def __call__(self, votes: Votes) -> LogProbs:
+        """Return the items' log-probabilities.
+
+        Raises
+        ------
+        JudgeBayesError
+            If they have another shape, are not numbers, or their exponentials do not sum to one.
+        """
+        return predict_checked(self.inner, votes)
+
+
+def fit_plain(method: Any, votes: Votes, labels: Labels, key: Key) -> PlainFit:
+    """Fit a method that is not JAX code; a fit without a status counts as converged."""
+    inner = method.fit(votes, labels, key=key)
+    return PlainFit(inner, jnp.asarray(int(getattr(inner, "status", Status.CONVERGED))))
+
+
+def predict_checked(fitted: Any, votes: Votes) -> LogProbs:
+    """Return the log-probabilities of every item's classes from a fit, after checks.
+
+    Raises
+    ------
+    JudgeBayesError
+        If they have another shape, are not numbers, or their exponentials do not sum to one.
+    """
+    name = type(fitted).__name__
+    predicted = np.asarray(fitted(votes), float)
+    expected = (votes.n_items, votes.n_classes)
+    if predicted.shape != expected:
+        raise JudgeBayesError(
+            f"{name} returns an array of shape {predicted.shape}; expected the log-probabilities "
+            f"of {expected[0]} items and {expected[1]} classes."
+        )
+    with np.errstate(over="ignore"):
+        total = np.exp(predicted).sum(1)
+    if not (np.abs(total - 1) < SUM_TOLERANCE).all():
+        item = int(np.argmax(~(np.abs(total - 1) < SUM_TOLERANCE)))
+        raise JudgeBayesError(
+            f"{name} returns {predicted[item]} for item {item}. The exponentials of "
+            f"log-probabilities sum to 1, but these sum to {total[item]:g}."
+        )
+    return jnp.asarray(predicted)
+
+
+def is_jax(method: Any) -> bool:
+    """Tell whether a method or a fit is a pytree, usable in compiled code."""
+    return not jax.tree_util.all_leaves([method])
+
+
+def is_sequential(method: Aggregator) -> bool:
+    """Tell whether splits are fitted sequentially, as each already runs many panels or chains.
+
+    Many chains fill an accelerator only together.
+    """
+    if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
+        return True
+    if isinstance(method, (Calibrated, Curated)):
+        return is_sequential(method.aggregator)
+    return isinstance(getattr(method, "inference", None), NUTS) and not on_accelerator()
+
+
+def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
+    """Tell whether a fit to this many items is long, by the method's own cost, and runs on a CPU."""
+    inner: object = method
+    while not isinstance(inner, Costed) and hasattr(inner, "aggregator"):
+        inner = inner.aggregator
+    # The folds of a map's cross-fitting depend on the number of items, with padding.
+    if not isinstance(inner, Costed) or isinstance(method, Calibrated) or is_sequential(method):
+        return False
+    size = Size(items, votes.n_judges, votes.n_samples, votes.n_classes)
+    return cost_of(method, size).operations >= LONG_FIT and not on_accelerator()
+
+
+def bucket_size(size: int) -> int:
+    """Return the size rounded up to 8, 12, 16, 24, 32, 48, ..., for few shapes and compilations."""
+    bucket = 8
+    while bucket < size:
+        bucket = bucket * 3 // 2 if bucket & (bucket - 1) == 0 else bucket * 4 // 3
+    return bucket
+
+
+def fit_one(
+    method: Aggregator, votes: Votes, labels: ItemInts, key: Key, n_items: int = 0
+) -> Fitted:
+    """Return one fit, compiled unless the method is no JAX code.
+
+    Items without votes and of weight 0 are added up to `n_items`, and up to a `bucket_size`, so that
+    fits to about as many items are one program.
+    """
+    if not is_jax(method):
+        return fit_plain(method, votes, labels, key)
+    rows = bucket_size(max(n_items, len(labels)))
+    rest = rows - len(labels)
+    padded = np.pad(labels, (0, rest), constant_values=MISSING)
+    return _fit(method, votes.padded(rows), padded, np.pad(np.ones(len(labels)), (0, rest)), key)
+
+
+@jax.jit
+def _fit(
+    method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key
+) -> Fitted:
+    return method.fit(votes, labels, weight=weight, key=key)
+
+
+def predict(fitted: Fitted, votes: Votes) -> LogProbs:
+    """Return the answers of a fit, by compiled code if it is JAX code."""
+    return fitted(votes) if isinstance(fitted, PlainFit) else _predict(fitted, votes)
+
+
+@jax.jit
+def _predict(fitted: Fitted, votes: Votes) -> LogProbs:
+    return fitted(votes)
