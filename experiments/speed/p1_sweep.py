@@ -1,18 +1,19 @@
 """P1's sweep: Davidson by DRPS on 100 splits of 24 cells at two numbers of votes, five starts."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize as scipy_minimise
 
 from judgebayes.aggregators import Davidson
-from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.evaluate.sweeps import sweep
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.speed.measure import Row, Side, race
@@ -55,19 +56,21 @@ def sweep_of(run: Run) -> list[Work]:
     return tasks
 
 
+def swept(works: Sequence[Work]) -> pd.DataFrame:
+    """Return the errors of all splits of all cells, by one call."""
+    votes, labels, splits = (
+        {str(place): each for place, each in enumerate(field)} for field in zip(*works, strict=True)
+    )
+    method = {"davidson": Davidson(DRPS(starts=STARTS))}
+    return sweep(method, votes, labels, splits, fit_on="calibration", devices=jax.devices())
+
+
 def p1_sweep(run: Run, rounds: int, sample: int = 10) -> list[Row]:
     """Return the rows against SciPy's loop with both gradients, timed on `sample` splits."""
     works = sweep_of(run)
-    method = Davidson(DRPS(starts=STARTS))
 
-    def ours() -> list[AnyArray]:
-        evaluations = [
-            evaluate_splits(
-                method, w.votes, w.labels, w.splits, fit_on="calibration", devices=jax.devices()
-            )
-            for w in works
-        ]
-        return [f.log_probs for f in evaluations]
+    def ours() -> np.ndarray:
+        return swept(works)["value"].to_numpy()
 
     share = sample / (len(works) * run.splits)
     chosen = [(works[i % len(works)], i % run.splits) for i in range(sample)]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from judgebayes import __version__
 from judgebayes.aggregators.base import Aggregator
@@ -181,24 +181,41 @@ def sweep(
     cells = _cells(votes, labels, splits)
     engine = Engine([*cells.values()], loss, seed, devices, tuple(chosen.values()))
     maps = None if calibrators is None else Maps(calibrators, share, cross_fit)
-    tables = []
+    names, results = [], []
     with tracked(methods.items(), "methods", progress) as named_methods:
         for name, method in named_methods:
             for cell, by_map in zip(cells, engine(method, fit_on, maps), strict=True):
                 for calibrator, (status, values) in by_map.items():
-                    names = {
-                        **({} if isinstance(votes, Votes) else {"cell": cell}),
-                        "method": name,
-                        **({} if maps is None else {"calibrator": calibrator}),
-                    }
-                    tables += [
-                        _tidy(names, metric, value, status)
-                        for metric, value in zip(chosen, values.T, strict=True)
-                    ]
-    table = pd.concat(tables, ignore_index=True)
-    n_splits = [len(cell.splits) for cell in cells.values()]
-    table.attrs = {"seed": seed, "splits": max(n_splits), "judgebayes": __version__}
+                    names += [(cell, name, calibrator, metric) for metric in chosen]
+                    results += [(value, status) for value in values.T]
+    table = _tidy(names, results)
+    given = {"cell": isinstance(votes, Mapping), "calibrator": calibrators is not None}
+    table = table.drop(columns=[column for column, there in given.items() if not there])
+    n_splits = max(len(cell.splits) for cell in cells.values())
+    table.attrs = {"seed": seed, "splits": n_splits, "judgebayes": __version__}
     return table
+
+
+def _tidy(
+    names: Sequence[tuple[str, str, str, str]], results: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> pd.DataFrame:
+    """Return a row per split from each cell's, method's, calibrator's and metric's values and status."""
+    lengths = [len(value) for value, _ in results]
+    cell, method, calibrator, metric = (
+        np.repeat(np.array(each, object), lengths) for each in zip(*names, strict=True)
+    )
+    value, status = (np.concatenate(each) for each in zip(*results, strict=True))
+    return pd.DataFrame(
+        {
+            "cell": cell,
+            "method": method,
+            "calibrator": calibrator,
+            "split": np.concatenate([np.arange(n) for n in lengths]),
+            "metric": metric,
+            "value": value,
+            "status": status,
+        }
+    )
 
 
 def _cells(
@@ -221,15 +238,3 @@ def _cells(
             + "."
         )
     return {name: Cell(*(x[name] for x in given)) for name in given[0]}
-
-
-def _tidy(
-    names: Mapping[str, str],
-    metric: str,
-    values: Float[np.ndarray, " split"],
-    status: Int[np.ndarray, " split"],
-) -> pd.DataFrame:
-    split = np.arange(len(status))
-    return pd.DataFrame(
-        {**names, "split": split, "metric": metric, "value": values, "status": status}
-    )

@@ -2,8 +2,9 @@ r"""A bounded minimiser for many small problems at once.
 
 Projected, damped Newton steps on the parameters that are free to move; those whose bound is active
 stay exactly on it. `judgebayes.inference.optimise` has the loop, its stopping rule and its failure
-modes. Under `vmap`, each lane runs the starts of its problem one after the other: a lane that ends
-early continues with its next start instead of waiting for the slowest lane.
+modes. On a CPU, under `vmap`, each lane runs the starts of its problem one after the other: a lane that
+ends early continues with its next start instead of waiting for the slowest lane. On an accelerator the
+starts are lanes too, and a trip of the loop makes several steps (`compiled.backend`).
 
 One Newton loop for all analytic fits, and the linear systems of its steps.
 
@@ -44,6 +45,7 @@ from jaxtyping import Array, Bool, Float, Int
 from optax.projections import projection_box
 
 from judgebayes.arrays import Scalar
+from judgebayes.compiled.backend import on_accelerator
 from judgebayes.inference.status import Status
 
 Vector = Float[Array, " parameter"]
@@ -51,6 +53,8 @@ Matrix = Float[Array, "parameter parameter"]
 
 STALL_DAMPING = 1e12
 """A step with this damping changes nothing, so the loop stops."""
+STEPS_A_TRIP = 4
+"""The steps in a trip of the loop on an accelerator, whose host waits for every trip."""
 LEVEL = 32
 """Values that differ by at most this many units of rounding count as equal."""
 
@@ -159,8 +163,24 @@ class Newton(NamedTuple):
 
     def run(self, state: State) -> tuple[Point, Int[Array, ""]]:
         """Run the loop to its end; return the last point and its status."""
-        end = jax.lax.while_loop(self.running, self.advance, state)
+        end = self.last(state)
         return end.at, self.status(end)
+
+    def last(self, state: State) -> State:
+        """Run the loop to its end, on an accelerator with several steps a trip."""
+
+        def step_if_running(state: State) -> State:
+            running = self.running(state)
+            return jax.tree.map(
+                lambda new, old: jnp.where(running, new, old), self.advance(state), state
+            )
+
+        def trip(state: State) -> State:
+            for _ in range(STEPS_A_TRIP):
+                state = step_if_running(state)
+            return state
+
+        return jax.lax.while_loop(self.running, trip if on_accelerator() else self.advance, state)
 
 
 class Positive(NamedTuple):
@@ -352,6 +372,14 @@ def minimise_each(
         return jax.tree.map(lambda a, b: jnp.where(better, a, b), solved_trial, clipped_trial)
 
     newton = Newton(visit, propose, tolerance, max_steps)
+    if on_accelerator():
+
+        def solution(begin: Vector) -> Solution:
+            end = newton.last(newton.begin(begin, jnp.eye(size)))
+            at = end.at
+            return Solution(at.x, at.value, at.gap, end.visits - 1, newton.status(end))
+
+        return jax.vmap(solution)(begins)
     first_state = newton.begin(begins[0], jnp.eye(size))
 
     def next_start(lane: _Lane) -> _Lane:

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from panels import judged
 
@@ -46,6 +47,32 @@ def test_a_sweep_matches_a_loop_of_fits(votes: Votes, labels: np.ndarray, parts:
             row = own[own["split"] == split].set_index("metric")["value"]
             assert row["mae"] == pytest.approx(np.abs(decisions - labels[ev]).mean())
             assert row["accuracy"] == pytest.approx((decisions == labels[ev]).mean())
+
+
+def test_cells_in_one_call_have_the_answers_of_calls_of_their_own(
+    votes: Votes, labels: np.ndarray, parts: Splits
+) -> None:
+    """Two cells of one shape, and one of another; also with a calibrator."""
+    some = np.arange(20, 60)
+    fewer = random_splits(40, splits=4, calibration=10, among=np.flatnonzero(labels[some] >= 0))
+    cells = {
+        "all": (votes, labels, parts),
+        "first": (votes.first(2), labels, parts),
+        "some": (votes.take(some), labels[some], fewer),
+    }
+    for methods, maps in (({"davidson": FEW}, None), ({"base": BaseRate()}, {"t": Temperature()})):
+        by_name = ({name: cell[i] for name, cell in cells.items()} for i in range(3))
+        together = sweep(methods, *by_name, fit_on="calibration", calibrators=maps)
+        assert list(together.columns)[:2] == ["cell", "method"]
+        for name, cell in cells.items():
+            alone = sweep(methods, *cell, fit_on="calibration", calibrators=maps)
+            own = together[together["cell"] == name].drop(columns="cell").reset_index(drop=True)
+            pd.testing.assert_frame_equal(own, alone, check_exact=False, rtol=1e-9)
+
+
+def test_cells_go_by_the_same_names(votes: Votes, labels: np.ndarray, parts: Splits) -> None:
+    with pytest.raises(JudgeBayesError, match=r"names are \['a'\], \['b'\], \['a'\]"):
+        sweep({"sc": MajorityVote()}, {"a": votes}, {"b": labels}, {"a": parts}, fit_on="all")
 
 
 @pytest.mark.parametrize("calibration", [10, 40])
