@@ -77,6 +77,7 @@ def row(what: str, work: Callable[[], Any], accelerator: bool) -> str:
 
     from judgebayes.compiled import backend
     from judgebayes.evaluate import engine
+    from judgebayes.evaluate.one_split import aggregate
     from judgebayes.experiments.beyond_consensus import true_minimum
     from judgebayes.inference.optimise import STEPS_A_TRIP
 
@@ -84,27 +85,22 @@ def row(what: str, work: Callable[[], Any], accelerator: bool) -> str:
     by_program: list[int] = []
     left: list[int] = []
 
-    def watched(program: Any, leaves: bool) -> Callable[..., Any]:
+    def watched(program: Any) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             by_program.append(kernels(program.lower(*arguments).compile().as_text()))
             results = program(*arguments)
-            left.append(leaves * sum(x.nbytes for x in jax.tree.leaves(results)))
+            if arguments[0] is not aggregate:  # whose answers the maps use
+                left.append(sum(x.nbytes for x in jax.tree.leaves(results)))
             return results
 
         return call
 
-    programs = {
-        "_evaluate_all": (engine, True),
-        "_answer_all": (engine, False),
-        "_map_all": (engine, True),
-        "_minimum_from_starts": (true_minimum, True),
-    }
     with ExitStack() as patched:
         patched.enter_context(mock.patch.object(backend, "ACCELERATOR", accelerator))
         patched.enter_context(mock.patch.object(engine, "memory", return_value=MEMORY))
         patched.enter_context(counted_loops(trips))
-        for name, (module, leaves) in programs.items():
-            program = watched(getattr(module, name), leaves)
+        for module, name in ((engine, "_each_lane"), (true_minimum, "_minimum_from_starts")):
+            program = watched(getattr(module, name))
             patched.enter_context(mock.patch.object(module, name, program))
         jax.clear_caches()
         work()

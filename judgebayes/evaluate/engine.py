@@ -17,14 +17,14 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, Int, UInt
 
 from judgebayes.aggregators.base import Aggregator, ByAgreement, Size, cost_of
 from judgebayes.aggregators.wrapped import Calibrated
-from judgebayes.arrays import ItemCodes, Labels, Scalar
-from judgebayes.calibrators.calibrator import Calibrator
+from judgebayes.arrays import Labels
 from judgebayes.compiled.backend import on_accelerator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -37,20 +37,18 @@ from judgebayes.evaluate.one_fit import (
     predict,
 )
 from judgebayes.evaluate.one_split import (
-    AggregatorOutput,
-    Evaluation,
     FitOn,
     Items,
     Metric,
     Split,
-    aggregate_split,
+    aggregate,
+    calibrate,
     evaluate,
-    map_split,
+    evaluation_of,
     score_all,
-    scored,
 )
 from judgebayes.evaluate.splits import Splits
-from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.decide import absolute_loss
 from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import MISSING, Votes
 
@@ -82,7 +80,7 @@ class Cell(NamedTuple):
     splits: Splits
 
 
-class Shape(NamedTuple):
+class _Shape(NamedTuple):
     """How the lanes of a program run."""
 
     cells: int
@@ -91,15 +89,6 @@ class Shape(NamedTuple):
     """The splits of a cell that run together on each device."""
     mesh: Mesh | None
     """The devices that splits are divided between; None is one."""
-
-
-@dataclass(frozen=True)
-class Maps:
-    """Calibrators after an aggregator: one fit of it for all of them, divided as `Calibrated` says."""
-
-    calibrators: Mapping[str, Calibrator]
-    share: Scalar | None
-    cross_fit: int | None
 
 
 @dataclass(frozen=True)
@@ -116,16 +105,16 @@ class Engine:
 
     def __call__(
         self,
-        method: Aggregator,
+        method: Aggregator | Mapping[str, Calibrated],
         fit_on: FitOn,
-        maps: Maps | None = None,
         progress: Progress | None = None,
         name: str = "",
     ) -> list[dict[str, Pytree]]:
         """Return the results of every cell by calibrator (without one, by an empty name).
 
-        They are NumPy arrays with a leading split axis. `progress` is told each of several calls or
-        each split, where they are fitted one by one, with the method's `name`.
+        Several calibrators are given as methods that differ in nothing else: they share one fit of the
+        aggregator. Results are NumPy arrays with a leading split axis. `progress` is told each of
+        several calls, or each split where they are fitted one by one, with the method's `name`.
 
         Raises
         ------
@@ -133,14 +122,18 @@ class Engine:
             If `fit_on` is neither of the two, or a split contains an item that does not exist.
         """
         self._check(fit_on)
-        if isinstance(method, Calibrated) and maps is None:
-            maps = Maps({"": method.calibrator}, method.share, method.cross_fit)
-            method = method.aggregator
-        if maps is None and self._one_by_one(method, fit_on):
-            return [{"": self._in_turn(method, fit_on, c, progress, name)} for c in self.cells]
+        maps: Mapping[str, Calibrated] = {}
+        if isinstance(method, Mapping):
+            maps, fitted = method, next(iter(method.values())).aggregator
+        elif isinstance(method, Calibrated):
+            maps, fitted = {"": method}, method.aggregator
+        else:
+            fitted = method
+        if not maps and self._one_by_one(fitted, fit_on):
+            return [{"": self._in_turn(fitted, fit_on, c, progress, name)} for c in self.cells]
         results: list[dict[str, Pytree]] = [{} for _ in self.cells]
         for places, items, splits in self._groups():
-            of_group = self._vectorised(method, fit_on, maps, items, splits, progress, name)
+            of_group = self._vectorised(fitted, fit_on, maps, items, splits, progress, name)
             for row, place in enumerate(places):
                 results[place] = jax.tree.map(lambda x: x[row], of_group)  # noqa: B023
         return results
@@ -177,7 +170,7 @@ class Engine:
         # All labels, unless most items are held out.
         n_items = int(sum(sizes) if sizes[1] <= sizes[0] else sizes[0])
         votes = jax.tree.map(np.asarray, cell.votes)
-        keys = jax.random.wrap_key_data(_keys(self.seed, len(calibration)))
+        keys = jax.random.wrap_key_data(jnp.asarray(_keys(self.seed, len(calibration))))
 
         @in_float64  # the setting is a thread's own
         def one(split: int) -> tuple[np.ndarray, np.ndarray]:
@@ -193,16 +186,10 @@ class Engine:
             answers = pool.map(one, range(len(calibration)))
             parts = [next(answers) for _ in followed(calibration, f"{name}: splits", progress)]
         log_probs, status = (np.stack(each) for each in zip(*parts, strict=True))
-        evaluated = Evaluation(
-            items=evaluation,
-            labels=np.where(evaluation >= 0, labels[np.maximum(evaluation, 0)], MISSING),
-            log_probs=log_probs,
-            decisions=np.asarray(bayes_action(log_probs, self._loss(votes))),
-            status=status,
-        )
-        if self.metrics is None:
-            return evaluated
-        return jax.tree.map(np.asarray, score_all(evaluated, self.metrics))
+        split = Split(calibration, evaluation, keys)
+        evaluated = evaluation_of(log_probs, status, labels, split, self._loss(votes))
+        results = evaluated if self.metrics is None else score_all(evaluated, self.metrics)
+        return jax.tree.map(np.asarray, results)
 
     def _groups(self) -> Iterator[tuple[list[int], Items, Split]]:
         """Return the cells that run in one program: their places, and their stacked arrays.
@@ -222,7 +209,7 @@ class Engine:
         self,
         method: Aggregator,
         fit_on: FitOn,
-        maps: Maps | None,
+        maps: Mapping[str, Calibrated],
         items: Items,
         splits: Split,
         progress: Progress | None,
@@ -234,21 +221,24 @@ class Engine:
         loss, n_splits = self._loss(items.votes), splits.calibration.shape[1]
         firsts = range(0, n_splits, size)
         told = progress if len(firsts) > 1 else None
+        first = next(iter(maps.values()), None)
         calls = []
-        for first in followed(firsts, f"{name}: batches of splits", told):
-            which = np.arange(first, first + size) % n_splits  # the last call repeats splits
+        for start in followed(firsts, f"{name}: batches of splits", told):
+            which = np.arange(start, start + size) % n_splits  # the last call repeats splits
             some = jax.tree.map(lambda x: x[:, which], splits)  # noqa: B023
-            if maps is None:
-                of_call = {
-                    "": _evaluate_all(method, items, some, loss, fit_on, self.metrics, shape)
-                }
+            if first is None:
+                how = (fit_on, self.metrics)
+                of_call = {"": _each_lane(evaluate, how, (method, loss), items, some, shape)}
             else:
-                output = _answer_all(method, maps.share, items, some, maps.cross_fit, fit_on, shape)
-                # Maps run vectorised also after a sequential method, and whatever the judges.
+                of_labels = (fit_on, first.cross_fit)
+                shared = (method, first.share)
+                output = _each_lane(aggregate, of_labels, shared, items, some, shape)
+                # Maps run vectorised also after a sequential method.
                 wide = shape._replace(splits=size) if shape.splits == 1 else shape
+                lanes = (items.labels, (output, some), wide)
                 of_call = {
-                    each: _map_all(calibrator, output, items.labels, some, loss, self.metrics, wide)
-                    for each, calibrator in maps.calibrators.items()
+                    each: _each_lane(calibrate, (self.metrics,), (one.calibrator, loss), *lanes)
+                    for each, one in maps.items()
                 }
             calls.append(_on_host(of_call, mesh))
         return jax.tree.map(lambda *x: np.concatenate(x, 1)[:, :n_splits], *calls)
@@ -256,16 +246,16 @@ class Engine:
 
 def call_of(
     method: Aggregator, items: Items, splits: Split, fit_on: FitOn, mesh: Mesh | None
-) -> tuple[int, Shape]:
+) -> tuple[int, _Shape]:
     """Return the number of splits of a call, and how its lanes run.
 
     All calls have the same size, so that they are one program.
     """
-    n_cells, n_items, *shape = items.votes.index.shape
+    n_cells, n_items, n_judges, n_samples = items.votes.index.shape
     n_splits, of_fit = splits.calibration.shape[1:]
     n_devices = 1 if mesh is None else mesh.size
-    fitted = n_items if fit_on == "all" else of_fit
-    size = Size(fitted + min(splits.evaluation.shape[2], n_items), *shape, items.votes.n_classes)
+    used = (n_items if fit_on == "all" else of_fit) + min(splits.evaluation.shape[2], n_items)
+    size = Size(used, n_judges, n_samples, items.votes.n_classes)
     in_memory = splits_in_memory(method, size)
     if not is_sequential(method):
         operations = max(cost_of(method, size).operations, 1.0)
@@ -273,9 +263,9 @@ def call_of(
     n_calls = -(-n_splits * n_cells // (in_memory * n_devices))
     each = -(-n_splits // (min(n_calls, n_splits) * n_devices))
     if on_accelerator():
-        return each * n_devices, Shape(n_cells, each, mesh)
+        return each * n_devices, _Shape(n_cells, each, mesh)
     together = _together(method, each, n_items, size)
-    return -(-each // together) * together * n_devices, Shape(1, together, mesh)
+    return -(-each // together) * together * n_devices, _Shape(1, together, mesh)
 
 
 def _together(method: Aggregator, splits: int, n_items: int, size: Size) -> int:
@@ -351,19 +341,26 @@ def _on_host(results: Pytree, mesh: Mesh | None) -> Pytree:
     return jax.tree.map(np.asarray, results)
 
 
+@partial(jax.jit, static_argnames=("one", "settings", "shape"))
 def _each_lane(
-    one: Callable[[Pytree, Pytree, Pytree], Pytree],
+    one: Callable[..., Pytree],
+    settings: tuple[Any, ...],
     shared: Pytree,
     items: Pytree,
     splits: Pytree,
-    shape: Shape,
+    shape: _Shape,
 ) -> Pytree:
-    """Run every split of every cell; with a mesh, each device runs its part without communication."""
+    """Return one(*settings, shared, items of a cell, its split) for every split of every cell.
+
+    With a mesh, each device runs its part of the splits without communication.
+    """
 
     def part(shared: Pytree, items: Pytree, splits: Pytree) -> Pytree:
         def cell(pair: tuple[Pytree, Pytree]) -> Pytree:
             items, splits = pair
-            return jax.lax.map(partial(one, shared, items), splits, batch_size=shape.splits)
+            return jax.lax.map(
+                partial(one, *settings, shared, items), splits, batch_size=shape.splits
+            )
 
         at_once = shape.cells if shape.cells > 1 else None
         return jax.lax.map(cell, (items, splits), batch_size=at_once)
@@ -374,60 +371,3 @@ def _each_lane(
     return jax.shard_map(
         part, mesh=shape.mesh, in_specs=(same, same, spread), out_specs=spread, check_vma=False
     )(shared, items, splits)
-
-
-@partial(jax.jit, static_argnames=("fit_on", "metrics", "shape"))
-def _evaluate_all(
-    method: Aggregator,
-    items: Items,
-    splits: Split,
-    loss: Float[Array, "action class"],
-    fit_on: FitOn,
-    metrics: tuple[Metric, ...] | None,
-    shape: Shape,
-) -> Pytree:
-    """Evaluate a method on every split."""
-
-    def one(shared: Pytree, items: Items, split: Split) -> Pytree:
-        method, loss = shared
-        return scored(evaluate(method, items, split, loss, fit_on), metrics)
-
-    return _each_lane(one, (method, loss), items, splits, shape)
-
-
-@partial(jax.jit, static_argnames=("cross_fit", "fit_on", "shape"))
-def _answer_all(
-    method: Aggregator,
-    share: Scalar | None,
-    items: Items,
-    splits: Split,
-    cross_fit: int | None,
-    fit_on: FitOn,
-    shape: Shape,
-) -> AggregatorOutput:
-    """Fit an aggregator on every split, for the calibrators after it."""
-
-    def one(shared: Pytree, items: Items, split: Split) -> AggregatorOutput:
-        method, share = shared
-        return aggregate_split(method, share, cross_fit, items, split, fit_on)
-
-    return _each_lane(one, (method, share), items, splits, shape)
-
-
-@partial(jax.jit, static_argnames=("metrics", "shape"))
-def _map_all(
-    calibrator: Calibrator,
-    output: AggregatorOutput,
-    labels: Int[Array, "cell item"],
-    splits: Split,
-    loss: Float[Array, "action class"],
-    metrics: tuple[Metric, ...] | None,
-    shape: Shape,
-) -> Pytree:
-    """Fit a calibrator on every split, with one program for all aggregators."""
-
-    def one(shared: Pytree, labels: ItemCodes, lane: tuple[AggregatorOutput, Split]) -> Pytree:
-        (calibrator, loss), (output, split) = shared, lane
-        return scored(map_split(calibrator, output, labels, split, loss), metrics)
-
-    return _each_lane(one, (calibrator, loss), labels, (output, splits), shape)

@@ -18,7 +18,7 @@ from jaxtyping import Array, Int
 from judgebayes.aggregators.base import Aggregator, Costed, Size, cost_of
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import ItemInts, Key, Labels, LogProbs, Weights
-from judgebayes.compiled.backend import on_accelerator
+from judgebayes.compiled.backend import on_accelerator, on_cpu
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.nuts import NUTS
@@ -96,7 +96,14 @@ def is_sequential(method: Aggregator) -> bool:
         return True
     if isinstance(method, (Calibrated, Curated)):
         return is_sequential(method.aggregator)
-    return isinstance(getattr(method, "inference", None), NUTS) and not on_accelerator()
+    return is_sampled(method) and not on_accelerator()
+
+
+def is_sampled(method: Aggregator) -> bool:
+    """Tell whether a method, or the one inside it, is fitted by draws."""
+    inner = getattr(method, "aggregator", None)
+    own = isinstance(getattr(method, "inference", None), NUTS)
+    return own if inner is None else is_sampled(inner)
 
 
 def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
@@ -132,7 +139,9 @@ def fit_one(
     rows = bucket_size(max(n_items, len(labels)))
     rest = rows - len(labels)
     padded = np.pad(labels, (0, rest), constant_values=MISSING)
-    return _fit(method, votes.padded(rows), padded, np.pad(np.ones(len(labels)), (0, rest)), key)
+    weight = np.pad(np.ones(len(labels)), (0, rest))
+    fit = on_cpu(_fit) if is_sampled(method) else _fit
+    return fit(method, votes.padded(rows), padded, weight, key)
 
 
 @jax.jit

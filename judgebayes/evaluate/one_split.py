@@ -71,6 +71,21 @@ METRICS: dict[str, Metric] = {
 """Metrics of one split by name; `mae` and `accuracy` are of decisions, the others of probabilities."""
 
 
+Scored = Evaluation | tuple[Int[AnyArray, "*split"], Float[AnyArray, "*split metric"]]
+"""The results of splits: all of them, or only their status and metrics."""
+
+
+def scored(evaluation: Evaluation, metrics: tuple[Metric, ...] | None) -> Scored:
+    """Return all results of a split; with metrics, only what leaves the device."""
+    return evaluation if metrics is None else _scores(evaluation, metrics)
+
+
+def _scores(
+    evaluation: Evaluation, metrics: tuple[Metric, ...]
+) -> tuple[Int[AnyArray, ""], Float[Array, " metric"]]:
+    return evaluation.status, jnp.stack([jnp.asarray(each(evaluation), float) for each in metrics])
+
+
 class Items(NamedTuple):
     """The items of a cell: padded arrays, the same for all of its splits; of several, stacked."""
 
@@ -90,21 +105,23 @@ class Split(NamedTuple):
 
 
 def evaluate(
-    method: Aggregator,
+    fit_on: FitOn,
+    metrics: tuple[Metric, ...] | None,
+    shared: tuple[Aggregator, Float[Array, "action class"]],
     items: Items,
     split: Split,
-    loss: Float[Array, "action class"],
-    fit_on: FitOn,
-) -> Evaluation:
-    """Fit on the calibration part of one split and predict its evaluation part."""
+) -> Scored:
+    """Fit a method on the calibration part of one split and predict its evaluation part, for a loss."""
+    method, loss = shared
     # A sum over items is a matrix product of the same votes with the weights of every split.
-    data = _training_data(items, split, fit_on, by_weight=isinstance(method, ByAgreement))
-    fitted = method.fit(**data, key=jax.random.wrap_key_data(split.key))
+    by_weight = isinstance(method, ByAgreement)
+    data = _training_data(items, split, fit_on, by_weight=by_weight)
+    fitted = method.fit(**data, key=jax.random.wrap_key_data(jnp.asarray(split.key)))
     index = jnp.maximum(split.evaluation, 0)
     # If most items are evaluated, predict all from the shared votes, without copies per split.
     mostly_evaluated = 2 * len(index) >= len(items.labels)
     log_probs = fitted(items.votes)[index] if mostly_evaluated else fitted(items.votes.take(index))
-    return _evaluation(log_probs, fitted.status, items.labels, split, loss)
+    return scored(evaluation_of(log_probs, fitted.status, items.labels, split, loss), metrics)
 
 
 def _training_data(
@@ -130,17 +147,18 @@ def _training_data(
     }
 
 
-def _evaluation(
-    log_probs: Float[Array, "evaluation class"],
-    status: Int[Array, ""],
-    labels: ItemCodes,
+def evaluation_of(
+    log_probs: Float[AnyArray, "*split evaluation class"],
+    status: Int[AnyArray, "*split"],
+    labels: Int[AnyArray, " item"],
     split: Split,
-    loss: Float[Array, "action class"],
+    loss: Float[AnyArray, "action class"],
 ) -> Evaluation:
+    """Return the results from the answers of one split, or of several splits of a cell."""
     items = split.evaluation
     return Evaluation(
         items=items,
-        labels=jnp.where(items >= 0, labels[jnp.maximum(items, 0)], MISSING),
+        labels=jnp.where(items >= 0, jnp.asarray(labels)[jnp.maximum(items, 0)], MISSING),
         log_probs=log_probs,
         decisions=_bayes_action(log_probs, loss),
         status=status,
@@ -158,19 +176,21 @@ class AggregatorOutput:
     status: Int[Array, "*split"]
 
 
-def aggregate_split(
-    method: Aggregator,
-    share: Scalar | None,
+def aggregate(
+    fit_on: FitOn,
     cross_fit: int | None,
+    shared: tuple[Aggregator, Scalar | None],
     items: Items,
     split: Split,
-    fit_on: FitOn,
 ) -> AggregatorOutput:
-    """Fit the aggregator once on one split, and predict only the items that calibrators need."""
+    """Fit an aggregator once on one split, and predict only the items that calibrators need."""
+    method, share = shared
     # All labels are used in both steps.
     by_weight = share is None and cross_fit is None and isinstance(method, ByAgreement)
     parts = _training_data(items, split, fit_on, by_weight=by_weight)
-    data = training(**parts, key=jax.random.wrap_key_data(split.key), labelled_only=False)
+    data = training(
+        **parts, key=jax.random.wrap_key_data(jnp.asarray(split.key)), labelled_only=False
+    )
     first = first_stage(method, data, share, cross_fit)
     log_probs, weight = first.log_probs, first.weight
     index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
@@ -181,27 +201,19 @@ def aggregate_split(
     return AggregatorOutput(log_probs, weight, raw, first.aggregator.status)
 
 
-def map_split(
-    calibrator: Calibrator,
-    output: AggregatorOutput,
+def calibrate(
+    metrics: tuple[Metric, ...] | None,
+    shared: tuple[Calibrator, Float[Array, "action class"]],
     labels: ItemCodes,
-    split: Split,
-    loss: Float[Array, "action class"],
-) -> Evaluation:
-    """Fit a calibrator to an aggregator's output on one split, and evaluate it."""
-    known = jnp.where(split.calibration >= 0, labels[jnp.maximum(split.calibration, 0)], MISSING)
+    of_split: tuple[AggregatorOutput, Split],
+) -> Scored:
+    """Fit a calibrator to an aggregator's output on one split, and evaluate it, for a loss."""
+    (calibrator, loss), (output, split) = shared, of_split
+    inside = split.calibration >= 0
+    known = jnp.where(inside, labels[jnp.maximum(split.calibration, 0)], MISSING)
     mapped = calibrator.fit(output.log_probs, known, weight=output.weight)
     status = worst(output.status, mapped.status)
-    return _evaluation(mapped(output.raw), status, labels, split, loss)
-
-
-def scored(
-    evaluation: Evaluation, metrics: tuple[Metric, ...] | None
-) -> Evaluation | tuple[Int[Array, ""], Float[Array, " metric"]]:
-    """Return the status and metrics of a split, all that leaves the device; without metrics, all."""
-    if metrics is None:
-        return evaluation
-    return evaluation.status, jnp.stack([jnp.asarray(each(evaluation), float) for each in metrics])
+    return scored(evaluation_of(mapped(output.raw), status, labels, split, loss), metrics)
 
 
 @in_float64
@@ -217,9 +229,9 @@ def measure(
 @partial(jax.jit, static_argnames="metrics")
 def score_all(
     evaluation: Evaluation, metrics: tuple[Metric, ...]
-) -> tuple[Int[Array, " split"], Float[Array, "split metric"]]:
+) -> tuple[Int[AnyArray, " split"], Float[Array, "split metric"]]:
     """Return the status and metrics of every split."""
-    return jax.vmap(partial(scored, metrics=metrics))(evaluation)
+    return jax.vmap(partial(_scores, metrics=metrics))(evaluation)
 
 
 def metrics_named(metrics: Sequence[str]) -> dict[str, Metric]:

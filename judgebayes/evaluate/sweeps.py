@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import jax
 import numpy as np
@@ -11,16 +12,18 @@ from jaxtyping import Float
 
 from judgebayes import __version__
 from judgebayes.aggregators.base import Aggregator
+from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import Labels
 from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.engine import Cell, Engine, Maps
+from judgebayes.evaluate.engine import Cell, Engine
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, metrics_named
 from judgebayes.evaluate.splits import Splits
 from judgebayes.progress import Progress, followed, tracked
 from judgebayes.votes.array import Votes
 
+T = TypeVar("T")
 THREADS = 4
 """The largest number of methods to fit at the same time, because each needs memory."""
 
@@ -128,8 +131,21 @@ def evaluate_calibrators(
         As `evaluate_splits`, and if the share or the number of folds is impossible.
     """
     engine = Engine([Cell(votes, labels, splits)], loss, seed, devices)
-    (by_map,) = engine(method, fit_on, Maps(calibrators, share, cross_fit))
+    (by_map,) = engine(_each_after(method, calibrators, share, cross_fit), fit_on)
     return by_map
+
+
+def _each_after(
+    method: Aggregator,
+    calibrators: Mapping[str, Calibrator],
+    share: float | None,
+    cross_fit: int | None,
+) -> dict[str, Calibrated]:
+    """Return the method with each calibrator after it."""
+    return {
+        name: Calibrated(method, calibrator, share, cross_fit)
+        for name, calibrator in calibrators.items()
+    }
 
 
 @in_float64
@@ -180,11 +196,11 @@ def sweep(
     chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
     cells = _cells(votes, labels, splits)
     engine = Engine([*cells.values()], loss, seed, devices, tuple(chosen.values()))
-    maps = None if calibrators is None else Maps(calibrators, share, cross_fit)
     names, results = [], []
     with tracked(methods.items(), "methods", progress) as named_methods:
         for name, method in named_methods:
-            for cell, by_map in zip(cells, engine(method, fit_on, maps), strict=True):
+            after = calibrators and _each_after(method, calibrators, share, cross_fit)
+            for cell, by_map in zip(cells, engine(after or method, fit_on), strict=True):
                 for calibrator, (status, values) in by_map.items():
                     names += [(cell, name, calibrator, metric) for metric in chosen]
                     results += [(value, status) for value in values.T]
@@ -230,11 +246,16 @@ def _cells(
     JudgeBayesError
         If the three do not have the same names.
     """
-    given = [x if isinstance(x, Mapping) else {"": x} for x in (votes, labels, splits)]
-    if len({frozenset(x) for x in given}) > 1:
+    of_labels: Mapping[str, Labels] = _named(labels)
+    of_votes, of_splits = _named(votes), _named(splits)
+    names = [sorted(each) for each in (of_votes, of_labels, of_splits)]
+    if not names[0] == names[1] == names[2]:
         raise JudgeBayesError(
             "Votes, labels and splits of several cells go by name; here the names are "
-            + ", ".join(str(sorted(x)) for x in given)
-            + "."
+            f"{', '.join(map(str, names))}."
         )
-    return {name: Cell(*(x[name] for x in given)) for name in given[0]}
+    return {name: Cell(one, of_labels[name], of_splits[name]) for name, one in of_votes.items()}
+
+
+def _named(given: T | Mapping[str, T]) -> Mapping[str, T]:
+    return given if isinstance(given, Mapping) else {"": given}

@@ -32,6 +32,7 @@ from numpyro.infer.util import initialize_model
 from scipy.special import ndtri
 
 from judgebayes.arrays import Key
+from judgebayes.compiled.backend import on_cpu
 from judgebayes.inference.optimise import minimise
 from judgebayes.inference.problem import Chains, Problem, Result, Sites, log_density, numpyro_lock
 from judgebayes.inference.status import Status, when
@@ -196,6 +197,7 @@ class NUTS:
     chains: int = field(default=4, metadata={"static": True})
     target_accept: float = field(default=0.9, metadata={"static": True})
 
+    @on_cpu
     def solve(self, problem: Problem, key: Key) -> Result:
         """Return the draws of all chains; `status` is UNMIXED where the chains do not agree."""
 
@@ -222,6 +224,7 @@ class NUTS:
             chains=chains,
         )
 
+    @on_cpu
     def draw(
         self, problem: Problem, key: Key, callback: Callable[[Sampling], object] | None = None
     ) -> Chains:

@@ -10,11 +10,12 @@ from jaxtyping import Bool
 from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_fit import predict
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.votes import MISSING, Coding
 from judgebayes.workflow.comparing import Compared
-from judgebayes.workflow.comparison_plan import fit_to_labels, predict
+from judgebayes.workflow.comparison_plan import fit_to_labels
 from judgebayes.workflow.conformal_sets import (
     AGREEMENT,
     FITTED_SHARE,

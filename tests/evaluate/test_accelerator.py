@@ -44,6 +44,15 @@ def test_starts_side_by_side_reach_the_same_minima() -> None:
     np.testing.assert_array_equal(own.status, usual.status)
 
 
+def test_draws_of_one_data_set_are_made_on_the_cpu() -> None:
+    def device() -> object:
+        return jax.config.jax_default_device  # type: ignore[attr-defined]
+
+    assert backend.on_cpu(device)() is None
+    with accelerator():
+        assert backend.on_cpu(device)() == jax.local_devices(backend="cpu")[0]
+
+
 def test_a_sweep_has_the_same_answers_and_all_lanes_in_one_call() -> None:
     rng = np.random.default_rng(0)
     cells = {}

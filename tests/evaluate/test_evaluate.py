@@ -18,7 +18,7 @@ from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.engine import memory, splits_in_memory
-from judgebayes.evaluate.one_split import Items, Split, _training_data, evaluate
+from judgebayes.evaluate.one_split import Evaluation, Items, Split, _training_data, evaluate
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits, sweep
 from judgebayes.inference import DRPS
@@ -152,7 +152,9 @@ def test_sums_over_all_items_equal_sums_over_the_parts(weighted: bool) -> None:
         method = OneCoin(class_prior="labels")
         shown = _training_data(items, split, "calibration")
         expected = method.fit(**shown)(panel.take(evaluation))
-        result = evaluate(method, items, split, jnp.asarray(absolute_loss(2)), "calibration")
+        shared = (method, jnp.asarray(absolute_loss(2)))
+        result = evaluate("calibration", None, shared, items, split)
+        assert isinstance(result, Evaluation)
         return np.asarray(result.log_probs), np.asarray(expected)
 
     np.testing.assert_allclose(*run(), atol=1e-12)
