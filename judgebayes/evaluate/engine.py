@@ -10,10 +10,10 @@ A method that is not JAX code, and a fit that is long on a CPU, is fitted one by
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -132,7 +132,7 @@ class Engine:
         if not maps and self._one_by_one(fitted, fit_on):
             return [{"": self._in_turn(fitted, fit_on, c, progress, name)} for c in self.cells]
         results: list[dict[str, Pytree]] = [{} for _ in self.cells]
-        for places, items, splits in self._groups():
+        for places, items, splits in self._groups:
             of_group = self._vectorised(fitted, fit_on, maps, items, splits, progress, name)
             for row, place in enumerate(places):
                 results[place] = jax.tree.map(lambda x: x[row], of_group)  # noqa: B023
@@ -191,8 +191,9 @@ class Engine:
         results = evaluated if self.metrics is None else score_all(evaluated, self.metrics)
         return jax.tree.map(np.asarray, results)
 
-    def _groups(self) -> Iterator[tuple[list[int], Items, Split]]:
-        """Return the cells that run in one program: their places, and their stacked arrays.
+    @cached_property
+    def _groups(self) -> list[tuple[tuple[int, ...], Items, Split]]:
+        """The cells that run in one program: their places, and their stacked arrays.
 
         A cell's padding depends on its own size only, and so do its answers.
         """
@@ -201,9 +202,12 @@ class Engine:
             arrays = _padded(cell, self.seed)
             leaves, tree = jax.tree.flatten(arrays)
             groups.setdefault((tree, *(x.shape for x in leaves)), []).append((place, arrays))
+        stacked = []
         for group in groups.values():
             places, own = zip(*group, strict=True)
-            yield list(places), *jax.tree.map(lambda *each: np.stack(each), *own)
+            items, splits = jax.tree.map(lambda *each: np.stack(each), *own)
+            stacked.append((places, items if self.devices else jax.device_put(items), splits))
+        return stacked
 
     def _vectorised(
         self,

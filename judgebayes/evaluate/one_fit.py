@@ -145,9 +145,7 @@ def fit_one(
 
 
 @jax.jit
-def _fit(
-    method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key
-) -> Fitted:
+def _fit(method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key) -> Fitted:
     return method.fit(votes, labels, weight=weight, key=key)
 
 

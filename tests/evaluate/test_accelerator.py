@@ -68,8 +68,8 @@ def test_a_sweep_has_the_same_answers_and_all_lanes_in_one_call() -> None:
         return sweep(methods, *by_name, fit_on="calibration", metrics=["drps"])["value"].to_numpy()
 
     usual = values()
-    ((places, items, splits),) = Engine([*cells.values()])._groups()
+    ((places, items, splits),) = Engine([*cells.values()])._groups
     with accelerator():
         np.testing.assert_allclose(values(), usual, atol=1e-8)
         size, shape = call_of(methods["davidson"], items, splits, "calibration", None)
-    assert (places, size, shape.cells, shape.splits) == ([0, 1, 2], 5, 3, 5)
+    assert (places, size, shape.cells, shape.splits) == ((0, 1, 2), 5, 3, 5)

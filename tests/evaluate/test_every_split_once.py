@@ -90,7 +90,7 @@ def test_the_batches_of_any_method(
     n_items: int, n_splits: int, batch_size: int | None, method: object, fit_on: str
 ) -> None:
     splits = splits_of(n_splits, n_items)
-    ((_, items, padded),) = Engine([Cell(*panel(n_items), splits)])._groups()
+    ((_, items, padded),) = Engine([Cell(*panel(n_items), splits)])._groups
     with batches_of(batch_size):
         size, shape = call_of(method, items, padded, fit_on, None)
     assert 0 < shape.splits <= size
