@@ -245,7 +245,10 @@ class Engine:
                     for each, one in maps.items()
                 }
             calls.append(_on_host(of_call, mesh))
-        return jax.tree.map(lambda *x: np.concatenate(x, 1)[:, :n_splits], *calls)
+        whole = (
+            calls[0] if len(calls) == 1 else jax.tree.map(lambda *x: np.concatenate(x, 1), *calls)
+        )
+        return jax.tree.map(lambda x: x[:, :n_splits], whole)
 
 
 def call_of(
@@ -342,7 +345,13 @@ def _on_host(results: Pytree, mesh: Mesh | None) -> Pytree:
         from jax.experimental.multihost_utils import process_allgather
 
         return process_allgather(results, tiled=True)
-    return jax.tree.map(np.asarray, results)
+    return jax.tree.map(np.asarray if mesh is None else _gather, results)
+
+
+def _gather(array: Array) -> np.ndarray:
+    """Return the splits of all devices, with one copy (`np.asarray` copies twice)."""
+    parts = sorted(array.addressable_shards, key=lambda part: part.index[1].start or 0)
+    return np.concatenate([np.asarray(part.data) for part in parts], axis=1)
 
 
 @partial(jax.jit, static_argnames=("one", "settings", "shape"))
