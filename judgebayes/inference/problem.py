@@ -323,7 +323,7 @@ class UsesPrior:
 
 
 def _check_prior(method: UsesPrior) -> None:
-    prior = getattr(method, "prior", None)
+    prior: Any = getattr(method, "prior", None)
     if getattr(method.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
         return
     given, usual = jax.tree.leaves(prior), jax.tree.leaves(type(prior)())
