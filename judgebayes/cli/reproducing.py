@@ -4,8 +4,12 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
 import pandas as pd
@@ -82,7 +86,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             parts=out / UNFINISHED / "parts",
         )
         progress = _Reproduction(console, chosen, run, facts, out)
-        progress.run_all()
+        progress.run_all(request.jobs)
         done, skipped, failed = progress.done, progress.skipped, progress.failed
         write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
         index = _write_page(done, skipped, facts, out)
@@ -160,37 +164,73 @@ class _Reproduction:
         self.skipped = [e for e in chosen if not e.runnable(run)]
         self.failed: dict[Experiment, Failure] = {}
         self.costs: dict[Experiment, Cost] = {}
+        self.turn, self.ended = Lock(), False
 
-    def run_all(self) -> None:
-        """Run the experiments that can run and are not finished; print the outcome of each."""
+    def run_all(self, jobs: int) -> None:
+        """Run the experiments that can run and are not finished; print the outcome of each.
+
+        Each of the `jobs` threads has a process that runs one experiment at a time.
+        """
         waiting = [e for e in self.chosen if e not in self.skipped]
         remaining = TimeLeft(waiting, twins=self.run.data is None)
         logs = self.out / UNFINISHED / "logs"
-        with _bar(self.console) as progress, Runner(self.run, self.out, logs) as runner:
+        free: SimpleQueue[Runner] = SimpleQueue()
+        pool = ThreadPoolExecutor(jobs)
+        with _bar(self.console) as progress, ExitStack() as runners:
             bar = progress.add_task("starting", total=len(self.chosen), left="")
+            progress.advance(bar, len(self.skipped))
             say = partial(self._say, progress, bar)
-            for number, experiment in enumerate(self.chosen, start=1):
-                if experiment in waiting:
-                    result = finished(experiment, self.run, self.out)
-                    how = " (finished in an earlier run)"
-                    if result is None:
-                        say(experiment.title)
-                        result, how = self._run(experiment, runner, say, remaining)
-                    else:
-                        remaining.skip(experiment)
-                    if result is not None:
-                        self.done.append(result)
-                        graded = grades(result.output)
-                        how = f": {NO_CLAIM if graded == '-' else escape(graded)}{how}"
-                        _write_page(self.done, self.skipped, self.facts, self.out)
-                    left = remaining.text()
-                    progress.console.print(
-                        f"  {number:2d}/{len(self.chosen)} {experiment.title}{how}"
-                        + (f"; {left}" if left and number < len(self.chosen) else ""),
-                        soft_wrap=True,
-                    )
-                    progress.update(bar, left=left)
-                progress.advance(bar)
+            for _ in range(jobs):
+                free.put(runners.enter_context(Runner(self.run, self.out, logs)))
+
+            def one(experiment: Experiment) -> None:
+                runner = free.get()
+                try:
+                    self._outcome(experiment, runner, say, remaining, progress, bar)
+                finally:
+                    free.put(runner)
+
+            try:
+                for _ in pool.map(one, waiting):
+                    pass
+            except BaseException:  # what runs is ended with its process, and nothing else begins
+                self.ended = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _outcome(
+        self,
+        experiment: Experiment,
+        runner: Runner,
+        say: Callable[[str], None],
+        remaining: TimeLeft,
+        progress: Progress,
+        bar: TaskID,
+    ) -> None:
+        """Run an experiment unless it is finished, and print its outcome."""
+        result, how = finished(experiment, self.run, self.out), " (finished in an earlier run)"
+        if result is None:
+            say(experiment.title)
+            result, how = self._run(experiment, runner, say, remaining)
+        else:
+            remaining.skip(experiment)
+        with self.turn:
+            if self.ended:
+                return
+            if result is not None:
+                self.done.append(result)
+                graded = grades(result.output)
+                how = f": {NO_CLAIM if graded == '-' else escape(graded)}{how}"
+                self.done.sort(key=lambda each: self.chosen.index(each.experiment))
+                _write_page(self.done, self.skipped, self.facts, self.out)
+            left, number = remaining.text(), self.chosen.index(experiment) + 1
+            progress.console.print(
+                f"  {number:2d}/{len(self.chosen)} {experiment.title}{how}"
+                + (f"; {left}" if left and number < len(self.chosen) else ""),
+                soft_wrap=True,
+            )
+            progress.update(bar, left=left)
+            progress.advance(bar)
 
     def _run(
         self,

@@ -52,6 +52,7 @@ class ReproduceRequest:
     ] = 100
     smoke: Annotated[bool, "Run a small version of everything, in minutes."] = False
     seed: Annotated[int, "Seed of the random splits."] = 0
+    jobs: Annotated[int, Option(min=1, help="Experiments that run at a time.")] = 1
     out: Annotated[
         Path,
         "Folder of the results. An interrupted run resumes if it is started again with the same "

@@ -224,10 +224,10 @@ class Engine:
         size, shape = call_of(method, items, splits, fit_on, mesh)
         loss, n_splits = self._loss(items.votes), splits.calibration.shape[1]
         firsts = range(0, n_splits, size)
-        told = progress if len(firsts) > 1 else None
+        by_call = progress if len(firsts) > 1 else None
         first = next(iter(maps.values()), None)
         calls = []
-        for start in followed(firsts, f"{name}: batches of splits", told):
+        for start in followed(firsts, f"{name}: batches of splits", by_call):
             which = np.arange(start, start + size) % n_splits  # the last call repeats splits
             some = jax.tree.map(lambda x: x[:, which], splits)  # noqa: B023
             if first is None:

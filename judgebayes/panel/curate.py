@@ -128,7 +128,7 @@ def top_k(aggregator: Aggregator, k: int) -> Curated:
     >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
     >>> labels = np.array([1, 1, 0, 0, -1, -1])
     >>> fit = jb.top_k(jb.OneCoin(), 2).fit(votes, labels)
-    >>> fit.panel.tolist()
+    >>> fit.first["panel"].tolist()
     [True, True, False]
     """
     return Curated(aggregator, TopAccuracy(k))

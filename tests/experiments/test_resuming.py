@@ -86,8 +86,10 @@ def plant(tmp_path: Path) -> Planted:
     return Planted(tmp_path / "planted")
 
 
-def reproduce(out: Path, seed: int = 0, costs: Path | None = None) -> bool:
-    request = ReproduceRequest(what=["all"], twins=True, splits=10, seed=seed, out=out, costs=costs)
+def reproduce(out: Path, seed: int = 0, costs: Path | None = None, jobs: int = 1) -> bool:
+    request = ReproduceRequest(
+        what=["all"], twins=True, splits=10, seed=seed, out=out, costs=costs, jobs=jobs
+    )
     result = reproduce_papers(request, ["judgebayes", "reproduce"])
     code = result.exit_code
     content = check_document(to_json(document("reproduce", "0", result, exit_code=code)))
@@ -147,6 +149,17 @@ def test_one_that_raises_or_dies_is_reported_and_the_others_run(
     assert plant.ran() == [1, 1, 0]
     assert files(out) == files(tmp_path / "whole")
     assert "The third: replicated 1 (finished in an earlier run)" in capsys.readouterr().out
+
+
+def test_two_at_a_time_end_with_the_same_bytes(
+    whole: dict[str, bytes], plant: Planted, tmp_path: Path
+) -> None:
+    plant.do("two", "die")
+    assert not reproduce(tmp_path / "out", jobs=2)
+    plant.do("two", "")
+    assert reproduce(tmp_path / "out", jobs=2)
+    assert plant.ran() == [1, 2, 1]
+    assert files(tmp_path / "out") == whole
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
