@@ -32,7 +32,7 @@ from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, mini
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import ErrorCurve, Thinning, counts_of
 from judgebayes.majority.distribution import in_population
-from judgebayes.majority.thinning import FittedThinning, item_thinning
+from judgebayes.majority.thinning import Thinned, item_thinning
 from judgebayes.measures.significance import Interval
 
 REPLAYS = 200
@@ -80,7 +80,7 @@ def _names(table: Any) -> list[str]:
     return list(dict.fromkeys(table["method"]))
 
 
-def bootstrapped(fit: FittedThinning, sizes: tuple[int, ...], population: int | None) -> ErrorCurve:
+def bootstrapped(fit: Thinned, sizes: tuple[int, ...], population: int | None) -> ErrorCurve:
     """Return percentiles over resampled items, scaled by sqrt(1 - n / N) in a population of N."""
     cells, weight = fit.counts.tallied(np.asarray(fit.weight))
     total = max(round(float(weight.sum())), 1)

@@ -70,10 +70,7 @@ class PaperEM:
         weight: Float[AnyArray, " item"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> FittedDistribution:
-        """Return the mixture to which the iteration converges; hard items first.
-
-        `objective` is NaN, because the iteration minimises no objective.
-        """
+        """Return the mixture to which the iteration converges; hard items first."""
         counts, weights, _ = prepare(counts, weight, key)
         return _fit(self, counts, weights)
 
@@ -132,6 +129,5 @@ def _fit(method: PaperEM, counts: Counts, weight: Float[Array, " item"]) -> Fitt
     status = worst(
         when(change > TOLERANCE, Status.MAX_STEPS), when(item_weight.sum() == 0, Status.DEGENERATE)
     )
-    undefined = jnp.asarray(jnp.nan)
-    draw = jax.tree.map(lambda x: x[order][None], theta)
-    return FittedDistribution(draw, status, undefined, undefined, None, counts.most)
+    draws = {name: x[order][None] for name, x in theta._asdict().items()}
+    return FittedDistribution(method, draws, status, most=counts.most)

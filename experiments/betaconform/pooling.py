@@ -19,9 +19,9 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 )
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
-from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import Status, summary, when, worst
+from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
+from judgebayes.inference.sampled import with_source
+from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import Counts, labelled_weight, odd_sizes, prepare
 from judgebayes.majority.distribution import FittedDistribution
 from judgebayes.majority.thinning import Thinning
@@ -90,7 +90,7 @@ class PooledBetaBinomial(UsesPrior):
         parts = [prepare(c, w, None)[:2] for c, w in zip(sets, weights, strict=True)]
         key = jax.random.key(0) if key is None else key
         fit = _fit(self, *_concatenate(*zip(*parts, strict=True)), jnp.arange(len(sets)), key)
-        return FittedPool(with_source(fit, self, list(sets), weights), fit.most)
+        return with_source(fit, self, list(sets), weights)
 
     def problem(
         self, sets: Sequence[Counts], weight: Sequence[Float[AnyArray, "..."] | None]
@@ -138,28 +138,15 @@ def _concatenate(
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedPool(Sampled):
-    """The fitted distributions of all data sets."""
-
-    by_set: FittedDistribution
-    """The distributions; the arrays in `theta` have the axes (set, draw, component)."""
-    most: int = field(metadata={"static": True})
-
-    __repr__ = summary
-
-    @property
-    def chains(self) -> Chains | None:
-        """The chains of a sampled fit, or None."""
-        return self.by_set.chains
+class FittedPool(FittedDistribution):
+    """The fitted distributions of all data sets: the draws have the axes (draw, set, component)."""
 
     @in_float64
     def of(self, index: int) -> FittedDistribution:
         """Return the distribution of one data set, by its index in `fit`'s sets."""
-        fit = self.by_set
-        theta = jax.tree.map(lambda x: x[index], fit.theta)
+        draws = {name: x[:, index] for name, x in self.draws.items()}
         return FittedDistribution(
-            theta, fit.status, fit.objective, fit.projected_gradient, fit.chains, fit.most
+            self.method, draws, self.status, self.details, chains=self.chains, most=self.most
         )
 
 
@@ -176,7 +163,7 @@ def limited(
     from all others, and heavy tails shrink it too much. But most of the gain from pooling, if data sets
     agree, comes from a small change, and most of the cost, if they do not, from a large one. The errors
     e are those of a majority at each odd number of votes, and sd is their standard deviation given the
-    own labels, without a model (`FittedThinning.moments`); bars are means over the sizes. The mean
+    own labels, without a model (`Thinned.moments`); bars are means over the sizes. The mean
     error changes by at most `reach` (c) standard deviations.
 
     Parameters
@@ -209,7 +196,7 @@ def limited(
     ]
     weights = [(1 - share) * own.theta.share, share * pooled.theta.share]
     theta = Parameters(jnp.concatenate(weights, axis=-1), *components[1:])
-    return replace(own, theta=theta, status=worst(own.status, pooled.status))
+    return replace(own, draws=theta._asdict(), status=worst(own.status, pooled.status))
 
 
 def share_of_pool(
@@ -232,15 +219,9 @@ def _fit(
     weight: Float[Array, " item"],
     sets: Int[Array, " set"],
     key: PRNGKeyArray,
-) -> FittedDistribution:
+) -> FittedPool:
     problem = method._problem(counts, member, weight, sets.shape[0])
-    fit = method.inference.solve(problem, key)
-    theta: Parameters = jax.vmap(pooled_beta_binomial.set_parameters)(fit.draws)
-    return FittedDistribution(
-        theta=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), theta),
-        status=worst(fit.status, when(weight.sum() == 0, Status.DEGENERATE)),
-        objective=fit.objective,
-        projected_gradient=fit.projected_gradient,
-        chains=fit.chains,
-        most=counts.most,
-    )
+    result = method.inference.solve(problem, key)
+    draws = jax.vmap(pooled_beta_binomial.set_parameters)(result.draws)._asdict()
+    status = worst(result.status, when(weight.sum() == 0, Status.DEGENERATE))
+    return FittedPool(method, draws, status, result.details, chains=result.chains, most=counts.most)

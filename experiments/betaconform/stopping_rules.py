@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.counts import counts_of, odd_sizes
-from judgebayes.majority.thinning import FittedThinning, Thinning, beta_quantile
+from judgebayes.majority.thinning import Thinned, Thinning, beta_quantile
 
 Unreachable = Literal["largest", "wait"]
 SLACK = 1e-12
@@ -137,7 +137,7 @@ class VarianceRule:
 class WidthRule:
     """Stop when the interval of the majority vote's error is narrow enough.
 
-    The interval is that of the model-free estimate (`FittedThinning.moments`), which needs no model of
+    The interval is that of the model-free estimate (`Thinned.moments`), which needs no model of
     the votes.
 
     Parameters
@@ -166,7 +166,7 @@ class WidthRule:
             return False
         return self.reach(Thinning().fit(counts_of(np.asarray(correct), votes))) <= self.width
 
-    def reach(self, fitted: FittedThinning) -> float:
+    def reach(self, fitted: Thinned) -> float:
         """Return the current width of the interval."""
         most = fitted.counts.most
         size = odd_sizes(most)[-1] if self.size is None else self.size

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
@@ -106,10 +105,10 @@ def transfer(
         weighted_mean([getattr(f.theta, name) for f in fits]) for name in ("share", "alpha", "beta")
     )
     theta = Parameters(w, alpha / (alpha + beta), 1 / (alpha + beta))
-    return replace(fits[0], theta=theta, most=max(f.most for f in fits))
+    return replace(fits[0], draws=theta._asdict(), most=max(f.most for f in fits))
 
 
 @in_float64
 def swapped_components(fit: FittedDistribution) -> FittedDistribution:
     """Return the same distribution with its components in the other order."""
-    return replace(fit, theta=jax.tree.map(lambda x: x[..., ::-1], fit.theta))
+    return replace(fit, draws={name: x[..., ::-1] for name, x in fit.draws.items()})

@@ -199,8 +199,8 @@ def _transferred(
     assert target.embeddings is not None
     labels = np.array([FEW_LABELS, *(len(s.correct) for s in target.sources)])
     fit = transfer(fits, weights(target.embeddings, labels))
-    by_run = jax.tree.map(lambda x: x[:, 0], fit.theta)  # the draw axis holds runs
-    return np.asarray(replace(fit, theta=by_run).errors(target.data_set.sizes))
+    by_run = {name: x[:, 0] for name, x in fit.draws.items()}  # the draw axis holds runs
+    return np.asarray(replace(fit, draws=by_run).errors(target.data_set.sizes))
 
 
 @in_float64

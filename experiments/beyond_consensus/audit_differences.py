@@ -97,7 +97,7 @@ def fitted(items: Items, labels: Int[np.ndarray, " item"]) -> Ends:
     fit = shares(
         items.votes, labels, items.generator, GENERATORS, target="more", groups=items.program
     )
-    draws = fit.draws()
+    draws = fit.sample()
     gaps = np.stack([draws[:, a] - draws[:, b] for a, b in PAIRS], axis=1)
     low, high = np.quantile(gaps, ENDS, axis=0)
     return Ends(low, high, (gaps > 0).mean(0) + (gaps == 0).mean(0) / 2)

@@ -183,7 +183,7 @@ def _replay(
                 for w in (labelled * labels, labelled * 1.0, (~labelled) * 1.0)
             )
             fit = Stratified().fit(StratumCounts(valid, n - valid, rest, position))
-            share = fit.draws(DRAWS)
+            share = fit.sample(DRAWS)
             of_new = share + chance * jnp.sqrt(share * (1 - share) / size)
             drawn = jnp.where(more, of_new, share) @ contrasts.T
             quantiles = jnp.quantile(drawn, jnp.array([0.05, 0.5, 0.95]), axis=0)

@@ -38,7 +38,7 @@ from judgebayes.generators.clusters import Clusters, correlation_within, residua
 from judgebayes.generators.item_posterior import Items as OwnItems
 from judgebayes.generators.item_posterior import Mixture, quantiles, tail_probability
 from judgebayes.generators.own_labels import item_scores
-from judgebayes.generators.panel import FittedPanel
+from judgebayes.generators.panel import PanelPosterior
 from judgebayes.measures.significance import share_interval
 from judgebayes.votes.columns import certain
 
@@ -95,7 +95,7 @@ def sources(run: Run) -> list[Source]:
 
 @cache
 def _fitting() -> Any:
-    def fit(counts: PrecisionCounts, shown: Bool[Array, " generator"]) -> FittedPanel:
+    def fit(counts: PrecisionCounts, shown: Bool[Array, " generator"]) -> PanelPosterior:
         return Panel().fit(counts.reveal(shown))
 
     return jax.jit(fit)

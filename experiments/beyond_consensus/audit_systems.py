@@ -189,8 +189,8 @@ def _parts(run: Run, cell: ItemVotes, replays: int) -> list[dict[str, Any]]:
 @jax.jit
 def _both(counts: PrecisionCounts, by_stratum: StratumCounts) -> dict[str, jax.Array]:
     return {
-        "impression": Impression().fit(counts).draws(1000),
-        "stratified": Stratified().fit(by_stratum).draws(1000),
+        "impression": Impression().fit(counts).sample(1000),
+        "stratified": Stratified().fit(by_stratum).sample(1000),
     }
 
 

@@ -11,11 +11,11 @@ from scipy.special import expit, logit
 from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.arrays import AnyArray
 from judgebayes.experiments.coverage.engine import Ends, Setting, Trials, at_levels, trials
+from judgebayes.generators.posterior import Posterior
 from judgebayes.panel.by_value import rates_by
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.data import Data, read
 from judgebayes.workflow.precision import precision
-from judgebayes.workflow.precision_fits import has_draws
 
 RATES = (0.1, 0.2)
 """Shares of wrong labels of each annotator."""
@@ -66,7 +66,7 @@ def _generators(setting: Setting) -> Iterator[Trials]:
             world = _world(setting.rng(18, cell, i), rate, SHIFT, adjudicated=how == "adjudicated")
             # The annotators' errors are about these items.
             fit = precision(world.read(how), target="these").fit
-            assert has_draws(fit)
+            assert isinstance(fit, Posterior)
             for place, kind in enumerate(kinds):
                 ends[kind].append((at_levels(_of(fit.interval, place)), world.share(place)))
         for kind in kinds:

@@ -191,7 +191,7 @@ def _draws(counts: Sequence[StratumCounts]) -> Float[np.ndarray, "replay draw ge
     """Return the posterior draws whose quantiles are `Stratified`'s intervals."""
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *counts)
     one = jax.jit(
-        lambda x: jax.lax.map(lambda c: Stratified().fit(c).draws(), x, batch_size=AT_ONCE)
+        lambda x: jax.lax.map(lambda c: Stratified().fit(c).sample(), x, batch_size=AT_ONCE)
     )
     return np.asarray(one(stacked))
 

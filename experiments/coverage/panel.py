@@ -18,7 +18,7 @@ from judgebayes.experiments.coverage.generators import (
     program_draws,
     regime,
 )
-from judgebayes.generators import FittedShares, shares
+from judgebayes.generators import SharePosterior, shares
 from judgebayes.votes import Votes
 
 OWN = (0, 20, 80)
@@ -42,7 +42,7 @@ class _Items(NamedTuple):
         """Return the share of a generator's items that is valid."""
         return float(self.labels[self.generator == place].mean())
 
-    def fit(self, shown: Int[np.ndarray, " part"]) -> FittedShares:
+    def fit(self, shown: Int[np.ndarray, " part"]) -> SharePosterior:
         """Return the fit with the labels of some items only."""
         labels = np.full(len(self.labels), -1)
         labels[shown] = self.labels[shown]
@@ -116,7 +116,7 @@ def _left_out(setting: Setting) -> Iterator[Trials]:
         )
 
 
-def _at(fit: FittedShares, items: _Items, place: int) -> tuple[Ends, float]:
+def _at(fit: SharePosterior, items: _Items, place: int) -> tuple[Ends, float]:
     def ends(level: float) -> tuple[float, float]:
         low, high = fit.interval(level)
         return float(low[place]), float(high[place])

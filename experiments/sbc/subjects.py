@@ -331,7 +331,7 @@ def pooled_votes() -> Subject:
     def fit(data: PooledData, key: PRNGKeyArray) -> Chains:
         parts = zip(jnp.split(data.correct, ends), jnp.split(n_votes, ends), strict=True)
         sets = [Counts(own, votes, MOST) for own, votes in parts]
-        return chains_of(PooledBetaBinomial(SAMPLER).fit(sets, key=key).by_set)
+        return chains_of(PooledBetaBinomial(SAMPLER).fit(sets, key=key))
 
     member = jnp.asarray(np.repeat(np.arange(SETS), SET_ITEMS))
     return of_program(

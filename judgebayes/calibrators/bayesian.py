@@ -149,7 +149,7 @@ class BayesianMap(ModelMethod):
             If the level is not between 0 and 1, or the fit is a point estimate.
         """
         require("level", level, 0 < level < 1, "a number between 0 and 1")
-        if len(next(iter(fit.draws.values()))) == 1:
+        if fit.n_draws == 1:
             raise JudgeBayesError(
                 "A point estimate has no interval; use NormalAtMode(weighted=True) or NUTS()."
             )

@@ -19,17 +19,17 @@ from judgebayes.generators.impression import Impression
 from judgebayes.generators.item_posterior import MoreItems, for_more_items
 from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.labelling import Labelling, stratify, valid_share
-from judgebayes.generators.own_labels import FittedShares, expected_validity, shares
+from judgebayes.generators.own_labels import SharePosterior, expected_validity, shares
 from judgebayes.generators.panel import Panel
 
 __all__ = [
-    "FittedShares",
     "Impression",
     "ItemLevel",
     "Labelling",
     "MoreItems",
     "Panel",
     "PrecisionCounts",
+    "SharePosterior",
     "YoudenIndex",
     "choose_threshold",
     "count_votes",

@@ -37,8 +37,8 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import ByQuantile
-from judgebayes.inference.status import Status, summary
+from judgebayes.generators.posterior import Posterior, grid_status
+from judgebayes.inference.status import summary
 from judgebayes.models.cell_votes import vote_logits
 
 POINTS_D = 7
@@ -96,7 +96,7 @@ class Impression:
     prior: ImpressionPrior = field(default_factory=ImpressionPrior)
 
     @in_float64
-    def fit(self, counts: PrecisionCounts) -> "FittedImpression":
+    def fit(self, counts: PrecisionCounts) -> "ImpressionPosterior":
         """Return the posterior of every generator's precision.
 
         Works under `jax.jit` and `jax.vmap`. Any pairs of generator and judge may be missing. A
@@ -108,7 +108,7 @@ class Impression:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedImpression(ByQuantile):
+class ImpressionPosterior(Posterior):
     """The posterior: a mixture, over a grid of (sigma_d, sigma_u), of normals on the logit scale."""
 
     weight: Float[Array, "*batch point"]
@@ -118,11 +118,6 @@ class FittedImpression(ByQuantile):
     valid: Float[Array, "*batch generator"]
     invalid: Float[Array, "*batch generator"]
     unlabelled: Float[Array, "*batch generator"]
-    sigma_cell: Float[Array, "*batch"]
-    sigma_d: Float[Array, "*batch"]
-    """Posterior mean of the spread of the generators' impression shifts."""
-    slope: Float[Array, "*batch"]
-    """Posterior mean of lambda."""
     status: Int[Array, "*batch"]
 
     __repr__ = summary
@@ -133,13 +128,13 @@ class FittedImpression(ByQuantile):
         return _overall_precision(self, jax.nn.sigmoid(_quantile(self, level)))
 
     @in_float64
-    def draws(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
+    def sample(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
         """Return joint draws of the precisions; errors that generators share cancel in differences."""
-        g = self.rate_draws(n_draws, key)
+        g = self.sample_rates(n_draws, key)
         return jax.vmap(lambda one: _overall_precision(self, one))(g)
 
     @in_float64
-    def rate_draws(
+    def sample_rates(
         self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[Array, "draw generator"]:
         """Return joint draws of g, the probability that an item is valid, labelled or not."""
@@ -152,7 +147,7 @@ class FittedImpression(ByQuantile):
         return jax.nn.sigmoid(eta)
 
 
-def _overall_precision(fit: FittedImpression, g: Array) -> Array:
+def _overall_precision(fit: ImpressionPosterior, g: Array) -> Array:
     """Return the share of valid items among all, from the labels and g for the unlabelled items."""
     total = fit.valid + fit.invalid + fit.unlabelled
     return jnp.where(
@@ -161,7 +156,7 @@ def _overall_precision(fit: FittedImpression, g: Array) -> Array:
 
 
 @jax.jit
-def _quantile(fit: FittedImpression, level: Scalar) -> Float[Array, " generator"]:
+def _quantile(fit: ImpressionPosterior, level: Scalar) -> Float[Array, " generator"]:
     deviation = jnp.sqrt(jnp.diagonal(fit.covariance, axis1=-2, axis2=-1))
     low = (fit.mean - 9 * deviation).min(0)
     high = (fit.mean + 9 * deviation).max(0)
@@ -311,6 +306,14 @@ class Pairs(ABC):
         (x, _, _, (chi, _, normal)), moves = jax.lax.scan(step, first, None, length=steps + 1)
         return x, normal, chi, moves[-1]
 
+    def laplace(self, x: Array, steps: int, *at: Any) -> tuple[Array, Array, Array, Array]:
+        """Return mean and covariance of eta, the log evidence given the spreads, and the next step."""
+        mode, normal, chi, move = self.solve(x, steps, *at)
+        root = jnp.linalg.cholesky(normal)
+        evidence = -0.5 * chi - jnp.log(jnp.diag(root)).sum()
+        inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
+        return mode[self.eta], inverse[self.eta, self.eta], evidence, move
+
 
 class _System(Pairs):
     """The least-squares problem for given counts and prior."""
@@ -374,7 +377,7 @@ class _System(Pairs):
 
 
 @jax.jit
-def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
+def _fit(method: Impression, counts: PrecisionCounts) -> ImpressionPosterior:
     prior = method.prior
     system = _System(counts, prior)
     on_labels = system.cells.observed[:2]
@@ -399,30 +402,13 @@ def _fit(method: Impression, counts: PrecisionCounts) -> FittedImpression:
         for (location, scale), row in zip((prior.log_sigma_d, prior.log_sigma_u), z, strict=True)
     )
 
-    def at_point(d: Array, u: Array) -> tuple[Array, Array, Array, Array, Array]:
+    def at_point(d: Array, u: Array) -> tuple[Array, Array, Array, Array]:
         spreads = _Spreads(d, u, cell)
-        mode, normal, chi, move = system.solve(x, STEPS // 2, spreads)
-        root = jnp.linalg.cholesky(normal)
-        evidence = -0.5 * chi - system.log_spreads(spreads) - jnp.log(jnp.diag(root)).sum()
-        inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
-        eta = system.eta
-        return mode[eta], inverse[eta, eta], evidence, mode[-4], move.max()
+        mean, covariance, evidence, move = system.laplace(x, STEPS // 2, spreads)
+        return mean, covariance, evidence - system.log_spreads(spreads), move.max()
 
-    mean, covariance, evidence, slope, move = jax.vmap(at_point)(d, u)
+    mean, covariance, evidence, move = jax.vmap(at_point)(d, u)
     weight = jax.nn.softmax(evidence - 0.5 * jnp.asarray((z**2).sum(0)))
-    finite = jnp.isfinite(mean).all() & jnp.isfinite(covariance).all()
-    status = jnp.select(
-        [~finite, (weight @ move) > 1e-3], [int(Status.NONFINITE), int(Status.MAX_STEPS)], 0
-    )
-    return FittedImpression(
-        weight,
-        mean,
-        covariance,
-        counts.valid,
-        counts.invalid,
-        counts.unlabelled,
-        cell,
-        weight @ d,
-        weight @ slope,
-        status,
-    )
+    status = grid_status(mean, covariance, (weight @ move) > 1e-3)
+    labels = counts.valid, counts.invalid, counts.unlabelled
+    return ImpressionPosterior(weight, mean, covariance, *labels, status)

@@ -14,7 +14,7 @@ without labels of its own is unchanged: its posterior is about its rate, not abo
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -32,29 +32,17 @@ from judgebayes.generators.clusters import (
     normal_draws,
     residuals,
 )
-from judgebayes.generators.posterior import ByQuantile
+from judgebayes.generators.posterior import Posterior
 from judgebayes.votes.columns import Evidence, certain
-
-DRAWS = 4000
-"""Draws of the quantiles."""
-
-
-@runtime_checkable
-class _Drawn(Protocol):
-    @property
-    def status(self) -> Int[AnyArray, "*batch"]: ...
-
-    def draws(
-        self, n_draws: int = DRAWS, key: Key | None = None
-    ) -> Float[AnyArray, "draw generator"]: ...
 
 
 @dataclass(frozen=True)
-class MoreItems(ByQuantile):
+class MoreItems(Posterior):
     """The posterior of the share of valid items among more items like these."""
 
-    these: _Drawn
+    these: Posterior
     """The posterior of the share among these items."""
+    status: Int[AnyArray, "*batch"]
     effective: Float[np.ndarray, " generator"]
     """The number of independent items of each generator; NaN without labels of its own."""
     in_common: Float[np.ndarray, "generator generator"]
@@ -62,18 +50,13 @@ class MoreItems(ByQuantile):
     correlation: float
     """The intraclass correlation of validity in groups of items; 0 without groups."""
 
-    @property
-    def status(self) -> Int[AnyArray, "*batch"]:
-        """The status of the fit."""
-        return self.these.status
-
     @in_float64
-    def draws(
-        self, n_draws: int = DRAWS, key: Key | None = None
+    def sample(
+        self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[np.ndarray, "draw generator"]:
         """Return joint draws of the shares."""
         key = jax.random.key(0) if key is None else key
-        share = np.array(self.these.draws(n_draws, key))
+        share = np.array(self.these.sample(n_draws, key))
         own = np.isfinite(self.effective)
         # A sampler may have fewer draws than requested.
         rank = ndtr(normal_draws(self.in_common, len(share), key))[:, own]
@@ -83,11 +66,11 @@ class MoreItems(ByQuantile):
 
     def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
         """Return a quantile of each generator's share, from 4,000 draws."""
-        return np.asarray(np.quantile(self.draws(), level, axis=0))
+        return np.asarray(np.quantile(self.sample(), level, axis=0))
 
 
 def for_more_items(
-    these: _Drawn,
+    these: Posterior,
     labels: ItemInts,
     generator: ItemInts,
     n_generators: int,
@@ -111,12 +94,14 @@ def for_more_items(
     items = np.bincount(generator, minlength=n_generators).astype(float)
     labelled = np.bincount(generator[labels >= 0], minlength=n_generators) > 0
     if groups is None:
-        return MoreItems(these, np.where(labelled, items, np.nan), np.eye(n_generators), 0.0)
+        effective = np.where(labelled, items, np.nan)
+        return MoreItems(these, these.status, effective, np.eye(n_generators), 0.0)
     residual = residuals(np.zeros(len(labels)), labels, generator, n_generators)
     clusters = Clusters(groups, correlation_within(residual, labels, generator, groups))
     effect = [clusters.design_effect(generator == place) for place in range(n_generators)]
     return MoreItems(
         these,
+        these.status,
         np.where(labelled, items / np.array(effect), np.nan),
         correlation_between(residual, groups, generator, n_generators),
         clusters.correlation,

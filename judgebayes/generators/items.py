@@ -161,7 +161,7 @@ def _solve(
         return jnp.exp(program.predict(sites, rows)[:, 1])
 
     solve, noise = jax.random.split(key)
-    fit = method.inference.solve(problem, solve)
+    result = method.inference.solve(problem, solve)
     member = (rows.generator[:, None] == jnp.arange(generators)) * rows.weight[:, None]
     total = jnp.maximum(member.sum(0), 1e-300)
     hidden = (rows.labels < 0)[:, None] * member
@@ -171,8 +171,11 @@ def _solve(
         p = valid_probability(sites)
         return (valid + p @ hidden) / total, jnp.sqrt((p * (1 - p)) @ hidden) / total
 
-    mean, chance = jax.lax.map(precision, fit.draws)
+    mean, chance = jax.lax.map(precision, result.draws)
     n_draws = mean.shape[0]
     drawn = mean + chance * jax.random.normal(noise, mean.shape) * (n_draws > 1)
     ends = valid / total, (valid + hidden.sum(0)) / total
-    return FittedGeneratorValidator(fit.draws, jnp.clip(drawn, *ends), fit.status, fit.chains)
+    draws = {**result.draws, "precision": jnp.clip(drawn, *ends)}
+    return FittedGeneratorValidator(
+        method, draws, result.status, result.details, chains=result.chains
+    )

@@ -46,8 +46,8 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import ItemCodes, ItemFloats, ItemInts, Key, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.posterior import ByQuantile
-from judgebayes.inference.status import Status, summary
+from judgebayes.generators.posterior import Posterior, grid_status
+from judgebayes.inference.status import summary
 from judgebayes.votes.array import Votes
 
 
@@ -279,14 +279,14 @@ class Stratified:
     prior: StratumPrior = field(default_factory=StratumPrior)
 
     @in_float64
-    def fit(self, counts: StratumCounts) -> "FittedStratified":
+    def fit(self, counts: StratumCounts) -> "StratumPosterior":
         """Return the posterior of every cell's validity. Works under `jax.jit` and `jax.vmap`."""
         return _fit(self.prior, counts)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedStratified(ByQuantile):
+class StratumPosterior(Posterior):
     """The posterior: a mixture, over a grid of both spreads, of normals on the cells' logits."""
 
     weight: Float[Array, "*batch point"]
@@ -298,7 +298,7 @@ class FittedStratified(ByQuantile):
     __repr__ = summary
 
     @in_float64
-    def draws(self, n_draws: int = 2000, key: Key | None = None) -> Float[Array, "draw generator"]:
+    def sample(self, n_draws: int = 2000, key: Key | None = None) -> Float[Array, "draw generator"]:
         """Return joint draws of the precisions of all outputs, the labelled ones included."""
         key = jax.random.key(0) if key is None else key
         generators, strata = self.counts.valid.shape[-2:]
@@ -307,7 +307,7 @@ class FittedStratified(ByQuantile):
     @in_float64
     def quantile(self, level: float) -> Float[Array, " generator"]:
         """Return a quantile of each precision, over draws with a fixed key."""
-        return jnp.quantile(self.draws(), level, axis=0)
+        return jnp.quantile(self.sample(), level, axis=0)
 
     @in_float64
     def validity(self) -> Float[Array, "generator stratum"]:
@@ -377,7 +377,7 @@ class Labelling:
         """Return the counts of outputs by generator, stratum and label."""
         return count_strata(self.strata, self.labels, self.generators, self.n_generators)
 
-    def fit(self) -> FittedStratified:
+    def fit(self) -> StratumPosterior:
         """Return the posterior given the labels so far."""
         return self.method.fit(self.counts())
 
@@ -397,7 +397,7 @@ class Labelling:
         n
             The number of outputs.
         between, more
-            What the labels are for, as in `FittedStratified.design`.
+            What the labels are for, as in `StratumPosterior.design`.
         groups
             The group of each output: whole groups are chosen, until n outputs are reached.
         seed
@@ -504,7 +504,7 @@ def _laplace(centre: Array, spread: Array, valid: Array, n: Array) -> _Mode:
 
 
 @jax.jit
-def _fit(prior: StratumPrior, counts: StratumCounts) -> FittedStratified:
+def _fit(prior: StratumPrior, counts: StratumCounts) -> StratumPosterior:
     valid, n = counts.valid.ravel(), (counts.valid + counts.invalid).ravel()
     grid = _grid()
 
@@ -517,18 +517,13 @@ def _fit(prior: StratumPrior, counts: StratumCounts) -> FittedStratified:
 
     modes = jax.vmap(at_point)(jnp.asarray(grid))
     weight = jax.nn.softmax(modes.evidence - 0.5 * jnp.asarray((grid**2).sum(1)))
-    finite = jnp.isfinite(modes.mean).all() & jnp.isfinite(modes.covariance).all()
-    status = jnp.select(
-        [~finite, weight @ modes.move > TOLERANCE],
-        [int(Status.NONFINITE), int(Status.MAX_STEPS)],
-        0,
-    )
-    return FittedStratified(weight, modes.mean, modes.covariance, counts, status)
+    status = grid_status(modes.mean, modes.covariance, weight @ modes.move > TOLERANCE)
+    return StratumPosterior(weight, modes.mean, modes.covariance, counts, status)
 
 
 @jax.jit
 def _draws(
-    fit: FittedStratified, noise: Float[Array, "draw size"]
+    fit: StratumPosterior, noise: Float[Array, "draw size"]
 ) -> Float[Array, "draw generator"]:
     counts = fit.counts
     generators, strata = counts.valid.shape

@@ -68,8 +68,8 @@ from judgebayes.generators.item_posterior import (
     quantiles,
     tail_probability,
 )
-from judgebayes.generators.panel import FittedPanel, Panel
-from judgebayes.generators.posterior import ByQuantile
+from judgebayes.generators.panel import Panel, PanelPosterior
+from judgebayes.generators.posterior import Posterior
 from judgebayes.votes import Votes
 from judgebayes.votes.columns import Evidence, certain
 
@@ -125,10 +125,10 @@ FOLDS = 12
 
 
 @dataclass(frozen=True)
-class FittedShares(ByQuantile):
+class SharePosterior(Posterior):
     """The posterior of each generator's share of valid items, given as quantiles."""
 
-    panel: FittedPanel
+    panel: PanelPosterior
     """The posterior from counts, with all labels: it gives the correlations of the draws."""
     ends: Float[np.ndarray, "generator point"]
     """Quantiles of each generator's share, at `levels`."""
@@ -151,7 +151,7 @@ class FittedShares(ByQuantile):
         """Return a quantile of the share of valid items of each generator."""
         return np.array([np.interp(level, self.levels, row) for row in self.ends])
 
-    def draws(
+    def sample(
         self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[np.ndarray, "draw generator"]:
         r"""Return joint draws, by a Gaussian copula of the shares' own distributions.
@@ -161,7 +161,7 @@ class FittedShares(ByQuantile):
         :math:`\sqrt{1 - w} z + \sqrt{w} v`.
         """
         key = jax.random.key(0) if key is None else key
-        of_panel = np.asarray(self.panel.rate_draws(n_draws, key))
+        of_panel = np.asarray(self.panel.sample_rates(n_draws, key))
         z = ndtri((rankdata(of_panel, axis=0) - 0.5) / n_draws)
         if self.own_share.any():
             own = normal_draws(self.in_common, n_draws, jax.random.fold_in(key, 1))
@@ -201,7 +201,7 @@ def shares(
     target: str = "these",
     groups: ItemInts | None = None,
     evidence: Evidence | None = None,
-) -> FittedShares:
+) -> SharePosterior:
     """Return the posterior of each generator's share of valid items.
 
     Parameters
@@ -260,7 +260,7 @@ def shares(
             held_out[place] = quantiles(items.hidden(), mixture, levels, "these")
             unexpected[place] = tail_probability(items, mixture)
             own_share[place] = 0.0 if groups is None else information_share(items, mixture)
-    return FittedShares(
+    return SharePosterior(
         fits[-1],
         ends,
         held_out,
@@ -275,11 +275,13 @@ def shares(
 
 
 @jax.jit
-def _fit_to(counts: PrecisionCounts, shown: Bool[Array, " generator"]) -> FittedPanel:
+def _fit_to(counts: PrecisionCounts, shown: Bool[Array, " generator"]) -> PanelPosterior:
     return Panel().fit(counts.reveal(shown))
 
 
-def _fits(counts: PrecisionCounts, labelled: Bool[np.ndarray, " generator"]) -> list[FittedPanel]:
+def _fits(
+    counts: PrecisionCounts, labelled: Bool[np.ndarray, " generator"]
+) -> list[PanelPosterior]:
     """Return a fit for each generator, with its own labels hidden or with those of its fold.
 
     The last fit has all labels. They share one program, whatever the number of labelled generators.

@@ -14,7 +14,7 @@ where p is the model's rate, :math:`\sigma_c` the spread of ordinary cells on th
 :math:`z^2` the scaled deviance. A judge's votes on a generator are odd with a prior probability of .03,
 or more if the judge's votes on other generators are: then their rates are anything, with a Beta(.1, .1)
 distribution, as those of a judge who says "valid" to every item. A saturated or odd judge so loses its
-weight, and `FittedPanel.odd` names it.
+weight, and `PanelPosterior.odd` names it.
 
 **Rows.** An unlabelled generator enters through the weighted mean over judges of its residuals, and
 through the differences between its judges with weight :math:`\tau = .1 + .9 (1 - f)`, with
@@ -42,14 +42,15 @@ from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.impression import (
-    FittedImpression,
+    ImpressionPosterior,
     Pairs,
     margin_matrix,
     margins,
     row_margins,
     vote_slopes,
 )
-from judgebayes.inference.status import Status, summary
+from judgebayes.generators.posterior import grid_status
+from judgebayes.inference.status import summary
 from judgebayes.models.cell_votes import vote_logits
 
 STEPS = 30
@@ -125,7 +126,7 @@ class Panel:
     prior: PanelPrior = field(default_factory=PanelPrior)
 
     @in_float64
-    def fit(self, counts: PrecisionCounts) -> "FittedPanel":
+    def fit(self, counts: PrecisionCounts) -> "PanelPosterior":
         """Return the posterior of every generator's precision.
 
         Works under `jax.jit` and `jax.vmap`. Any pairs of generator and judge may be missing. For
@@ -136,7 +137,7 @@ class Panel:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedPanel(FittedImpression):
+class PanelPosterior(ImpressionPosterior):
     """The posterior: a mixture, over slopes and spreads, of normals on the logit scale."""
 
     odd: Float[Array, "*batch 3 generator judge"]
@@ -273,7 +274,7 @@ class _System(Pairs):
 
 
 @jax.jit
-def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
+def _fit(method: Panel, counts: PrecisionCounts) -> PanelPosterior:
     prior = method.prior
     system = _System(counts, prior)
     typical = jnp.exp(prior.log_sigma_d[0]), jnp.exp(prior.log_sigma_u[0])
@@ -309,36 +310,18 @@ def _fit(method: Panel, counts: PrecisionCounts) -> FittedPanel:
 
     def at_point(slope: Array, log_d: Array, log_u: Array) -> tuple[Array, ...]:
         at = _Spreads(slope, jnp.exp(log_d), jnp.exp(log_u))
-        mode, normal, chi, move = system.solve(x, STEPS, at, weights)
-        root = jnp.linalg.cholesky(normal)
-        evidence = -0.5 * chi - system.generators * (log_d + log_u) - jnp.log(jnp.diag(root)).sum()
-        inverse = jax.scipy.linalg.cho_solve((root, True), jnp.eye(len(mode)))
-        eta = system.eta
-        left = (move[eta] / jnp.sqrt(jnp.diag(inverse)[eta])).max()
-        return mode[eta], inverse[eta, eta], evidence, mode[-4], left
+        mean, covariance, evidence, move = system.laplace(x, STEPS, at, weights)
+        left = (move[system.eta] / jnp.sqrt(jnp.diag(covariance))).max()
+        return mean, covariance, evidence - system.generators * (log_d + log_u), left
 
-    mean, covariance, evidence, slopes, left = jax.vmap(at_point)(slope, log_d, log_u)
+    mean, covariance, evidence, left = jax.vmap(at_point)(slope, log_d, log_u)
     spreads = _log_prior_of_spreads(prior, log_d, log_u, weights.sigma)
     following = MOST_FOLLOW * weights.follow
     of_slope = jnp.where(slope > 0.5, jnp.log(following), jnp.log1p(-following))
     weight = jax.nn.softmax(evidence + spreads + of_slope)
-    finite = jnp.isfinite(mean).all() & jnp.isfinite(covariance).all()
-    status = jnp.select(
-        [~finite, (weight @ left) > LEFT], [int(Status.NONFINITE), int(Status.MAX_STEPS)], 0
-    )
-    return FittedPanel(
-        weight,
-        mean,
-        covariance,
-        counts.valid,
-        counts.invalid,
-        counts.unlabelled,
-        weights.sigma,
-        weight @ jnp.exp(log_d),
-        weight @ slopes,
-        status,
-        weights.odd,
-    )
+    status = grid_status(mean, covariance, (weight @ left) > LEFT)
+    labels = counts.valid, counts.invalid, counts.unlabelled
+    return PanelPosterior(weight, mean, covariance, *labels, status, weights.odd)
 
 
 def _log_prior_of_spreads(prior: PanelPrior, log_d: Array, log_u: Array, sigma: Scalar) -> Array:

@@ -16,9 +16,9 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites
+from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import summary
+from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.base import Model
 from judgebayes.models.flat_validator import FlatModel, FlatPrior
 from judgebayes.models.generator_counts import Counted
@@ -107,12 +107,19 @@ class GeneratorValidator:
         return Problem(program, data, size=total, spreads=spreads, no_score=NO_SCORE)
 
 
-class ByQuantile(ABC):
-    """Estimates and intervals of a fit that has quantiles: of NumPy's or of JAX's arrays."""
+class Posterior(ABC):
+    """The posterior of each generator's share of valid items: of NumPy's or of JAX's arrays."""
+
+    status: Any
+    """The status of the fit, a `Status` as a number."""
 
     @abstractmethod
     def quantile(self, level: float) -> Any:
         """Return a quantile of each generator's share."""
+
+    @abstractmethod
+    def sample(self, n_draws: int = 4000, key: Key | None = None) -> Any:
+        """Return joint draws (draw, generator); errors that generators share cancel in differences."""
 
     def estimate(self) -> Any:
         """Return the posterior medians."""
@@ -123,32 +130,33 @@ class ByQuantile(ABC):
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
 
+def grid_status(mean: Array, covariance: Array, unfinished: Array) -> Int[Array, ""]:
+    """Return the status of a mixture of normals, each found by a search that may be unfinished."""
+    finite = jnp.isfinite(mean).all() & jnp.isfinite(covariance).all()
+    return worst(when(~finite, Status.NONFINITE), when(unfinished, Status.MAX_STEPS))
+
+
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedGeneratorValidator(Sampled, ByQuantile):
-    """Draws of the generator-validator model; one draw if it is a mode."""
+class FittedGeneratorValidator(Sampled, Posterior):
+    """Draws of the generator-validator model; one draw if it is a mode.
 
-    sites: Sites
-    precision: Float[Array, "draw generator"]
-    """Precision of the generators' items; the labelled items count with their labels."""
-    status: Int[Array, "*batch"]
-    chains: Chains | None
+    Beside the program's sites, `draws` has the `precision` of the generators' items (draw, generator);
+    the labelled items count with their labels.
+    """
 
-    __repr__ = summary
-
-    def _more_quantities(self) -> dict[str, Float[Array, "draw generator"]]:
-        return {"precision": self.precision}
+    def _more_quantities(self) -> Sites:
+        return {"precision": self.draws["precision"]}
 
     @in_float64
     def quantile(self, level: float) -> Float[Array, " generator"]:
         """Return a quantile of each generator's precision."""
-        return jnp.quantile(self.precision, level, axis=0)
+        return jnp.quantile(self.draws["precision"], level, axis=0)
 
-    def draws(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
+    def sample(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
         """Return the sampler's draws, or some of them at equal distances; `key` is not needed."""
         del key
-        have = len(self.precision)
-        return self.precision[jnp.linspace(0, have - 1, min(n_draws, have)).astype(int)]
+        places = jnp.linspace(0, self.n_draws - 1, min(n_draws, self.n_draws))
+        return self.draws["precision"][places.astype(int)]
 
 
 def _are_whole_numbers(counts: PrecisionCounts) -> bool:
@@ -164,11 +172,12 @@ def _fit(
     method: GeneratorValidator, counts: PrecisionCounts, key: Key, *, whole: bool
 ) -> FittedGeneratorValidator:
     problem = method.problem(counts, whole=whole)
-    fit = method.inference.solve(problem, key)
-    sites = fit.draws
+    result = method.inference.solve(problem, key)
+    sites = result.draws
     g = sites["g"] if "g" in sites else jax.nn.sigmoid(sites["eta"])
     items = counts.valid + counts.invalid + counts.unlabelled
     precision = (counts.valid + counts.unlabelled * g) / jnp.where(items > 0, items, 1.0)
+    draws = {**sites, "precision": jnp.where(items > 0, precision, g)}
     return FittedGeneratorValidator(
-        sites, jnp.where(items > 0, precision, g), fit.status, fit.chains
+        method, draws, result.status, result.details, chains=result.chains
     )

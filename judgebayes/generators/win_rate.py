@@ -71,7 +71,7 @@ class WinScores(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FittedWinRates:
+class WinRates:
     """Weighted draws of each pair's rates: of wins, ties and losses of its first system."""
 
     centre: Float[np.ndarray, "draw pair rate"]
@@ -147,7 +147,7 @@ def win_scores(verdicts: Verdicts, outcome: ItemFloats) -> WinScores:
     )
 
 
-def labels_alone(outcome: ItemFloats, **options: object) -> FittedWinRates:
+def labels_alone(outcome: ItemFloats, **options: object) -> WinRates:
     """Return the win rate from the labels alone: `win_rates` without scores, and without the loss."""
     return win_rates(WinScores([], []), outcome, **options)  # type: ignore[arg-type]
 
@@ -162,7 +162,7 @@ def win_rates(
     pairs: Sequence[tuple[int, int]] = ((0, 1),),
     pair: ItemInts | None = None,
     can_tie: bool | None = None,
-) -> FittedWinRates:
+) -> WinRates:
     """Return the posterior of the win rate of the first system of each pair over the second.
 
     Parameters
@@ -355,7 +355,7 @@ def _correlation(model: _Model, fit: _Fit, group: ItemInts) -> float:
 
 def _answer(
     model: _Model, fit: _Fit, ties: str, target: str, group: ItemInts, correlation: float
-) -> FittedWinRates:
+) -> WinRates:
     these = target == "these"
     items = np.flatnonzero(~model.known) if these else np.arange(len(model.pair))
     n_pairs = len(model.pairs)
@@ -378,7 +378,7 @@ def _answer(
     least, most = _bounds(fixed, left, size, ties)
     weight = fit.weight.ravel()
     score = np.array([fit.won[w].score is not None for _, w in fit.joint])
-    return FittedWinRates(
+    return WinRates(
         centre,
         np.asarray(spread),
         weight,

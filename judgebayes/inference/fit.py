@@ -5,7 +5,6 @@ A method says how one draw of its values answers (`predict`); all else follows h
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -17,10 +16,10 @@ from judgebayes.arrays import Key, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.problem import Chains, Problem, Sites, UsesPrior
+from judgebayes.inference.problem import Problem, Sites, UsesPrior
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled
-from judgebayes.inference.status import MAX_SHOWN, degenerate_status, status_text, worst
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.models.base import Model
 
 NO_POSTERIOR = (
@@ -82,21 +81,8 @@ class Reliable(Protocol):
 
 @in_files
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True, repr=False)
 class Fit(Sampled):
     """A fitted method, which maps votes (or, of a map, log-probabilities) to log-probabilities."""
-
-    method: Any
-    draws: Sites
-    """The estimated values by name, with a leading axis of draws: one of a point estimate, or many of a
-    posterior."""
-    status: Int[Array, "*batch"]
-    """The status of the fit, a `Status` as a number."""
-    details: dict[str, Array] = field(default_factory=dict)
-    """What else is known of the fit, by name, such as its `objective`: no axis of draws."""
-    parts: dict[str, Any] = field(default_factory=dict)
-    """The fits of the methods inside this one, by the name of their role."""
-    chains: Chains | None = None
 
     @in_float64
     def __call__(self, given: Any) -> LogProbs:
@@ -109,15 +95,6 @@ class Fit(Sampled):
         """Return the items' log-probabilities under every draw."""
         answers: Float[Array, "draw item class"] = self.method.by_draw(self, given)
         return answers
-
-    @property
-    def first(self) -> Sites:
-        """The values of the first draw, the only one of a point estimate."""
-        return {name: x[0] for name, x in self.draws.items()}
-
-    def mean(self, name: str) -> Float[np.ndarray, " *shape"]:
-        """Return the mean of a value over the draws."""
-        return np.asarray(np.asarray(self.draws[name]).mean(0))
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's reliability, as the method defines it: posterior mean and interval.
@@ -149,26 +126,10 @@ class Fit(Sampled):
         lines: list[str] = self.method.words(self) if hasattr(self.method, "words") else []
         return lines
 
-    def __repr__(self) -> str:
-        """Return the method's name, the values' means, the number of draws, and the status."""
-        shown = [f"{name} {_shortened(x)}" for name, x in self.draws.items()]
-        shown += [f"{name} {part!r}" for name, part in self.parts.items()]
-        n_draws = {np.shape(x)[:1] for x in self.draws.values()}
-        drawn = f"{min(n_draws)[0]} draws, " if self.chains is not None else ""
-        return f"{type(self.method).__name__} fit({', '.join(shown)}; {drawn}{status_text(self.status)})"
-
 
 def one_draw(values: Mapping[str, Array]) -> Sites:
     """Return the values of a point estimate as draws: with a leading axis of length 1."""
     return {name: x[None] for name, x in values.items()}
-
-
-def _shortened(draws: Any) -> str:
-    """Return the mean of up to `MAX_SHOWN` numbers over the draws; of others, type and shape."""
-    unknown = isinstance(draws, jax.core.Tracer)
-    if unknown or np.prod(draws.shape[1:]) > MAX_SHOWN:
-        return f"{draws.dtype.name}[{','.join(map(str, draws.shape[1:]))}]"
-    return np.array2string(np.asarray(draws).mean(0), precision=3)
 
 
 @jax.jit
@@ -178,7 +139,7 @@ def _by_draw(fit: Fit, given: Any) -> Float[Array, "draw item class"]:
 
 @jax.jit
 def _averaged(fit: Fit, given: Any) -> LogProbs:
-    if not fit.draws or len(next(iter(fit.draws.values()))) == 1:
+    if not fit.draws or fit.n_draws == 1:
         return fit.method.predict(fit.first, given)
     return log_mean_exp(_by_draw(fit, given))
 
@@ -222,9 +183,6 @@ def solved(method: ModelMethod, given: Any, labels: Any, weight: Any, key: Key) 
         method=method,
         draws=result.draws,
         status=worst(result.status, degenerate),
-        details={
-            "objective": result.objective,
-            "projected_gradient": result.projected_gradient,
-        },
+        details=result.details,
         chains=result.chains,
     )

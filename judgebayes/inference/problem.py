@@ -292,6 +292,11 @@ class Result:
     projected_gradient: Float[Array, "*batch"]
     chains: Chains | None
 
+    @property
+    def details(self) -> dict[str, Array]:
+        """The value of the objective and its gradient, as a fit holds them."""
+        return {"objective": self.objective, "projected_gradient": self.projected_gradient}
+
 
 @runtime_checkable
 class Inference(Protocol):

@@ -27,6 +27,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
 from judgebayes.inference.problem import Chains, Problem, Sites, Source, numpyro_lock
+from judgebayes.inference.status import MAX_SHOWN, status_text
 from judgebayes.models.base import Model, Predictor, axes, unobserved
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Data, Votes
@@ -120,7 +121,7 @@ STATISTIC, STATISTICS = "statistic", "statistics"
 
 Statistics = Callable[[Mapping[str, np.ndarray]], dict[str, float]]
 """Summary statistics of one data set, observed or replicated."""
-F = TypeVar("F")
+F = TypeVar("F", bound="Sampled")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,8 +232,21 @@ class Described:
         return {n: self._restrict(n, drawn[n]).astype(x.dtype) for n, x in self.observed.items()}
 
 
+@dataclass(frozen=True, repr=False)
 class Sampled:
-    """Mixin for a fit that may contain the draws of several `chains`; adds `to_arviz`."""
+    """What every fit of a method has: draws of the values that it estimated, and their status."""
+
+    method: Any
+    draws: Sites
+    """The estimated values by name, with a leading axis of draws: one of a point estimate, or many of a
+    posterior."""
+    status: Int[Array, "*batch"]
+    """The status of the fit, a `Status` as a number."""
+    details: dict[str, Array] = field(default_factory=dict)
+    """What else is known of the fit, by name, such as its `objective`: no axis of draws."""
+    parts: dict[str, Any] = field(default_factory=dict)
+    """The fits of the methods inside this one, by the name of their role."""
+    chains: Chains | None = None
 
     _unsampled: ClassVar[str] = (
         "is a point estimate and has no posterior; fit with inference=NUTS()."
@@ -275,11 +289,10 @@ class Sampled:
         JudgeBayesError
             If the fit is a point estimate, one of a batch, or was made inside compiled code.
         """
-        chains = getattr(self, "chains", None)
+        chains = self.chains
         if chains is None:
-            method = getattr(self, "method", self)
-            why = getattr(method, "unsampled", self._unsampled)
-            raise JudgeBayesError(f"This fit of {type(method).__name__} {why}")
+            why = getattr(self.method, "unsampled", self._unsampled)
+            raise JudgeBayesError(f"This fit of {type(self.method).__name__} {why}")
         if chains.source is None:
             raise JudgeBayesError(
                 "This fit does not store its data, because it is one of a batch or was made inside "
@@ -300,6 +313,36 @@ class Sampled:
         """Return further quantities of each draw, which the program does not define."""
         return {}
 
+    @property
+    def first(self) -> Sites:
+        """The values of the first draw, the only one of a point estimate."""
+        return {name: x[0] for name, x in self.draws.items()}
+
+    @property
+    def n_draws(self) -> int:
+        """The number of draws; 1 for a point estimate."""
+        return len(next(iter(self.draws.values())))
+
+    def mean(self, name: str) -> Float[np.ndarray, " *shape"]:
+        """Return the mean of a value over the draws."""
+        return np.asarray(np.asarray(self.draws[name]).mean(0))
+
+    def __repr__(self) -> str:
+        """Return the method's name, the values' means, the number of draws, and the status."""
+        shown = [f"{name} {_shortened(x)}" for name, x in self.draws.items()]
+        shown += [f"{name} {part!r}" for name, part in self.parts.items()]
+        n_draws = {np.shape(x)[:1] for x in self.draws.values()}
+        drawn = f"{min(n_draws)[0]} draws, " if self.chains is not None else ""
+        return f"{type(self.method).__name__} fit({', '.join(shown)}; {drawn}{status_text(self.status)})"
+
+
+def _shortened(draws: Any) -> str:
+    """Return the mean of up to `MAX_SHOWN` numbers over the draws; of others, type and shape."""
+    unknown = isinstance(draws, jax.core.Tracer)
+    if unknown or np.prod(draws.shape[1:]) > MAX_SHOWN:
+        return f"{draws.dtype.name}[{','.join(map(str, draws.shape[1:]))}]"
+    return np.array2string(np.asarray(draws).mean(0), precision=3)
+
 
 def _data_attributes(
     data: Sequence[Any], coords: Mapping[str, Sequence[Any]]
@@ -319,14 +362,14 @@ def with_source(fit: F, method: Any, *data: Any) -> F:
 
     Inside compiled code and in a batch of fits the data are not stored: each fit would copy them.
     """
-    chains = getattr(fit, "chains", None)
+    chains = fit.chains
     if chains is None or any(
         isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((chains, method, data))
     ):
         return fit
     own_data = jax.tree.map(lambda x: jnp.array(x) if isinstance(x, np.ndarray) else x, data)
     chains_with_source = replace(chains, source=Source(method, own_data))
-    return replace(fit, chains=chains_with_source)  # type: ignore[type-var]
+    return replace(fit, chains=chains_with_source)
 
 
 def container(

@@ -6,16 +6,16 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from judgebayes.arrays import ItemValues, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
+from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import Status, summary, when, worst
+from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import Counts, ErrorCurve, check_sizes, labelled_weight, prepare
 from judgebayes.majority.thinning import Thinning, item_thinning
 from judgebayes.models import beta_binomial
@@ -32,25 +32,17 @@ MAX_REPORTED_WIDTH = 0.5
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittedDistribution(Sampled):
-    """A mixture of Beta-Binomials: one draw for a point estimate, or many from a posterior."""
+    """A mixture of Beta-Binomials: draws of `share`, `mean` and `dispersion`, each (draw, component)."""
 
-    theta: Parameters
-    """Share, mean and dispersion, each (draw, component); hard items first."""
-    status: Int[Array, "*batch"]
-    objective: Float[Array, "*batch"]
-    projected_gradient: Float[Array, "*batch"]
-    chains: Chains | None
-    most: int = field(metadata={"static": True})
+    most: int = field(kw_only=True, metadata={"static": True})
     """The largest observed number of votes."""
 
-    __repr__ = summary
-
     @property
-    def n_draws(self) -> int:
-        """The number of draws; 1 for a point estimate."""
-        return self.theta.mean.shape[-2]
+    def theta(self) -> Parameters:
+        """The draws of share, mean and dispersion; hard items first."""
+        return Parameters(**self.draws)
 
     @in_float64
     def errors(self, sizes: tuple[int, ...]) -> Float[Array, "draw size"]:
@@ -223,19 +215,18 @@ class Binomial:
     ) -> FittedDistribution:
         """Return the Binomial with the share of correct votes."""
         counts, weights, _ = prepare(counts, weight, key)
-        return _share_correct(counts, weights)
+        return _share_correct(self, counts, weights)
 
 
 @jax.jit
-def _share_correct(counts: Counts, weight: ItemValues) -> FittedDistribution:
+def _share_correct(method: Binomial, counts: Counts, weight: ItemValues) -> FittedDistribution:
     item_weight = labelled_weight(counts, weight)
     n_votes = (item_weight * counts.given).sum()
     p = jnp.where(n_votes > 0, (item_weight * counts.correct).sum() / n_votes, 0.5)
     one = jnp.ones((1, 1))
-    theta = Parameters(one, p * one, 0 * one)
-    undefined = jnp.asarray(jnp.nan)
+    draws = Parameters(one, p * one, 0 * one)._asdict()
     status = when(n_votes == 0, Status.DEGENERATE)
-    return FittedDistribution(theta, status, undefined, undefined, None, counts.most)
+    return FittedDistribution(method, draws, status, most=counts.most)
 
 
 @jax.tree_util.register_dataclass
@@ -312,12 +303,9 @@ class BetaBinomial(UsesPrior):
 @jax.jit
 def _fit(method: BetaBinomial, counts: Counts, weight: ItemValues, key: Key) -> FittedDistribution:
     problem = method.problem(counts, weight)
-    fit = method.inference.solve(problem, key)
+    result = method.inference.solve(problem, key)
+    draws = jax.vmap(beta_binomial.parameters)(result.draws)._asdict()
+    status = worst(result.status, when(problem.data.weight.sum() == 0, Status.DEGENERATE))
     return FittedDistribution(
-        theta=jax.vmap(beta_binomial.parameters)(fit.draws),
-        status=worst(fit.status, when(problem.data.weight.sum() == 0, Status.DEGENERATE)),
-        objective=fit.objective,
-        projected_gradient=fit.projected_gradient,
-        chains=fit.chains,
-        most=counts.most,
+        method, draws, status, result.details, chains=result.chains, most=counts.most
     )

@@ -26,9 +26,9 @@ from judgebayes.arrays import ItemInts, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NormalAtMode
-from judgebayes.inference.problem import Chains, Inference, Problem, Sites, UsesPrior
+from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
-from judgebayes.inference.status import Status, summary, when, worst
+from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import ErrorCurve, distinct_rows
 from judgebayes.majority.plurality import (
     Decision,
@@ -211,24 +211,10 @@ class SplitCurve(UsesPrior):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
 class FittedSplitCurve(Sampled):
     """Draws of the curve: one for a point estimate."""
 
-    theta: Sites
-    """The sites of the program, each (draw, ...)."""
-    status: Int[Array, ""]
-    objective: Float[Array, ""]
-    projected_gradient: Float[Array, ""]
-    chains: Chains | None
     method: SplitCurve
-
-    __repr__ = summary
-
-    @property
-    def n_draws(self) -> int:
-        """The number of draws; 1 for a point estimate."""
-        return self.theta["alpha"].shape[0]
 
     @in_float64
     def probs(self, splits: Splits) -> Float[np.ndarray, "draw item label"]:
@@ -245,7 +231,7 @@ class FittedSplitCurve(Sampled):
         rows, _, where = splits.kinds
         whole = np.zeros((padded(len(rows)), rows.shape[1]))
         whole[: len(rows)] = rows
-        each = _predicted(self.method, self.theta, jnp.asarray(whole), splits.label_classes)
+        each = _predicted(self.method, self.draws, jnp.asarray(whole), splits.label_classes)
         return np.exp(np.asarray(each))[:, : len(rows)], where
 
     def mean_probs(self, splits: Splits) -> Float[np.ndarray, "item label"]:
@@ -454,26 +440,19 @@ def _shortest(
 
 @jax.jit
 def _fit(method: SplitCurve, data: SplitData, key: Key) -> FittedSplitCurve:
-    fit = method.inference.solve(method.problem(data), key)
+    result = method.inference.solve(method.problem(data), key)
     assert data.weight is not None
-    empty = when(data.weight.sum() == 0, Status.DEGENERATE)
-    return FittedSplitCurve(
-        theta=dict(fit.draws),
-        status=worst(fit.status, empty),
-        objective=fit.objective,
-        projected_gradient=fit.projected_gradient,
-        chains=fit.chains,
-        method=method,
-    )
+    status = worst(result.status, when(data.weight.sum() == 0, Status.DEGENERATE))
+    return FittedSplitCurve(method, result.draws, status, result.details, chains=result.chains)
 
 
 @partial(jax.jit, static_argnames="label_classes")
 def _predicted(
     method: SplitCurve,
-    theta: Sites,
+    draws: Sites,
     given: Float[Array, "cell class"],
     label_classes: tuple[int, ...],
 ) -> Float[Array, "draw cell label"]:
     data = split_data(given, jnp.full(given.shape[0], -1), None, label_classes)
     model = method.problem(data).model
-    return jax.vmap(lambda sites: model.predict(sites, data))(theta)  # type: ignore[attr-defined]
+    return jax.vmap(lambda sites: model.predict(sites, data))(draws)  # type: ignore[attr-defined]

@@ -76,15 +76,15 @@ class Thinning:
     @in_float64
     def fit(
         self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
-    ) -> "FittedThinning":
+    ) -> "Thinned":
         """Return the counts of the labelled items, with equal items merged."""
         cells, weights, _ = prepare(counts, weight, key)
-        return FittedThinning(cells, labelled_weight(cells, weights))
+        return Thinned(cells, labelled_weight(cells, weights))
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FittedThinning:
+class Thinned:
     """Counts of labelled items, with their weights."""
 
     counts: Counts
@@ -291,7 +291,7 @@ def mean_loss(
     The distribution of losses has a Dirichlet prior with the weight of one item, half at 0 and half
     at 1, so that the interval of a proportion is Jeffreys'. With m and v the posterior means of the mean
     loss and of the losses' variance, and n the number of items, it is a Beta distribution with mean m
-    and variance v / (n + 2) (as in `FittedThinning.moments`). If no item has a loss, or all have the
+    and variance v / (n + 2) (as in `Thinned.moments`). If no item has a loss, or all have the
     largest, the interval includes that end, as the modified Jeffreys interval does (Brown, Cai &
     DasGupta 2001, section 4.1.2).
 

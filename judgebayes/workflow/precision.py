@@ -12,10 +12,10 @@ from judgebayes.arrays import ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
-    FittedShares,
     Labelling,
     MoreItems,
     PrecisionCounts,
+    SharePosterior,
     count_votes,
     expected_counts,
     expected_validity,
@@ -23,6 +23,7 @@ from judgebayes.generators import (
     valid_share,
 )
 from judgebayes.generators.clusters import copies_among
+from judgebayes.generators.posterior import Posterior
 from judgebayes.io.options import split_names
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical
@@ -30,7 +31,7 @@ from judgebayes.votes.columns import Evidence, positions
 from judgebayes.workflow.data import Data, by_item, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
-from judgebayes.workflow.precision_fits import Points, PrecisionFit, has_draws
+from judgebayes.workflow.precision_fits import Points, PrecisionFit
 from judgebayes.workflow.precision_methods import Given, answer
 from judgebayes.workflow.precision_tables import (
     LEVEL,
@@ -188,7 +189,7 @@ def _grouped(inputs: _Inputs, fit: PrecisionFit) -> list[str]:
         f"--group: {len(table.groups)} items in {len(np.unique(table.groups))} groups of column "
         f"{table.columns['group']!r}."
     )
-    if isinstance(fit, FittedShares | MoreItems):
+    if isinstance(fit, SharePosterior | MoreItems):
         line += (
             f" Labels of a generator's items in the same group have a correlation of "
             f"{fit.correlation:.2f}, and count as fewer independent ones."
@@ -201,8 +202,8 @@ def _systems(matches: Matches, fit: PrecisionFit, seed: int) -> pd.DataFrame | N
     rates = np.asarray(fit.estimate())
     if not np.isfinite(rates).all():
         return None
-    if has_draws(fit):
-        draws = np.asarray(fit.draws(key=jax.random.key(seed)))
+    if isinstance(fit, Posterior):
+        draws = np.asarray(fit.sample(key=jax.random.key(seed)))
         if np.isfinite(draws).all():
             return system_table(matches, draws, LEVEL)
     name = "raw mean win rate" if isinstance(fit, Points) and fit.raw else "mean win rate"

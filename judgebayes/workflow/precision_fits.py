@@ -1,47 +1,15 @@
 """What a method of `judgebayes precision` returns: estimates, and intervals and draws if it has any."""
 
 from dataclasses import dataclass
-from typing import Protocol, TypeGuard, runtime_checkable
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.special import ndtri
 
-from judgebayes.arrays import AnyArray, Key
+from judgebayes.arrays import Key
 from judgebayes.generators.clusters import normal_draws
-
-Shares = Float[AnyArray, " generator"]
-
-
-@runtime_checkable
-class PrecisionFit(Protocol):
-    """An estimate of each generator's share of valid items; NaN where the method has none."""
-
-    @property
-    def status(self) -> Int[AnyArray, "*batch"]:
-        """How the fit ended."""
-
-    def estimate(self) -> Shares:
-        """Return the estimates."""
-
-
-@runtime_checkable
-class Posterior(PrecisionFit, Protocol):
-    """A fit with intervals, and with joint draws that compare generators."""
-
-    def interval(self, level: float = 0.9) -> tuple[Shares, Shares]:
-        """Return the ends of the intervals."""
-
-    def draws(
-        self, n_draws: int = 4000, key: Key | None = None
-    ) -> Float[AnyArray, "draw generator"]:
-        """Return joint draws."""
-
-
-def has_draws(fit: PrecisionFit) -> TypeGuard[Posterior]:
-    """Return whether a fit has intervals and draws."""
-    return isinstance(fit, Posterior)
+from judgebayes.generators.posterior import Posterior
 
 
 @dataclass(frozen=True)
@@ -59,7 +27,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Normal:
+class Normal(Posterior):
     """Normal estimates, each from its generator's own items; NaN where a generator has none."""
 
     values: Float[np.ndarray, " generator"]
@@ -71,17 +39,14 @@ class Normal:
         """Return the values."""
         return self.values
 
-    def interval(
-        self, level: float = 0.9
-    ) -> tuple[Float[np.ndarray, " generator"], Float[np.ndarray, " generator"]]:
-        """Return the normal intervals, which are not clipped to [0, 1]."""
-        half = float(ndtri((1 + level) / 2)) * np.sqrt(np.diag(self.covariance))
-        return self.values - half, self.values + half
+    def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
+        """Return a normal quantile of each value, which is not clipped to [0, 1]."""
+        return self.values + float(ndtri(level)) * np.sqrt(np.diag(self.covariance))
 
-    def draws(
+    def sample(
         self, n_draws: int = 4000, key: Key | None = None
     ) -> Float[np.ndarray, "draw generator"]:
-        """Return joint draws."""
+        """Return joint draws; NaN where a generator has no interval."""
         key = jax.random.key(0) if key is None else key
         known = np.flatnonzero(np.isfinite(np.diag(self.covariance)))
         draws = np.full((n_draws, len(self.values)), np.nan)
@@ -89,3 +54,8 @@ class Normal:
             self.covariance[np.ix_(known, known)], n_draws, key
         )
         return draws
+
+
+PrecisionFit = Points | Posterior
+"""An estimate of each generator's share of valid items, NaN where the method has none; with intervals
+and joint draws if it is a posterior."""

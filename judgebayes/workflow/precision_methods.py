@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from judgebayes.arrays import AnyArray, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
-    FittedShares,
     Impression,
     ItemLevel,
     Labelling,
     PrecisionCounts,
+    SharePosterior,
     choose_threshold,
     ensemble_precision,
     ensembles,
@@ -27,7 +27,7 @@ from judgebayes.generators import (
     shares,
     valid_share,
 )
-from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
+from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator, Posterior
 from judgebayes.generators.systems import Answer as Rate
 from judgebayes.generators.systems import Method as RateMethod
 from judgebayes.generators.systems import (
@@ -46,7 +46,7 @@ from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
-from judgebayes.workflow.precision_fits import Normal, Points, PrecisionFit, has_draws
+from judgebayes.workflow.precision_fits import Normal, Points, PrecisionFit
 
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
@@ -114,7 +114,7 @@ class Method:
     """The choices of `--inference`, the default first; none if the method has no choice."""
     needs_labels: bool = False
     about: str = "these"
-    """What the intervals of its fit are about: "these" items or "more" items. `FittedShares` knows."""
+    """What the intervals of its fit are about: "these" items or "more" items. `SharePosterior` knows."""
 
 
 def answer(method: str, inference: str | None, given: Given) -> Answer:
@@ -148,13 +148,13 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
     result = chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
-    if given.evidence is not None and not isinstance(result.fit, FittedShares):
+    if given.evidence is not None and not isinstance(result.fit, SharePosterior):
         result = result._replace(sentences=[*result.sentences, TAKEN_AS_RIGHT])
-    if not has_draws(result.fit):
+    if not isinstance(result.fit, Posterior):
         asked = given.target == "these" or given.groups is not None
         said = [NO_INTERVALS] if asked else []
         return result._replace(sentences=[*result.sentences, *said])
-    if isinstance(result.fit, FittedShares):
+    if isinstance(result.fit, SharePosterior):
         return result._replace(target=given.target)
     if chosen.about == "more":
         return result._replace(target="more")

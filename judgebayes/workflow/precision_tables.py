@@ -14,7 +14,7 @@ from scipy.stats import t
 
 from judgebayes.arrays import ItemFloats
 from judgebayes.generators import (
-    FittedShares,
+    SharePosterior,
     judge_youden,
     logit_shift,
     mean_prediction,
@@ -25,6 +25,7 @@ from judgebayes.generators.baselines import LEAST
 from judgebayes.generators.clusters import COPIES
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.labelling import valid_share
+from judgebayes.generators.posterior import Posterior
 from judgebayes.generators.systems import (
     enough_of_both,
     has_youden_index,
@@ -34,7 +35,7 @@ from judgebayes.generators.systems import (
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.precision_fits import Points, PrecisionFit, has_draws
+from judgebayes.workflow.precision_fits import Points, PrecisionFit
 from judgebayes.workflow.precision_methods import Given
 
 LEVEL = 0.9
@@ -61,7 +62,7 @@ def generator_table(
     """
     estimate = np.asarray(fit.estimate(), float)
     columns = {"generator": names, "estimate": estimate}
-    if has_draws(fit):
+    if isinstance(fit, Posterior):
         low, high = fit.interval(LEVEL)
         columns |= {"low": np.asarray(low), "high": np.asarray(high)}
     columns |= {
@@ -73,8 +74,8 @@ def generator_table(
     table = pd.DataFrame(columns).iloc[order].reset_index(drop=True)
     if isinstance(fit, Points) and fit.raw:
         return table.drop(columns="estimate")
-    if has_draws(fit):
-        above = _above(np.asarray(fit.draws(key=jax.random.key(seed))), order)
+    if isinstance(fit, Posterior):
+        above = _above(np.asarray(fit.sample(key=jax.random.key(seed))), order)
         table["P(better than next)"] = [*above, np.nan]
         known = np.asarray(counts.labelled)
         both = known[order[:-1]] & known[order[1:]]
@@ -120,7 +121,7 @@ def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
     such prediction, or fewer than two generators have 30 labels.
     """
     checked = np.asarray(given.counts.valid + given.counts.invalid) >= CHECKED
-    if not isinstance(fit, FittedShares) or checked.sum() < 2:
+    if not isinstance(fit, SharePosterior) or checked.sum() < 2:
         return None
     low, estimate, high = (
         [float(np.interp(level, fit.levels, row)) for row in fit.held_out]
@@ -242,7 +243,7 @@ def precision_warnings(
             "generators is therefore taken from the prior."
         )
     without = np.flatnonzero(~np.asarray(counts.labelled))
-    if labelled and len(without) and has_draws(fit):
+    if labelled and len(without) and isinstance(fit, Posterior):
         lines.append(
             f"{len(without)} of {len(generators)} have no label of their own "
             f"({listing([generators[int(place)] for place in without], 3)}): their intervals assume "
@@ -253,7 +254,7 @@ def precision_warnings(
     if labelled:
         lines += _few_invalid(counts)
         lines += _uninformative(counts)
-    if isinstance(fit, FittedShares):
+    if isinstance(fit, SharePosterior):
         lines += _odd_judges(judges, counts, fit)
         lines += _contradicting(generators, counts, fit)
     for place in np.flatnonzero(judge_youden(counts).below(0.0) >= SETTLED).tolist():
@@ -294,7 +295,7 @@ def _uninformative(counts: PrecisionCounts) -> list[str]:
 
 
 def _contradicting(
-    generators: Sequence[str], counts: PrecisionCounts, fit: FittedShares
+    generators: Sequence[str], counts: PrecisionCounts, fit: SharePosterior
 ) -> list[str]:
     """Return a sentence for each generator in part labelled, if its labels contradict the others'."""
     in_part = np.asarray(counts.unlabelled) > 0
@@ -311,7 +312,7 @@ def _contradicting(
     return lines
 
 
-def _odd_judges(judges: Sequence[str], counts: PrecisionCounts, fit: FittedShares) -> list[str]:
+def _odd_judges(judges: Sequence[str], counts: PrecisionCounts, fit: SharePosterior) -> list[str]:
     """Return a sentence for each judge whose votes have lost their weight."""
     voted = np.asarray(counts.judged + counts.valid_judged + counts.invalid_judged) > 0
     odd = (np.asarray(fit.panel.odd).max(0) >= ODD) & voted

@@ -9,7 +9,7 @@ import pandas as pd
 from judgebayes.arrays import ItemFloats
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.logit_mixture import Verdicts, verdicts
-from judgebayes.generators.win_rate import TIES, FittedWinRates, win_rates, win_scores
+from judgebayes.generators.win_rate import TIES, WinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent
 from judgebayes.workflow.data import Data, data_of
@@ -36,7 +36,7 @@ class WinRate(Result):
     data: Data
     target: str
     ties: str
-    fit: FittedWinRates | None
+    fit: WinRates | None
     """None without labels."""
     pairs: pd.DataFrame
     """A row per pair: its win rate with an interval, its naive rate of votes, and its numbers."""
@@ -232,7 +232,7 @@ def _pair_table(
     of_item: np.ndarray,
     given: Verdicts,
     outcome: ItemFloats,
-    fit: FittedWinRates | None,
+    fit: WinRates | None,
     ties: str,
 ) -> pd.DataFrame:
     """Return a row per pair; without the columns of estimates if there are no labels."""
@@ -253,7 +253,7 @@ def _pair_table(
 
 
 def _ranking(
-    matches: Matches, pairs: pd.DataFrame, fit: FittedWinRates | None, seed: int
+    matches: Matches, pairs: pd.DataFrame, fit: WinRates | None, seed: int
 ) -> pd.DataFrame | None:
     """Return a row per system; None if a pair has no rate."""
     if fit is None:

@@ -6,10 +6,10 @@ from scipy.special import expit
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.labelling import (
-    FittedStratified,
     Strata,
     Stratified,
     StratumCounts,
+    StratumPosterior,
     StratumPrior,
     _grid,
     _prior,
@@ -36,11 +36,11 @@ def partly() -> StratumCounts:
 
 
 @pytest.fixture(scope="module")
-def fitted(partly: StratumCounts) -> FittedStratified:
+def fitted(partly: StratumCounts) -> StratumPosterior:
     return Stratified().fit(partly)
 
 
-def next_labels(fit: FittedStratified, n: int, **options: object) -> np.ndarray:
+def next_labels(fit: StratumPosterior, n: int, **options: object) -> np.ndarray:
     design = fit.design(**options)  # type: ignore[arg-type]
     return labels_by_cell(design, jnp.asarray(n)).reshape(fit.counts.valid.shape)
 
@@ -59,7 +59,7 @@ def test_counts_match_a_loop() -> None:
 
 @in_float64
 def test_the_posterior_matches_importance_sampling(
-    partly: StratumCounts, fitted: FittedStratified
+    partly: StratumCounts, fitted: StratumPosterior
 ) -> None:
     """Cells drawn from the prior and weighted by the likelihood, over the same grid of spreads."""
     rng = np.random.default_rng(0)
@@ -85,12 +85,12 @@ def test_the_posterior_matches_importance_sampling(
         square = square + w @ (g**2 + chance)
     mean /= weight
     deviation = np.sqrt(np.maximum(square / weight - mean**2, 0))
-    drawn = np.asarray(fitted.draws(8000))
+    drawn = np.asarray(fitted.sample(8000))
     np.testing.assert_allclose(drawn.mean(0), mean, atol=0.01)
     np.testing.assert_allclose(drawn.std(0), deviation, atol=0.01, rtol=0.08)
 
 
-def greedy_by_inversion(fitted: FittedStratified, n: int) -> np.ndarray:
+def greedy_by_inversion(fitted: StratumPosterior, n: int) -> np.ndarray:
     """Greedy choice by matrix inversion: the largest decrease of the variances' sum, label by label."""
     counts = fitted.counts
     total = np.asarray(counts.valid + counts.invalid + counts.unlabelled).sum(1)
@@ -131,7 +131,7 @@ def greedy_by_inversion(fitted: FittedStratified, n: int) -> np.ndarray:
 @pytest.mark.parametrize("n", [1, 25])
 @in_float64
 def test_the_next_labels_match_a_greedy_choice_by_refitting(
-    fitted: FittedStratified, n: int
+    fitted: StratumPosterior, n: int
 ) -> None:
     n_labels = np.asarray(next_labels(fitted, n))
     np.testing.assert_array_equal(n_labels, greedy_by_inversion(fitted, n))

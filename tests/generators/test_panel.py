@@ -11,7 +11,7 @@ from strong_judges import GENERATORS, World, with_saturated, with_silent, world
 from judgebayes.generators import Impression, Panel, PrecisionCounts, logit_shift, mean_prediction
 from judgebayes.generators.panel import (
     TYPICAL,
-    FittedPanel,
+    PanelPosterior,
     PanelPrior,
     _Cells,
     _Spreads,
@@ -26,7 +26,7 @@ PLACES = jnp.asarray(0.3), jnp.asarray(0.2), jnp.asarray(0.5)
 """The slope's location, and the spreads of d and u."""
 
 
-def ends(fit: FittedPanel) -> np.ndarray:
+def ends(fit: PanelPosterior) -> np.ndarray:
     """Return the estimate and the ends of the interval of a fit that converged."""
     assert int(fit.status) == Status.CONVERGED
     return np.stack([np.asarray(a) for a in (fit.estimate(), *fit.interval())])
@@ -56,13 +56,13 @@ def saturated() -> PrecisionCounts:
 
 
 @pytest.fixture(scope="module")
-def plain(hidden: PrecisionCounts) -> FittedPanel:
+def plain(hidden: PrecisionCounts) -> PanelPosterior:
     with jax.enable_x64(True):
         return Panel().fit(hidden)
 
 
 @pytest.fixture(scope="module")
-def trusted(saturated: PrecisionCounts) -> FittedPanel:
+def trusted(saturated: PrecisionCounts) -> PanelPosterior:
     """A fit to the votes with those of saturated judges."""
     with jax.enable_x64(True):
         return Panel().fit(saturated)
@@ -225,8 +225,8 @@ def test_a_saturated_judge_is_odd_and_an_ordinary_one_is_not() -> None:
 def test_two_saturated_judges_move_nothing(
     hidden: PrecisionCounts,
     saturated: PrecisionCounts,
-    plain: FittedPanel,
-    trusted: FittedPanel,
+    plain: PanelPosterior,
+    trusted: PanelPosterior,
 ) -> None:
     """They cast 2 of 8 votes on every item: an estimator that trusts them moves by 30 points."""
     odd, cast = np.asarray(trusted.odd), np.asarray(_System(saturated, PanelPrior()).cells.n) > 0

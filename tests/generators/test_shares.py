@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom, norm
 from strong_judges import GENERATORS, ITEMS, World, world
 
-from judgebayes.generators import FittedShares, shares
+from judgebayes.generators import SharePosterior, shares
 from judgebayes.generators.clusters import Clusters
 from judgebayes.generators.item_posterior import Items, quantiles, tail_probability
 from judgebayes.generators.own_labels import item_scores
@@ -35,7 +35,7 @@ def three(drawn: World) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def unlabelled(drawn: World, votes: Votes, three: np.ndarray) -> FittedShares:
+def unlabelled(drawn: World, votes: Votes, three: np.ndarray) -> SharePosterior:
     """The fit without a label of the other generators."""
     return shares(votes, three, drawn.generator, GENERATORS)
 
@@ -49,12 +49,12 @@ def some(drawn: World, labels: np.ndarray, k: int, place: int, seed: int) -> np.
 
 
 @pytest.fixture(scope="module")
-def twenty(drawn: World, votes: Votes, three: np.ndarray) -> FittedShares:
+def twenty(drawn: World, votes: Votes, three: np.ndarray) -> SharePosterior:
     """The fit with 20 labels of one of the other generators."""
     return shares(votes, some(drawn, three, 20, PLACE, 0), drawn.generator, GENERATORS)
 
 
-def mixture_of(fit: FittedShares, place: int) -> tuple:
+def mixture_of(fit: SharePosterior, place: int) -> tuple:
     """Return the prior of a generator without labels: weights, means and spreads."""
     panel = fit.panel
     return panel.weight, panel.mean[:, place], panel.covariance[:, place, place] ** 0.5
@@ -145,7 +145,7 @@ def test_the_tail_of_labels_is_the_tail_of_their_number(valid: int) -> None:
 
 
 def test_without_a_label_it_is_the_panels_posterior_and_the_chance_of_items(
-    unlabelled: FittedShares,
+    unlabelled: SharePosterior,
 ) -> None:
     rest = slice(3, None)
     panel, ours = unlabelled.panel, unlabelled.interval()
@@ -159,7 +159,11 @@ def test_without_a_label_it_is_the_panels_posterior_and_the_chance_of_items(
 
 
 def test_labels_narrow_the_interval_and_never_widen_it(
-    drawn: World, votes: Votes, three: np.ndarray, unlabelled: FittedShares, twenty: FittedShares
+    drawn: World,
+    votes: Votes,
+    three: np.ndarray,
+    unlabelled: SharePosterior,
+    twenty: SharePosterior,
 ) -> None:
     """The prior hides a generator's own labels, so it is that of the fit without them."""
     for place in (3, PLACE):
@@ -182,7 +186,7 @@ def test_labels_narrow_the_interval_and_never_widen_it(
 
 
 def test_intervals_cover_the_share(
-    drawn: World, votes: Votes, three: np.ndarray, unlabelled: FittedShares
+    drawn: World, votes: Votes, three: np.ndarray, unlabelled: SharePosterior
 ) -> None:
     covered = []
     for seed in range(4):

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import beta
 from strong_judges import GENERATORS, ITEMS, World, world
 
-from judgebayes.generators import FittedShares, for_more_items, shares
+from judgebayes.generators import SharePosterior, for_more_items, shares
 from judgebayes.generators.clusters import (
     Clusters,
     correlation_between,
@@ -28,12 +28,12 @@ def labels(drawn: World) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def these(drawn: World, labels: np.ndarray) -> FittedShares:
+def these(drawn: World, labels: np.ndarray) -> SharePosterior:
     return shares(drawn.votes, labels, drawn.generator, GENERATORS)
 
 
 @pytest.fixture(scope="module")
-def more(drawn: World, labels: np.ndarray) -> FittedShares:
+def more(drawn: World, labels: np.ndarray) -> SharePosterior:
     return shares(drawn.votes, labels, drawn.generator, GENERATORS, target="more")
 
 
@@ -88,7 +88,7 @@ def width(ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
 
 
 def test_more_items_are_never_known_and_widen_what_labels_say(
-    drawn: World, these: FittedShares, more: FittedShares
+    drawn: World, these: SharePosterior, more: SharePosterior
 ) -> None:
     assert (width(these.interval())[:3] == 0).all()
     # Labels of all items: about the interval of a binomial share, which the prior narrows a little.
@@ -104,30 +104,30 @@ def test_more_items_are_never_known_and_widen_what_labels_say(
 
 
 def test_groups_widen_intervals_and_independent_items_in_groups_do_not(
-    drawn: World, labels: np.ndarray, more: FittedShares
+    drawn: World, labels: np.ndarray, more: SharePosterior
 ) -> None:
     order = np.argsort(drawn.label + 2 * drawn.generator, kind="stable")
     alike = np.empty(len(labels), int)
     alike[order] = np.arange(len(labels)) // 10  # ten items of a generator with the same label
     mixed = np.random.default_rng(3).permutation(len(labels)) // 10
 
-    def fit(groups: np.ndarray) -> FittedShares:
+    def fit(groups: np.ndarray) -> SharePosterior:
         return shares(
             drawn.votes, labels, drawn.generator, GENERATORS, target="more", groups=groups
         )
 
     fits = more, fit(alike), fit(mixed)
-    assert all(np.isfinite(of.draws(500)).all() for of in fits)
+    assert all(np.isfinite(of.sample(500)).all() for of in fits)
     alone, wide, same = (width(of.interval()) for of in fits)
     assert (wide[:3] > 1.8 * alone[:3]).all()
     np.testing.assert_allclose(same[:3], alone[:3], rtol=0.1)
 
 
 def test_a_known_share_has_jeffreys_posterior_among_more_items(
-    drawn: World, labels: np.ndarray, these: FittedShares
+    drawn: World, labels: np.ndarray, these: SharePosterior
 ) -> None:
     more = for_more_items(these, labels, drawn.generator, GENERATORS)
-    draws = more.draws(20_000)
+    draws = more.sample(20_000)
     for place in range(3):
         k = drawn.truth[place] * ITEMS
         law = beta(k + 0.5, ITEMS - k + 0.5)
@@ -135,7 +135,7 @@ def test_a_known_share_has_jeffreys_posterior_among_more_items(
         np.testing.assert_allclose(
             np.quantile(draws[:, place], [0.05, 0.5, 0.95]), expected, atol=0.002
         )
-    np.testing.assert_array_equal(draws[:, 5], these.draws(20_000)[:, 5])
+    np.testing.assert_array_equal(draws[:, 5], these.sample(20_000)[:, 5])
     one_group_each = for_more_items(
         these, labels, drawn.generator, GENERATORS, groups=np.arange(len(labels))
     )

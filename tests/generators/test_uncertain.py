@@ -49,7 +49,7 @@ def test_certain_evidence_gives_what_labels_give(
     fit = shares(votes, labels, generator, 3, evidence=doubtful)
     low, high = fit.interval()
     assert (high - low)[:2].min() > 0.01
-    draws = fit.draws(500)
+    draws = fit.sample(500)
     assert draws[:, :2].std(0).min() > 0.004  # a generator with all labels is drawn too
 
 

@@ -22,7 +22,7 @@ from judgebayes.generators.logit_mixture import (
     weighted_score,
 )
 from judgebayes.generators.win_rate import (
-    FittedWinRates,
+    WinRates,
     WinScores,
     labels_alone,
     win_rates,
@@ -51,11 +51,11 @@ def shown(outcome: Float[np.ndarray, " item"], n: int) -> Float[np.ndarray, " it
     return np.where(np.arange(len(outcome)) < n, outcome, np.nan)
 
 
-def answer(votes: Votes, outcome: Float[np.ndarray, " item"], **options: object) -> FittedWinRates:
+def answer(votes: Votes, outcome: Float[np.ndarray, " item"], **options: object) -> WinRates:
     return win_rates(win_scores(verdicts(votes), outcome), outcome, **options)  # type: ignore[arg-type]
 
 
-def ends(fit: FittedWinRates, rate: int = 0) -> np.ndarray:
+def ends(fit: WinRates, rate: int = 0) -> np.ndarray:
     return fit.quantiles([0.05, 0.5, 0.95], rate)[:, 0]
 
 

@@ -91,8 +91,8 @@ def test_the_mode_is_the_best_of_many_scipy_starts(components: int, easy_and_har
     best = min(
         optimize.minimize(objective, x, bounds=bounds, method="L-BFGS-B").fun for x in starts
     )
-    assert float(fit.objective) <= best + 1e-7
-    assert float(fit.objective) == pytest.approx(best, abs=1e-5)
+    assert float(fit.details["objective"]) <= best + 1e-7
+    assert float(fit.details["objective"]) == pytest.approx(best, abs=1e-5)
 
 
 @in_float64
