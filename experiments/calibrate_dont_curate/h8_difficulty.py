@@ -164,7 +164,7 @@ def _fitted_splits(
         answers = {
             "one-coin": new,
             "platt": plain(new),
-            "platt + agreement": aware(new, features=standard[ev]),
+            "platt + agreement": aware((new, standard[ev])),
             "stratified": by_stratum[stratum[ev], jnp.arange(len(ev))],
             "weighted": weighted(new),
         }

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import AnyProbs, Key, Labels, LogProbs, Scalar, Weights
 from judgebayes.calibrators.calibrator import Calibrator, calibration_data, clipped, require
-from judgebayes.calibrators.maps import Beta, Platt, Temperature
+from judgebayes.calibrators.maps import SoftmaxMap
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import NO_POSTERIOR, Fit, ModelMethod, solved
@@ -115,7 +115,7 @@ class BayesianMap(ModelMethod):
             If the map has no posterior, a prior's standard deviation is not
             above 0, lengths differ, a label is not a class index, or a value is NaN.
         """
-        if not isinstance(self.calibrator, Temperature | Platt | Beta):
+        if not isinstance(self.calibrator, SoftmaxMap):
             raise JudgeBayesError(NO_POSTERIOR.format(type(self.calibrator).__name__))
         for name, scale in self.prior._asdict().items():
             require(f"prior.{name}", scale, scale > 0, "a standard deviation above 0")
@@ -135,8 +135,8 @@ class BayesianMap(ModelMethod):
         return MapData(log_probs, labels, weight)
 
     @property
-    def _map(self) -> Temperature | Platt | Beta:
-        assert isinstance(self.calibrator, Temperature | Platt | Beta)
+    def _map(self) -> SoftmaxMap:
+        assert isinstance(self.calibrator, SoftmaxMap)
         return self.calibrator
 
     @in_float64

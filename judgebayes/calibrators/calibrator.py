@@ -1,7 +1,7 @@
 """The common interface of calibrators: log-probabilities and labels in, a map out."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,8 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Answering, Fitted
+from judgebayes.inference.fit import Answering, Fit, Fitted
 from judgebayes.measures.scores import labelled_weight
-
-F = TypeVar("F")
 
 CLIP = 1e-300
 """The least probability that enters a map: no floor in practice, but the logarithm of 0 becomes finite.
@@ -74,11 +72,11 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
     return _used_only(log_probs, labels, weight)
 
 
-class Map(Answering, ABC, Generic[F]):
+class Map(Answering, ABC):
     """The base of the library's maps: `fit` checks answers and labels, and `_fitted` fits to them."""
 
     @in_float64
-    def fit(self, log_probs: AnyProbs, labels: Labels, *, weight: Weights | None = None) -> F:
+    def fit(self, log_probs: AnyProbs, labels: Labels, *, weight: Weights | None = None) -> Fit:
         """Return the map fitted to the labelled items.
 
         Parameters
@@ -98,7 +96,7 @@ class Map(Answering, ABC, Generic[F]):
         return self._fitted(calibration_data(log_probs, labels, weight))
 
     @abstractmethod
-    def _fitted(self, data: CalibrationData) -> F:
+    def _fitted(self, data: CalibrationData) -> Fit:
         """Return the map fitted to checked data."""
 
 

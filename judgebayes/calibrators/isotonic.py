@@ -24,7 +24,7 @@ DECIMALS = 12
 @calibrator("isotonic")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Isotonic(Map[Fit]):
+class Isotonic(Map):
     r"""Fit the label's frequency as a non-decreasing function of the probability.
 
     .. math:: \min_g \sum_i w_i (1\{y_i = k\} - g(p_{ik}))^2, \qquad g \text{ non-decreasing}

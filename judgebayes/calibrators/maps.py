@@ -20,10 +20,11 @@ correction, and beta calibration with an elastic net towards the identity its di
 The identity is the baseline for all other maps.
 """
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -43,11 +44,12 @@ from judgebayes.calibrators.calibrator import (
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Fit
+from judgebayes.inference.fit import Fit, one_draw
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
+from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.inference.status import Status, degenerate_status, summary, worst
+from judgebayes.inference.status import Status, degenerate_status, worst
 from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members
 
@@ -55,7 +57,7 @@ from judgebayes.models.calibration_maps import Form, members
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Identity(Map[Fit]):
+class Identity(Map):
     """Return the log-probabilities unchanged, including infinite ones."""
 
     def _fitted(self, data: CalibrationData) -> Fit:  # noqa: ARG002
@@ -71,49 +73,60 @@ UNSURE = 0.25
 TINY = 1e-300
 
 
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedSoftmax:
-    """A fitted map of the family.
+class SoftmaxMap(Map):
+    """A map of the family; its fits have the values `slopes` and `intercepts`, each (term, class).
 
-    Row 0 of `slopes` and `intercepts` is the constant term, the others belong to the item features
-    (Platt's map only): the slope of class k on an item with features x is
-    `slopes[0, k] + x @ slopes[1:, k]`, and likewise its intercept.
+    Row 0 is the constant term, the others belong to the item features (Platt's map only): the slope of
+    class k on an item with features x is `slopes[0, k] + x @ slopes[1:, k]`, and likewise its intercept.
     """
 
-    slopes: Float[Array, "*batch term class"]
-    intercepts: Float[Array, "*batch term class"]
-    clip: Scalar
-    status: Int[Array, "*batch"]
-    objective: Float[Array, "*batch"]
-    projected_gradient: Float[Array, "*batch"]
+    clip: float
+    label_noise: float
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "slopes": ("term", "class"),
+        "intercepts": ("term", "class"),
+    }
 
-    __repr__ = summary
+    @property
+    @abstractmethod
+    def form(self) -> Form:
+        """The member of the family of maps."""
 
-    @in_float64
-    def __call__(
-        self, log_probs: AnyProbs, features: Float[AnyArray, "item feature"] | None = None
-    ) -> LogProbs:
-        """Return the calibrated log-probabilities of each item.
+    def _fitted(self, data: CalibrationData) -> Fit:
+        return self._softmax(data, with_constant(None, len(data.labels)))
+
+    def _softmax(
+        self,
+        data: CalibrationData,
+        terms: Float[Array, "item term"],
+        penalty: Scalar | None = None,
+        l1_share: Scalar = 0.0,
+    ) -> Fit:
+        """Return the fit to items with these terms, a column of ones followed by the features."""
+        return Fit(
+            self,
+            *_fit_softmax(data, terms, self.clip, self.form, penalty, l1_share, self.label_noise),
+        )
+
+    def predict(self, values: Sites, given: Any) -> LogProbs:
+        """Return the calibrated log-probabilities; `given` is a pair if there are item features.
 
         Raises
         ------
         JudgeBayesError
             If the number of features is not that of the fit.
         """
+        log_probs, features = given if isinstance(given, tuple) else (given, None)
         terms = with_constant(features, len(log_probs))
-        if terms.shape[1] != self.slopes.shape[-2]:
+        slopes, intercepts = values["slopes"], values["intercepts"]
+        if terms.shape[1] != len(slopes):
             raise JudgeBayesError(
-                f"This map was fitted with {self.slopes.shape[-2] - 1} item feature(s), but "
+                f"This map was fitted with {len(slopes) - 1} item feature(s), but "
                 f"{terms.shape[1] - 1} were passed."
             )
-        return _apply(
-            clipped_by_class(jnp.asarray(log_probs, dtype=float), self.clip),
-            terms,
-            self.slopes,
-            self.intercepts,
-        )
+        own = clipped_by_class(jnp.asarray(log_probs, dtype=float), self.clip)
+        logits = [(terms @ slopes[:, k]) * x + terms @ intercepts[:, k] for k, x in enumerate(own)]
+        return jnp.stack(log_softmax_by_class(logits), axis=1)
 
 
 def with_constant(
@@ -136,29 +149,17 @@ def with_constant(
     return jnp.concatenate([constant, jnp.asarray(features, dtype=float)], axis=1)
 
 
-def _apply(
-    log_probs: Sequence[ItemValues],
-    terms: Float[Array, "item term"],
-    slopes: Float[Array, "term class"],
-    intercepts: Float[Array, "term class"],
-) -> LogProbs:
-    logits = [
-        (terms @ slopes[:, k]) * own + terms @ intercepts[:, k] for k, own in enumerate(log_probs)
-    ]
-    return jnp.stack(log_softmax_by_class(logits), axis=1)
-
-
 @partial(jax.jit, static_argnames="form")
-def fit_softmax(
+def _fit_softmax(
     data: CalibrationData,
     terms: Float[Array, "item term"],
     clip: Scalar,
     form: Form,
-    penalty: Scalar | None = None,
-    l1_share: Scalar = 0.0,
-    label_noise: Scalar = 0.0,
-) -> FittedSoftmax:
-    r"""Return the map with the minimum penalised negative log-likelihood.
+    penalty: Scalar | None,
+    l1_share: Scalar,
+    label_noise: Scalar,
+) -> tuple[Sites, Int[Array, ""], dict[str, Array]]:
+    r"""Return values, status and details of the map with the minimum penalised log-likelihood loss.
 
     .. math:: -\frac{\sum_i w_i \log q_{y_i}}{\sum_i w_i}
               + \lambda \Bigl(\rho \lVert\delta\rVert_1
@@ -232,14 +233,9 @@ def fit_softmax(
         theta = identity + ends.x[0, :size] - ends.x[0, size:]
     solution = jax.tree.map(lambda a: a[0], ends)
     slopes, intercepts = unpacked(theta)
-    return FittedSoftmax(
-        slopes=slopes,
-        intercepts=intercepts,
-        clip=clip,
-        status=worst(solution.status, degenerate_status(data.labels, data.weight, n_classes, size)),
-        objective=solution.value,
-        projected_gradient=solution.projected_gradient,
-    )
+    status = worst(solution.status, degenerate_status(data.labels, data.weight, n_classes, size))
+    details = {"objective": solution.value, "projected_gradient": solution.projected_gradient}
+    return one_draw({"slopes": slopes, "intercepts": intercepts}), status, details
 
 
 def initial_slope(log_probs: Sequence[ItemValues], data: CalibrationData) -> Float[Array, ""]:
@@ -279,7 +275,7 @@ def _penalised(
 @calibrator("temperature")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Temperature(Map[FittedSoftmax]):
+class Temperature(SoftmaxMap):
     r"""Divide the log-probabilities by the temperature with the minimum negative log-likelihood.
 
     .. math:: q_k \propto p_k^{1 / T}
@@ -314,15 +310,11 @@ class Temperature(Map[FittedSoftmax]):
         """The member of the family of maps."""
         return Form(tied=True, intercepts=False, symmetric=True, monotone=True)
 
-    def _fitted(self, data: CalibrationData) -> FittedSoftmax:
-        terms = with_constant(None, len(data.labels))
-        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)
-
 
 @calibrator("platt")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Platt:
+class Platt(SoftmaxMap):
     r"""Fit a logistic regression of the label on the log-odds (P2 eqs 2, 3).
 
     .. math:: \mathrm{logit}\, q = c + b\, \mathrm{logit}\, p + \gamma^T x
@@ -375,7 +367,7 @@ class Platt:
         *,
         weight: Weights | None = None,
         features: Float[AnyArray, "item feature"] | None = None,
-    ) -> FittedSoftmax:
+    ) -> Fit:
         """Return the map with the minimum negative log-likelihood on the labelled items.
 
         Parameters
@@ -388,7 +380,7 @@ class Platt:
             Non-negative item weights; 0 equals a dropped item.
         features
             Numbers that describe the items (topic, agreement of the judges), finite on every item
-            and of about unit scale.
+            and of about unit scale. The fit then takes the pair (log_probs, features).
 
         Raises
         ------
@@ -397,13 +389,13 @@ class Platt:
         """
         data = calibration_data(log_probs, labels, weight)
         terms = with_constant(features, len(data.labels))
-        return fit_softmax(data, terms, self.clip, self.form, label_noise=self.label_noise)
+        return self._softmax(data, terms)
 
 
 @calibrator("beta")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Beta(Map[FittedSoftmax]):
+class Beta(SoftmaxMap):
     r"""Fit the beta map, with separate slopes near 0 and near 1 (Kull et al. 2017; P2 eq 4).
 
     .. math:: \mathrm{logit}\, q = a \log p - b \log(1 - p) + c
@@ -411,8 +403,8 @@ class Beta(Map[FittedSoftmax]):
     by minimising the mean negative log-likelihood plus
     :math:`\lambda (\rho \lVert\delta\rVert_1 + \frac{1 - \rho}{2} \lVert\delta\rVert_2^2)` with
     :math:`\delta = (a - 1, b - 1, c)`, the distance from the identity. For two classes 0 and 1,
-    a is `slopes[0, 1]`, b is `slopes[0, 0]` and c is `intercepts[0, 1]` of the fit. More classes:
-    :math:`\log q_k = a_k \log p_k + c_k - \log Z` (`judgebayes.calibrators.maps`).
+    a is `slopes[0, 1]`, b is `slopes[0, 0]` and c is `intercepts[0, 1]` of the fit's `first` values.
+    More classes: :math:`\log q_k = a_k \log p_k + c_k - \log Z` (`judgebayes.calibrators.maps`).
 
     P2 uses a light elastic net; its strength is not legible in our copy of the text, so the default is
     our choice. Without a penalty it is Kull's map.
@@ -463,12 +455,10 @@ class Beta(Map[FittedSoftmax]):
             monotone=not self.free_slopes,
         )
 
-    def _fitted(self, data: CalibrationData) -> FittedSoftmax:
+    def _fitted(self, data: CalibrationData) -> Fit:
         rho = self.l1_share
         if self.penalty is not None:
             require("penalty", self.penalty, self.penalty >= 0, "a number of 0 or more, or None")
         require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
         terms = with_constant(None, len(data.labels))
-        return fit_softmax(
-            data, terms, self.clip, self.form, self.penalty, self.l1_share, self.label_noise
-        )
+        return self._softmax(data, terms, self.penalty, self.l1_share)

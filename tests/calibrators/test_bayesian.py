@@ -66,7 +66,7 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     weight = np.where(np.arange(40) % 3 == 0, 0.0, 1.5)
     own = type(MAPS[name])(**{**vars(MAPS[name]), "label_noise": noise})
     fit = own.fit(log_probs, labels, weight=weight)
-    slopes, intercepts = np.asarray(fit.slopes[0]), np.asarray(fit.intercepts[0])
+    slopes, intercepts = (np.asarray(fit.first[n][0]) for n in ("slopes", "intercepts"))
     model = CalibrationMapModel(n_classes, own.form, CalibrationMapPrior(1.3, 1.7), noise)
     if own.form.tied:
         slopes = slopes[:1]
@@ -83,7 +83,8 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
     used = np.where(labels >= 0, weight, 0.0)
     data = MapData(clipped(jnp.asarray(log_probs), own.clip), *map(jnp.asarray, (labels, weight)))
     density, _ = log_density(model, (data,), {}, jax.tree.map(jnp.asarray, at))
-    assert float(density) == pytest.approx(total - float(fit.objective) * used.sum(), abs=1e-9)
+    loss = float(fit.details["objective"]) * used.sum()
+    assert float(density) == pytest.approx(total - loss, abs=1e-9)
     log_prob_of_label = np.asarray(with_label_noise(fit(log_probs), noise))[
         np.arange(40), np.maximum(labels, 0)
     ]

@@ -126,8 +126,8 @@ def test_temperature_is_the_minimum_in_one_dimension() -> None:
 
     best = minimize_scalar(at, bounds=(0, 3), method="bounded", options={"xatol": 1e-7})
     fit = Temperature(clip=1e-12).fit(log_probs, labels)
-    np.testing.assert_allclose(fit.slopes, np.full((1, 3), best.x), atol=1e-4)
-    assert float(fit.objective) <= best.fun + 1e-7
+    np.testing.assert_allclose(fit.first["slopes"], np.full((1, 3), best.x), atol=1e-4)
+    assert float(fit.details["objective"]) <= best.fun + 1e-7
 
 
 def test_platt_is_logistic_regression_on_the_log_odds() -> None:
@@ -135,8 +135,8 @@ def test_platt_is_logistic_regression_on_the_log_odds() -> None:
     fit = Platt(clip=1e-12).fit(log_probs, labels)
     odds = (log_probs[:, 1] - log_probs[:, 0])[:, None]
     peer = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(odds, labels)
-    assert float(fit.slopes[0, 1]) == pytest.approx(peer.coef_[0, 0], abs=1e-5)
-    assert float(fit.intercepts[0, 1]) == pytest.approx(peer.intercept_[0], abs=1e-5)
+    assert float(fit.first["slopes"][0, 1]) == pytest.approx(peer.coef_[0, 0], abs=1e-5)
+    assert float(fit.first["intercepts"][0, 1]) == pytest.approx(peer.intercept_[0], abs=1e-5)
 
 
 def test_platt_with_features_is_logistic_regression_with_features() -> None:
@@ -145,10 +145,10 @@ def test_platt_with_features_is_logistic_regression_with_features() -> None:
     fit = Platt(clip=1e-12).fit(log_probs, labels, features=features)
     table = np.column_stack([log_probs[:, 1] - log_probs[:, 0], features])
     peer = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(table, labels)
-    ours = [fit.slopes[0, 1], *fit.intercepts[1:, 1]]
+    ours = [fit.first["slopes"][0, 1], *fit.first["intercepts"][1:, 1]]
     np.testing.assert_allclose(ours, peer.coef_[0], atol=1e-5)
     np.testing.assert_allclose(
-        binary(fit(log_probs, features)), peer.predict_proba(table)[:, 1], atol=1e-6
+        binary(fit((log_probs, features))), peer.predict_proba(table)[:, 1], atol=1e-6
     )
     with pytest.raises(JudgeBayesError, match="fitted with 2 item feature"):
         fit(log_probs)
@@ -196,7 +196,11 @@ def test_symmetric_isotonic_counts_every_item_both_ways() -> None:
 
 def coefficients(fit: Any) -> list[float]:
     """Return a, b, c of a beta map."""
-    return [float(fit.slopes[0, 1]), float(fit.slopes[0, 0]), float(fit.intercepts[0, 1])]
+    return [
+        float(fit.first["slopes"][0, 1]),
+        float(fit.first["slopes"][0, 0]),
+        float(fit.first["intercepts"][0, 1]),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -209,7 +213,10 @@ def test_beta_without_penalty_is_that_of_betacal(seed: int) -> None:
     ours = coefficients(fit)
     assert min(ours[:2]) > 0
     # betacal stops its regression early, up to 1.4e-3 away; run to convergence, it agrees.
-    assert float(fit.objective) <= loss(np.log(two_sided(peer.predict(p[:, None]))), labels) + 1e-12
+    assert (
+        float(fit.details["objective"])
+        <= loss(np.log(two_sided(peer.predict(p[:, None]))), labels) + 1e-12
+    )
     table = np.column_stack([np.log(p), -np.log1p(-p)])
     exact = peer.lr_.set_params(tol=1e-12, max_iter=10_000).fit(table, labels)
     np.testing.assert_allclose(ours, [*exact.coef_[0], *exact.intercept_], atol=1e-4)
@@ -234,18 +241,18 @@ def test_beta_is_the_minimum_of_its_penalised_loss(penalty: float, l1_share: flo
 
     fit = Beta(penalty, l1_share, clip=1e-12).fit(log_probs, labels)
     ours = np.array(coefficients(fit))
-    assert float(fit.objective) == pytest.approx(objective(ours), abs=1e-12)
+    assert float(fit.details["objective"]) == pytest.approx(objective(ours), abs=1e-12)
     starts = ([1, 1, 0], [0.2, 0.2, 0], [0.1, 0.5, 1], ours)
     options = {"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000}
     best = min(minimize(objective, s, method="Nelder-Mead", options=options).fun for s in starts)
-    assert float(fit.objective) <= best + 1e-9
+    assert float(fit.details["objective"]) <= best + 1e-9
 
 
 def test_symmetric_beta_of_two_classes_is_one_slope() -> None:
     log_probs, labels = overconfident()
     a, b, c = coefficients(Beta(penalty=0.0, symmetric=True).fit(log_probs, labels))
     assert (a, c) == (b, 0.0)
-    slope = float(Temperature().fit(log_probs, labels).slopes[0, 0])
+    slope = float(Temperature().fit(log_probs, labels).first["slopes"][0, 0])
     assert a == pytest.approx(slope, abs=1e-7)
 
 
@@ -310,11 +317,11 @@ def test_a_map_with_label_noise_is_the_minimum_of_the_noisy_likelihood(
     free = {Platt: 2, Beta: 3, Temperature: 1}[type(calibrator)]
     a, b, c = coefficients(fit)
     ours = np.array({1: [a], 2: [a, c], 3: [a, b, c]}[free])
-    assert float(fit.objective) == pytest.approx(objective(ours), abs=1e-10)
+    assert float(fit.details["objective"]) == pytest.approx(objective(ours), abs=1e-10)
     starts = (ours, np.array({1: [1.0], 2: [1.0, 0.0], 3: [1.0, 1.0, 0.0]}[free]))
     options = {"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000}
     best = min(minimize(objective, s, method="Nelder-Mead", options=options).fun for s in starts)
-    assert float(fit.objective) <= best + 1e-9
+    assert float(fit.details["objective"]) <= best + 1e-9
 
 
 def test_isotonic_with_label_noise_is_the_bounded_least_squares_fit() -> None:
@@ -362,5 +369,5 @@ def test_the_initial_slope_matches_confidence_and_accuracy(apart: float, begun: 
     slope = float(initial_slope(list(data.log_probs.T), data))
     assert slope == pytest.approx(begun, rel=1e-9)
     if begun < 1:
-        best = Temperature().fit(log_probs, labels).slopes[0, 0]
+        best = Temperature().fit(log_probs, labels).first["slopes"][0, 0]
         assert slope == pytest.approx(float(best), rel=1e-3)
