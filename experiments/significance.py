@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.systems import Answer, covariance
 from judgebayes.measures.significance import Interval, clustered_mean, grouped
 
 
@@ -22,6 +24,31 @@ def bootstrap_interval(
     draws = np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))
     low, high = np.quantile(values[draws].mean(1), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(values.mean()), float(low), float(high))
+
+
+def interval(answer: Answer, groups: ItemInts | None = None, *, level: float = 0.9) -> Interval:
+    """Return a success rate with its interval, by default of 90 %.
+
+    The interval is not clipped: an interval beyond [0, 1] shows that there is too little information.
+    """
+    return Interval.around(answer.value, _error(covariance([answer], [groups])[0, 0]), level=level)
+
+
+def difference(
+    a: Answer,
+    b: Answer,
+    groups: tuple[ItemInts, Int[np.ndarray, " other"]] | None = None,
+    *,
+    level: float = 0.9,
+) -> Interval:
+    """Return the success rate of a minus that of b; effects of shared items cancel."""
+    both = covariance([a, b], groups)
+    variance = both[0, 0] + both[1, 1] - 2 * both[0, 1]
+    return Interval.around(a.value - b.value, _error(variance), level=level)
+
+
+def _error(variance: float) -> float:
+    return float(np.sqrt(max(variance, 0.0)))
 
 
 class MaxT(NamedTuple):

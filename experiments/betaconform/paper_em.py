@@ -27,7 +27,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
@@ -68,11 +68,9 @@ class PaperEM:
         counts: Counts,
         *,
         weight: Float[AnyArray, " item"] | None = None,
-        key: PRNGKeyArray | None = None,
     ) -> FittedDistribution:
         """Return the mixture to which the iteration converges; hard items first."""
-        counts, weights, _ = prepare(counts, weight, key)
-        return _fit(self, counts, weights)
+        return _fit(self, *prepare(counts, weight))
 
 
 Distribution = Binomial | BetaBinomial | PaperEM

@@ -87,7 +87,7 @@ class PooledBetaBinomial(UsesPrior):
                 f"There are {len(sets)} data sets and {len(weights)} lists of weights; pooling needs "
                 "two data sets or more, and one list for each."
             )
-        parts = [prepare(c, w, None)[:2] for c, w in zip(sets, weights, strict=True)]
+        parts = [prepare(c, w) for c, w in zip(sets, weights, strict=True)]
         key = jax.random.key(0) if key is None else key
         fit = _fit(self, *_concatenate(*zip(*parts, strict=True)), jnp.arange(len(sets)), key)
         return with_source(fit, self, list(sets), weights)

@@ -32,8 +32,9 @@ from judgebayes.experiments.beyond_consensus.program_worlds import (
     simulated,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.significance import difference
 from judgebayes.generators import shares
-from judgebayes.generators.systems import difference, success_rate
+from judgebayes.generators.systems import success_rate
 from judgebayes.measures.reliability import Reliability
 from judgebayes.plots.curves import reliability_diagrams
 

@@ -38,7 +38,7 @@ from judgebayes.experiments.data import (
 )
 from judgebayes.experiments.panels import REWARDBENCH, llmbar_panel, rewardbench_panel
 from judgebayes.generators.logit_mixture import Verdicts, verdicts
-from judgebayes.generators.win_rate import labels_alone, win_rates, win_scores
+from judgebayes.generators.win_rate import WinScores, win_rates, win_scores
 from judgebayes.votes import Votes, encode
 
 NEEDS = (LLMBAR, REWARDBENCH, RB2, MTBENCH_PEOPLE)
@@ -86,7 +86,7 @@ def scored(
     ties = bool((outcome == 0.5).any())
     both = (
         win_rates(win_scores(votes, shown), shown, target=target, groups=groups, can_tie=ties),
-        labels_alone(shown, target=target, groups=groups, can_tie=ties),
+        win_rates(WinScores([], []), shown, target=target, groups=groups, can_tie=ties),
     )
     rows_of = []
     for fit in both:

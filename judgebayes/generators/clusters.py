@@ -110,6 +110,10 @@ class Clusters:
     of_item: ItemInts
     correlation: float
 
+    def take(self, items: Bool[np.ndarray, " item"]) -> "Clusters":
+        """Return the groups of some items."""
+        return Clusters(self.of_item[items], self.correlation)
+
     def design_effect(self, use: Bool[np.ndarray, " item"]) -> float:
         """Return the design effect of some of the items, at least 1."""
         size = np.unique(self.of_item[use], return_counts=True)[1].astype(float)
@@ -174,6 +178,22 @@ def correlation_between(
     scale = np.sqrt((sums**2).sum(0))
     sums /= np.where(scale > 0, scale, 1.0)
     return sums.T @ sums + np.diag(np.where(scale > 0, 0.0, 1.0))
+
+
+def clustered(
+    residual: ItemFloats,
+    labels: ItemInts,
+    generator: ItemInts,
+    n_generators: int,
+    groups: ItemInts | None,
+) -> tuple[Clusters, Float[np.ndarray, "generator generator"]]:
+    """Return the items' groups, each item its own by default, and the correlation of generators."""
+    if groups is None:
+        return Clusters(np.arange(len(labels)), 0.0), np.eye(n_generators)
+    return (
+        Clusters(groups, correlation_within(residual, labels, generator, groups)),
+        correlation_between(residual, groups, generator, n_generators),
+    )
 
 
 def normal_draws(

@@ -1,6 +1,7 @@
 """Data for generator precision: votes counted by generator, judge and label."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +13,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import Votes
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Rates:
+class Rates(NamedTuple):
     """True positive and true negative rate of each judge, pooled over labelled generators.
 
     NaN if a judge voted on no item labelled valid (or invalid).

@@ -37,12 +37,11 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import Posterior, grid_status
+from judgebayes.generators.posterior import Posterior, grid_status, spread_grid
 from judgebayes.inference.status import summary
 from judgebayes.models.cell_votes import vote_logits
 
-POINTS_D = 7
-POINTS_U = 3
+POINTS = (7, 3)
 SPAN = 1.9
 """Half-width of the grids, in prior standard deviations of log sigma."""
 STEPS = 16
@@ -395,12 +394,7 @@ def _fit(method: Impression, counts: PrecisionCounts) -> ImpressionPosterior:
         return x, jnp.where(n_observed > 0, rescaled, cell)
 
     x, cell = jax.lax.fori_loop(0, CELL_ROUNDS, refine, (system.start(), jnp.asarray(0.15)))
-    z_d, z_u = (np.linspace(-SPAN, SPAN, n) for n in (POINTS_D, POINTS_U))
-    z = np.stack([a.ravel() for a in np.meshgrid(z_d, z_u, indexing="ij")])
-    d, u = (
-        jnp.exp(location + scale * row)
-        for (location, scale), row in zip((prior.log_sigma_d, prior.log_sigma_u), z, strict=True)
-    )
+    (d, u), log_density = spread_grid((prior.log_sigma_d, prior.log_sigma_u), POINTS, SPAN)
 
     def at_point(d: Array, u: Array) -> tuple[Array, Array, Array, Array]:
         spreads = _Spreads(d, u, cell)
@@ -408,7 +402,7 @@ def _fit(method: Impression, counts: PrecisionCounts) -> ImpressionPosterior:
         return mean, covariance, evidence - system.log_spreads(spreads), move.max()
 
     mean, covariance, evidence, move = jax.vmap(at_point)(d, u)
-    weight = jax.nn.softmax(evidence - 0.5 * jnp.asarray((z**2).sum(0)))
+    weight = jax.nn.softmax(evidence + log_density)
     status = grid_status(mean, covariance, (weight @ move) > 1e-3)
     labels = counts.valid, counts.invalid, counts.unlabelled
     return ImpressionPosterior(weight, mean, covariance, *labels, status)

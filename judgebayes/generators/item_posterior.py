@@ -27,8 +27,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.clusters import (
     OFFSETS,
     Clusters,
-    correlation_between,
-    correlation_within,
+    clustered,
     normal_draws,
     residuals,
 )
@@ -93,17 +92,14 @@ def for_more_items(
     """
     items = np.bincount(generator, minlength=n_generators).astype(float)
     labelled = np.bincount(generator[labels >= 0], minlength=n_generators) > 0
-    if groups is None:
-        effective = np.where(labelled, items, np.nan)
-        return MoreItems(these, these.status, effective, np.eye(n_generators), 0.0)
     residual = residuals(np.zeros(len(labels)), labels, generator, n_generators)
-    clusters = Clusters(groups, correlation_within(residual, labels, generator, groups))
+    clusters, in_common = clustered(residual, labels, generator, n_generators, groups)
     effect = [clusters.design_effect(generator == place) for place in range(n_generators)]
     return MoreItems(
         these,
         these.status,
         np.where(labelled, items / np.array(effect), np.nan),
-        correlation_between(residual, groups, generator, n_generators),
+        in_common,
         clusters.correlation,
     )
 

@@ -46,7 +46,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import ItemCodes, ItemFloats, ItemInts, Key, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.posterior import Posterior, grid_status
+from judgebayes.generators.posterior import Posterior, grid_status, spread_grid
 from judgebayes.inference.status import summary
 from judgebayes.votes.array import Votes
 
@@ -460,12 +460,6 @@ def _prior(
     return prior.level[0] + prior.slope[0] * x + prior.between[0] * mean_difference, covariance
 
 
-def _grid() -> Float[np.ndarray, "point 2"]:
-    """Return the points of the grid over both log spreads, in prior standard deviations."""
-    each = [np.linspace(-SPAN, SPAN, n) for n in POINTS]
-    return np.stack([a.ravel() for a in np.meshgrid(*each, indexing="ij")], 1)
-
-
 class _Mode(NamedTuple):
     mean: Float[Array, " cell"]
     covariance: Float[Array, "cell cell"]
@@ -506,17 +500,13 @@ def _laplace(centre: Array, spread: Array, valid: Array, n: Array) -> _Mode:
 @jax.jit
 def _fit(prior: StratumPrior, counts: StratumCounts) -> StratumPosterior:
     valid, n = counts.valid.ravel(), (counts.valid + counts.invalid).ravel()
-    grid = _grid()
+    spreads, log_density = spread_grid((prior.log_shift, prior.log_cell), POINTS, SPAN)
 
-    def at_point(at: Array) -> _Mode:
-        shift, cell = (
-            jnp.exp(location + scale * height)
-            for (location, scale), height in zip((prior.log_shift, prior.log_cell), at, strict=True)
-        )
+    def at_point(shift: Array, cell: Array) -> _Mode:
         return _laplace(*_prior(prior, counts, shift, cell), valid, n)
 
-    modes = jax.vmap(at_point)(jnp.asarray(grid))
-    weight = jax.nn.softmax(modes.evidence - 0.5 * jnp.asarray((grid**2).sum(1)))
+    modes = jax.vmap(at_point)(*spreads)
+    weight = jax.nn.softmax(modes.evidence + log_density)
     status = grid_status(modes.mean, modes.covariance, weight @ modes.move > TOLERANCE)
     return StratumPosterior(weight, modes.mean, modes.covariance, counts, status)
 

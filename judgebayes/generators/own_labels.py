@@ -55,9 +55,7 @@ from judgebayes.arrays import ItemFloats, ItemInts, Key
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.clusters import (
-    Clusters,
-    correlation_between,
-    correlation_within,
+    clustered,
     normal_draws,
     residuals,
 )
@@ -136,7 +134,6 @@ class SharePosterior(Posterior):
     """Quantiles of the same without the generator's own labels; NaN for generators without labels."""
     levels: Float[np.ndarray, " point"]
     status: Int[Array, ""]
-    target: str
     correlation: float
     """The intraclass correlation of validity in groups of items; 0 without groups."""
     own_share: Float[np.ndarray, " generator"]
@@ -241,12 +238,7 @@ def shares(
     fits = _fits(counts, labelled)
     scores = item_scores(votes, labels, valid)
     residual = residuals(scores, labels, generator, n_generators)
-    if groups is None:
-        group, correlation, in_common = np.arange(len(labels)), 0.0, np.eye(n_generators)
-    else:
-        group = np.asarray(groups)
-        correlation = correlation_within(residual, labels, generator, group)
-        in_common = correlation_between(residual, group, generator, n_generators)
+    clusters, in_common = clustered(residual, labels, generator, n_generators, groups)
     levels = ndtr(np.linspace(-5, 5, 501))
     ends, held_out = np.full((2, n_generators, len(levels)), np.nan)
     own_share, unexpected = np.zeros(n_generators), np.full(n_generators, np.nan)
@@ -254,7 +246,7 @@ def shares(
         own = generator == place
         prior = fits[place]
         mixture = (prior.weight, prior.mean[:, place], prior.covariance[:, place, place] ** 0.5)
-        items = Items(scores[own], evidence.take(own), Clusters(group[own], correlation))
+        items = Items(scores[own], evidence.take(own), clusters.take(own))
         ends[place] = quantiles(items, mixture, levels, target)
         if labelled[place]:
             held_out[place] = quantiles(items.hidden(), mixture, levels, "these")
@@ -266,8 +258,7 @@ def shares(
         held_out,
         levels,
         jnp.asarray(max(int(fit.status) for fit in fits)),
-        target,
-        correlation,
+        clusters.correlation,
         own_share,
         in_common,
         unexpected,

@@ -1,7 +1,7 @@
 """The generator-validator model fitted by any inference method: its mode, or draws by NUTS."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import Key
+from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts
@@ -128,6 +128,21 @@ class Posterior(ABC):
     def interval(self, level: float = 0.9) -> tuple[Any, Any]:
         """Return the ends of the central intervals."""
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+
+def spread_grid(
+    priors: Sequence[tuple[Scalar, Scalar]], points: Sequence[int], span: float
+) -> tuple[list[Array], Array]:
+    """Return spreads at the points of a grid, by normal priors of their logs, and the log-density there.
+
+    The grid reaches `span` standard deviations to either side of each prior's location.
+    """
+    each = [np.linspace(-span, span, n) for n in points]
+    z = np.stack([a.ravel() for a in np.meshgrid(*each, indexing="ij")])
+    spreads = [
+        jnp.exp(location + scale * row) for (location, scale), row in zip(priors, z, strict=True)
+    ]
+    return spreads, -0.5 * jnp.asarray((z**2).sum(0))
 
 
 def grid_status(mean: Array, covariance: Array, unfinished: Array) -> Int[Array, ""]:

@@ -22,9 +22,6 @@ over the groups that items share (a program, a question), whose errors are corre
 and between systems. A win rate of A over B is the success rate of their pairs, whose label is "A is
 better".
 
-If labels are wrong at a known rate :math:`\epsilon`, the same for both labels, y is replaced by
-:math:`(y - \epsilon) / (1 - 2 \epsilon)`, whose mean is that of the true label.
-
 When a simple estimator breaks: conditions to check before its result is used.
 
 Each function takes the same data as the estimator and returns whether the estimate, or its interval, can
@@ -41,7 +38,6 @@ from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.baselines import LEAST, panel_youden
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.measures.significance import Interval
 
 Method = Literal["labels", "rogan-gladen", "prediction-powered"]
 
@@ -60,7 +56,6 @@ def success_rate(
     scores: ItemFloats,
     labels: ItemInts,
     *,
-    noise: float = 0.0,
     power: float | None = None,
 ) -> Answer:
     """Return a system's success rate with the influence of every item.
@@ -73,28 +68,22 @@ def success_rate(
         The panel's score of every item; ignored by the method "labels".
     labels
         1 valid, 0 invalid, -1 unknown.
-    noise
-        The share of wrong labels.
     power
         Lambda of prediction-powered inference; tuned by default.
 
     Raises
     ------
     JudgeBayesError
-        If no item is labelled, a score is missing, `noise` is not in [0, 1/2), or the method lacks
-        items that it needs.
+        If no item is labelled, a score is missing, or the method lacks items that it needs.
     """
     labels = np.asarray(labels)
     is_labelled = labels >= 0
     if not is_labelled.any():
         raise JudgeBayesError("No item is labelled; a success rate needs some labels.")
-    if not 0 <= noise < 0.5:
-        raise JudgeBayesError(
-            f"noise={noise}; the share of wrong labels must be at least 0 and less than 0.5."
-        )
-    truth = (labels[is_labelled] - noise) / (1 - 2 * noise)
+    truth = labels[is_labelled].astype(float)
     if method == "labels":
-        value, labelled_influence, unlabelled_influence = _labels(truth)
+        value, labelled_influence = truth.mean(), (truth - truth.mean()) / len(truth)
+        unlabelled_influence = None
     else:
         if not np.isfinite(scores).all():
             raise JudgeBayesError(
@@ -105,7 +94,11 @@ def success_rate(
             raise JudgeBayesError("Every item is labelled; use method='labels'.")
         f, rest = np.asarray(scores, float)[is_labelled], np.asarray(scores, float)[~is_labelled]
         if method == "rogan-gladen":
-            _need_both(labels)
+            for name, label in (("valid", 1), ("invalid", 0)):
+                if not (labels == label).any():
+                    raise JudgeBayesError(
+                        f"No item is {name}; Rogan and Gladen's correction needs some."
+                    )
             value, labelled_influence, unlabelled_influence = _rogan_gladen(truth, f, rest)
         else:
             value, labelled_influence, unlabelled_influence = _prediction_powered(
@@ -119,22 +112,6 @@ def success_rate(
 
 
 _Parts = tuple[float, Float[np.ndarray, " labelled"], Float[np.ndarray, " rest"] | None]
-
-
-def _labels(y: np.ndarray) -> _Parts:
-    return float(y.mean()), (y - y.mean()) / len(y), None
-
-
-def tuned_power(scores: ItemFloats, labels: ItemInts) -> float:
-    r"""Return :math:`\hat\lambda`, the weight of the scores in prediction-powered inference.
-
-    0 without labelled or unlabelled items, or if all scores are equal. It is not clipped.
-    """
-    labels, scores = np.asarray(labels), np.asarray(scores, float)
-    known = labels >= 0
-    if not known.any() or known.all():
-        return 0.0
-    return _tuned(labels[known].astype(float), scores[known], scores[~known])
 
 
 def _tuned(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> float:
@@ -154,12 +131,6 @@ def _prediction_powered(
         (residual - residual.mean()) / len(y),
         power * (rest - rest.mean()) / len(rest),
     )
-
-
-def _need_both(labels: np.ndarray) -> None:
-    for name, label in (("valid", 1), ("invalid", 0)):
-        if not (labels == label).any():
-            raise JudgeBayesError(f"No item is {name}; Rogan and Gladen's correction needs some.")
 
 
 def _rogan_gladen(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> _Parts:
@@ -209,31 +180,6 @@ def covariance(
     return np.asarray(sums @ sums.T)
 
 
-def interval(answer: Answer, groups: ItemInts | None = None, *, level: float = 0.9) -> Interval:
-    """Return a success rate with its interval, by default of 90 %.
-
-    The interval is not clipped: an interval beyond [0, 1] shows that there is too little information.
-    """
-    return Interval.around(answer.value, _error(covariance([answer], [groups])[0, 0]), level=level)
-
-
-def difference(
-    a: Answer,
-    b: Answer,
-    groups: tuple[ItemInts, Int[np.ndarray, " other"]] | None = None,
-    *,
-    level: float = 0.9,
-) -> Interval:
-    """Return the success rate of a minus that of b; effects of shared items cancel."""
-    both = covariance([a, b], groups)
-    variance = both[0, 0] + both[1, 1] - 2 * both[0, 1]
-    return Interval.around(a.value - b.value, _error(variance), level=level)
-
-
-def _error(variance: float) -> float:
-    return float(np.sqrt(max(variance, 0.0)))
-
-
 def mean_win_rates(
     pairs: Sequence[tuple[int, int]], n_systems: int
 ) -> Float[np.ndarray, "system pair"]:
@@ -276,10 +222,16 @@ def has_youden_index(counts: PrecisionCounts) -> bool:
 def stable_power(scores: ItemFloats, labels: ItemInts) -> tuple[float, bool]:
     """Return the tuned weight of prediction-powered inference within [0, 1], and if it was there.
 
+    0 without labelled or unlabelled items, or if all scores are equal.
+
     A weight outside means that the labelled scores say otherwise than their variance allows: chance, or
     scores that fall with validity (Angelopoulos et al., PPI++, 2023, also clip it).
     """
-    power = tuned_power(scores, labels)
+    labels, scores = np.asarray(labels), np.asarray(scores, float)
+    known = labels >= 0
+    power = 0.0
+    if known.any() and not known.all():
+        power = _tuned(labels[known].astype(float), scores[known], scores[~known])
     return float(np.clip(power, 0.0, 1.0)), 0.0 <= power <= 1.0
 
 

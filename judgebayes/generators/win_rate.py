@@ -10,7 +10,7 @@ probability :math:`w_n`, each by `judgebayes.generators.logit_mixture` from scor
 the consensus or the weighted score for :math:`w_n`, from the share of ties or the distance of the
 consensus from 0 for :math:`d_n`, or from no score at all. The votes
 of unlabelled items enter through their scores. If the votes say nothing, the intervals are those of the
-labels alone (:func:`labels_alone`), with Jeffreys' prior.
+labels alone (`win_rates` without scores), with Jeffreys' prior.
 
 The consensus itself is a second column of the scores of :math:`d_n`. Without it, the mean of
 :math:`d_n (w_n - 1/2)` is biased, with any number of labels, where items with votes for A are decided
@@ -40,7 +40,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.clusters import Clusters
+from judgebayes.generators.clusters import Clusters, correlation_within
 from judgebayes.generators.logit_mixture import (
     Design,
     Drawn,
@@ -82,8 +82,6 @@ class WinRates:
     least: Float[np.ndarray, "pair rate"]
     """The smallest and (`most`) largest values that the labels allow."""
     most: Float[np.ndarray, "pair rate"]
-    correlation: float
-    """The intraclass correlation in groups of items; 0 without groups."""
     from_votes: float
     """The posterior probability that a score of the votes says who wins."""
 
@@ -94,17 +92,6 @@ class WinRates:
             value = self.centre[:, pair, rate, None] + self.spread[:, pair, rate, None] * NODES
             ends.append(_quantiles(value.ravel(), np.repeat(self.weight, len(NODES)), levels))
         return np.clip(np.array(ends).T, self.least[:, rate], self.most[:, rate])
-
-    def estimate(self, rate: int = 0) -> Float[np.ndarray, " pair"]:
-        """Return the posterior medians."""
-        return np.asarray(self.quantiles([0.5], rate)[0])
-
-    def interval(
-        self, level: float = 0.9, rate: int = 0
-    ) -> tuple[Float[np.ndarray, " pair"], Float[np.ndarray, " pair"]]:
-        """Return the ends of the central intervals."""
-        low, high = self.quantiles([(1 - level) / 2, (1 + level) / 2], rate)
-        return low, high
 
     def better(self, ties: str = "half") -> Float[np.ndarray, " pair"]:
         """Return the probability that the first system wins more items than it loses."""
@@ -147,11 +134,6 @@ def win_scores(verdicts: Verdicts, outcome: ItemFloats) -> WinScores:
     )
 
 
-def labels_alone(outcome: ItemFloats, **options: object) -> WinRates:
-    """Return the win rate from the labels alone: `win_rates` without scores, and without the loss."""
-    return win_rates(WinScores([], []), outcome, **options)  # type: ignore[arg-type]
-
-
 def win_rates(
     scores: WinScores,
     outcome: ItemFloats,
@@ -168,7 +150,8 @@ def win_rates(
     Parameters
     ----------
     scores
-        What `win_scores` returns: with the sign of the pair's first system.
+        What `win_scores` returns: with the sign of the pair's first system. `WinScores([], [])` gives
+        the win rate from the labels alone.
     outcome
         1 where the first system wins, 0.5 a tie, 0 where the second wins, NaN unknown.
     ties
@@ -341,16 +324,10 @@ def _expected(model: _Model, fit: _Fit) -> Float[np.ndarray, "item rate"]:
 
 def _correlation(model: _Model, fit: _Fit, group: ItemInts) -> float:
     """Return the intraclass correlation of the labelled items' residuals, between 0 and 1."""
-    residual = (model.outcome - _expected(model, fit)[:, 0])[model.known]
-    square = float((residual**2).mean())
-    own = group[model.known]
-    size = np.bincount(own)
-    total = np.bincount(own, weights=residual)
-    n_pairs = float((size * (size - 1)).sum())
-    if not n_pairs or square < 1e-12:
-        return 0.0
-    products = float((total**2).sum() - (residual**2).sum())
-    return float(np.clip(products / n_pairs / square, 0.0, 1.0))
+    residual = np.where(model.known, model.outcome - _expected(model, fit)[:, 0], 0.0)
+    spread = np.sqrt(float((residual[model.known] ** 2).mean()))
+    labels = model.known.astype(int) - 1
+    return correlation_within(residual / max(spread, 1e-6), labels, np.zeros_like(group), group)
 
 
 def _answer(
@@ -384,7 +361,6 @@ def _answer(
         weight,
         least,
         most,
-        correlation,
         float(fit.weight[score].sum()),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Key, Labels, Weights
+from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
@@ -70,7 +70,12 @@ def distinct_rows(
     return rows[first], first, which
 
 
-MIN_CELLS = 16
+MIN_ROWS = 16
+
+
+def padded(rows: int) -> int:
+    """Return the least of 16, 32, 64 .. that is not below a number of rows."""
+    return max(MIN_ROWS, 1 << max(rows - 1, 0).bit_length())
 
 
 @jax.tree_util.register_dataclass
@@ -184,10 +189,8 @@ def _correct_and_given(votes: Votes, labels: ItemCodes) -> tuple[ItemCodes, Item
     return jnp.where((labels >= 0) & (given > 0), agree, -1), given
 
 
-def prepare(
-    counts: Counts, weight: Weights | None, key: Key | None
-) -> tuple[Counts, Float[Array, " cell"], Key]:
-    """Return counts, weights and key as arrays; outside compiled code, equal items are merged.
+def prepare(counts: Counts, weight: Weights | None) -> tuple[Counts, Float[Array, " cell"]]:
+    """Return counts and weights as arrays; outside compiled code, equal items are merged.
 
     Their number is padded to 16, 32, 64 .. with items of weight 0, so that a fit is compiled for few
     shapes.
@@ -204,17 +207,16 @@ def prepare(
             f"The weights have the shape {weights.shape}; there are {n} items, so the shape must "
             f"be ({n},)."
         )
-    key = jax.random.key(0) if key is None else key
     if any(isinstance(x, jax.core.Tracer) for x in (counts.correct, counts.given, weights)):
-        return counts, weights, key
+        return counts, weights
     if not bool((np.asarray(weights) >= 0).all()):
         raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
     cells, total = counts.tallied(weights)
     if len(total) == 0:
-        return counts, weights, key
-    size = max(MIN_CELLS, 1 << (len(total) - 1).bit_length())
-    padded = cells.take(np.minimum(np.arange(size), len(total) - 1))
-    return padded, jnp.asarray(np.pad(total, (0, size - len(total)))), key
+        return counts, weights
+    size = padded(len(total))
+    repeated = cells.take(np.minimum(np.arange(size), len(total) - 1))
+    return repeated, jnp.asarray(np.pad(total, (0, size - len(total))))
 
 
 def labelled_weight(counts: Counts, weight: Weights | None) -> ItemValues:

@@ -210,12 +210,9 @@ class Binomial:
     """
 
     @in_float64
-    def fit(
-        self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
-    ) -> FittedDistribution:
+    def fit(self, counts: Counts, *, weight: Weights | None = None) -> FittedDistribution:
         """Return the Binomial with the share of correct votes."""
-        counts, weights, _ = prepare(counts, weight, key)
-        return _share_correct(self, counts, weights)
+        return _share_correct(self, *prepare(counts, weight))
 
 
 @jax.jit
@@ -280,7 +277,8 @@ class BetaBinomial(UsesPrior):
         """
         if self.components not in (1, 2):
             raise JudgeBayesError(f"{self.components} components were requested; choose 1 or 2.")
-        fit = _fit(self, *prepare(counts, weight, key))
+        key = jax.random.key(0) if key is None else key
+        fit = _fit(self, *prepare(counts, weight), key)
         return with_source(fit, self, counts, weight)
 
     def problem(self, counts: Counts, weight: Weights | None = None) -> Problem:

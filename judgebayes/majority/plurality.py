@@ -24,11 +24,10 @@ from scipy.stats import binom, hypergeom
 
 from judgebayes.arrays import ItemFloats, ItemInts, Labels
 from judgebayes.errors import JudgeBayesError
-from judgebayes.majority.counts import distinct_rows
+from judgebayes.majority.counts import distinct_rows, padded
 from judgebayes.models.split_curve import SplitData, split_data
 from judgebayes.votes.array import Votes
 
-MIN_ROWS = 16
 COMMON = 256
 
 
@@ -176,11 +175,6 @@ def labelled_data(splits: Splits, weight: ItemFloats) -> SplitData:
         jnp.asarray(np.pad(total, (0, size - len(rows)))),
         splits.label_classes,
     )
-
-
-def padded(rows: int) -> int:
-    """Return the least of 16, 32, 64 .. that is not below a number of rows."""
-    return max(MIN_ROWS, 1 << max(rows - 1, 0).bit_length())
 
 
 Decision = Literal["random", "abstain", "median"]

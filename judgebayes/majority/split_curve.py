@@ -29,14 +29,13 @@ from judgebayes.inference import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.majority.counts import ErrorCurve, distinct_rows
+from judgebayes.majority.counts import ErrorCurve, distinct_rows, padded
 from judgebayes.majority.plurality import (
     Decision,
     Splits,
     decision_probs,
     item_data,
     labelled_data,
-    padded,
     wrong_majority,
 )
 from judgebayes.models.label_noise import noise_matrix
@@ -287,6 +286,7 @@ class FittedSplitCurve(Sampled):
         draws = self._means(cells, table, target, design_effect, seed)
         return _interval(draws, sizes, level, _one_sided(cells, table))
 
+    @in_float64
     def _means(
         self,
         cells: "_Cells",
@@ -303,7 +303,7 @@ class FittedSplitCurve(Sampled):
         doubtful: list[tuple[np.ndarray, np.ndarray]] = [(unknown, probs)]
         if float(self.method.noise) > 0:
             # The labels of labelled items are drawn, too, given what was observed.
-            noise = _noise(self.method, probs.shape[-1])
+            noise = np.asarray(noise_matrix(self.method.noise, probs.shape[-1]))
             for observed, column in enumerate(noise.T):
                 given_label = probs * column
                 given_label /= given_label.sum(-1, keepdims=True)
@@ -325,11 +325,6 @@ class FittedSplitCurve(Sampled):
             return _mean(rng.standard_gamma(counts + prior), table)
         weight = rng.standard_exponential((self.n_draws, int(cells.group.max()) + 1))
         return _mean(counts * weight[:, cells.group, None] + prior, table)
-
-
-@in_float64
-def _noise(method: SplitCurve, n_labels: int) -> Float[np.ndarray, "true observed"]:
-    return np.asarray(noise_matrix(method.noise, n_labels))
 
 
 class _Cells(NamedTuple):

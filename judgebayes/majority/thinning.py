@@ -15,14 +15,15 @@ The mean of known losses with an interval that assumes no model: for any loss in
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import stdtrit
 
-from judgebayes.arrays import AnyArray, ItemFloats, ItemInts, Key, Weights
+from judgebayes.arrays import AnyArray, ItemFloats, ItemInts, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.status import summary
@@ -74,11 +75,9 @@ class Thinning:
     """
 
     @in_float64
-    def fit(
-        self, counts: Counts, *, weight: Weights | None = None, key: Key | None = None
-    ) -> "Thinned":
+    def fit(self, counts: Counts, *, weight: Weights | None = None) -> "Thinned":
         """Return the counts of the labelled items, with equal items merged."""
-        cells, weights, _ = prepare(counts, weight, key)
+        cells, weights = prepare(counts, weight)
         return Thinned(cells, labelled_weight(cells, weights))
 
 
@@ -103,17 +102,15 @@ class Thinned:
         if not isinstance(h, np.ndarray) or isinstance(self.weight, jax.core.Tracer):
             weights = jnp.where(jnp.isnan(h), 0.0, self.weight)
             return (weights * jnp.nan_to_num(h)).sum(-1) / weights.sum(-1)
-        return self._observed_moments(sizes)[0]
+        return self._posterior(sizes, None)[0]
 
-    def _observed_moments(
-        self, sizes: tuple[int, ...]
-    ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
-        """Return the mean and mean square of h_k over the items with k votes, and their weight."""
-        h = np.asarray(item_thinning(self.counts, sizes))
-        weights = np.where(np.isnan(h), 0.0, np.asarray(self.weight))
-        h, total = np.nan_to_num(h), weights.sum(-1)
-        n = np.where(total > 0, total, np.nan)
-        return (weights * h).sum(-1) / n, (weights * h**2).sum(-1) / n, total
+    def _posterior(
+        self, sizes: tuple[int, ...], population: Float[np.ndarray, " size"] | float | None
+    ) -> "_Posterior":
+        most = self.counts.most
+        prior = Counts(np.arange(most + 1), np.full(most + 1, most), most)  # type: ignore[arg-type]
+        h, h0 = (np.asarray(item_thinning(each, sizes)) for each in (self.counts, prior))
+        return _posterior(h, np.asarray(self.weight), h0, population)
 
     def moments(
         self,
@@ -134,15 +131,7 @@ class Thinned:
         with the posterior mean of the variance of h, divided by N - n. This is the finite-population
         correction; at n = N the variance is 0.
         """
-        most = self.counts.most
-        prior = Counts(np.arange(most + 1), np.full(most + 1, most), most)  # type: ignore[arg-type]
-        h0 = np.asarray(item_thinning(prior, sizes))
-        observed, square, n = self._observed_moments(sizes)
-        observed, square, total = np.nan_to_num(observed), np.nan_to_num(square), n + 1.0
-        mean = (n * observed + h0.mean(-1)) / total
-        within = (n * square + (h0**2).mean(-1)) / total - mean**2
-        mean, variance = of_population(mean, within, observed, n, population)
-        return mean, np.maximum(variance, 0.0)
+        return self._posterior(sizes, population)[1:]
 
     def curve(
         self,
@@ -174,36 +163,61 @@ class Thinned:
                 "No item has both a vote and a label. Label at least one item with votes; 50 are "
                 "a good start."
             )
-        error = np.asarray(self.estimate(sizes))
-        levels = ((1 - level) / 2, (1 + level) / 2)
-        mean, variance = self.moments(sizes, population=population)
-        low, high = (beta_quantile(q, mean, variance) for q in levels)
-        low, high = (np.where(np.isfinite(error), x, np.nan) for x in (low, high))
-        low, high = np.minimum(low, error), np.maximum(high, error)  # as in `mean_loss`
         beyond = np.array([size > self.counts.most for size in sizes])
-        return ErrorCurve(np.asarray(sizes), error, low, high, beyond)
+        return self._posterior(sizes, population).curve(sizes, level, beyond)
 
 
-def of_population(
-    mean: Float[np.ndarray, " size"],
-    within: Float[np.ndarray, " size"],
-    observed: Float[np.ndarray, " size"],
-    n: Float[np.ndarray, " size"],
+class _Posterior(NamedTuple):
+    """The mean loss of the labelled items, NaN without any, and the posterior mean and variance."""
+
+    observed: Float[np.ndarray, " size"]
+    mean: Float[np.ndarray, " size"]
+    variance: Float[np.ndarray, " size"]
+
+    def curve(
+        self, sizes: tuple[int, ...], level: float, extrapolated: Bool[np.ndarray, " size"]
+    ) -> ErrorCurve:
+        """Return the observed mean with the interval of a Beta distribution, which includes it."""
+        ends = (
+            np.where(np.isfinite(self.observed), beta_quantile(q, self.mean, self.variance), np.nan)
+            for q in ((1 - level) / 2, (1 + level) / 2)
+        )
+        low, high = next(ends), next(ends)
+        return ErrorCurve(
+            np.asarray(sizes),
+            self.observed,
+            np.minimum(low, self.observed),
+            np.maximum(high, self.observed),
+            extrapolated,
+        )
+
+
+def _posterior(
+    losses: Float[np.ndarray, "size item"],
+    weight: ItemFloats,
+    prior: Float[np.ndarray, "*size loss"],
     population: Float[np.ndarray, " size"] | float | None,
-) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
-    """Return mean and variance of the mean over a population, of which n items are known.
+) -> _Posterior:
+    """Return the posterior of the mean loss; `prior` are losses that together count as one item.
 
-    `mean` and `within` are the posterior means of the mean over all items like these, and of the
-    variance of items; `observed` is the mean of the n items. Without a population, it is all items.
+    With a population, it is that of the mean over this many items, of which the labelled are known.
     """
-    total = n + 1.0
+    used = np.where(np.isfinite(losses), weight, 0.0)
+    values = np.nan_to_num(losses)
+    n, total = used.sum(-1), used.sum(-1) + 1.0
+    observed = (used * values).sum(-1) / np.where(n > 0, n, np.nan)
+    mean = ((used * values).sum(-1) + prior.mean(-1)) / total
+    within = ((used * values**2).sum(-1) + (prior**2).mean(-1)) / total - mean**2
     variance = within / (total + 1)
-    if population is None:
-        return mean, variance
-    rest = np.maximum(population - n, 0.0)
-    share = rest / np.maximum(np.maximum(population, n), 1e-9)
-    variance = variance + within * total / (total + 1) / np.where(rest > 0, rest, np.inf)
-    return (1 - share) * observed + share * mean, share**2 * variance
+    if population is not None:
+        rest = np.maximum(population - n, 0.0)
+        share = rest / np.maximum(np.maximum(population, n), 1e-9)
+        variance = variance + within * total / (total + 1) / np.where(rest > 0, rest, np.inf)
+        mean, variance = (
+            (1 - share) * np.nan_to_num(observed) + share * mean,
+            share**2 * variance,
+        )
+    return _Posterior(observed, mean, np.maximum(variance, 0.0))
 
 
 def beta_quantile(
@@ -310,17 +324,5 @@ def mean_loss(
         the items that count are then known, and the others drawn.
     """
     weights = np.ones(losses.shape[1]) if weight is None else np.asarray(weight, float)
-    used = np.where(np.isfinite(losses), weights, 0.0)
-    values = np.nan_to_num(losses)
-    n = used.sum(1)
-    with np.errstate(invalid="ignore"):
-        observed = (used * values).sum(1) / n
-    total = n + 1
-    mean = ((used * values).sum(1) + 0.5) / total
-    within = ((used * values**2).sum(1) + 0.5) / total - mean**2
-    mean, variance = of_population(mean, within, np.nan_to_num(observed), n, population)
-    low, high = (beta_quantile(q, mean, variance) for q in ((1 - level) / 2, (1 + level) / 2))
-    undefined = n == 0
-    low, high = (np.where(undefined, np.nan, end) for end in (low, high))
-    low, high = np.minimum(low, observed), np.maximum(high, observed)
-    return ErrorCurve(np.asarray(sizes), observed, low, high, undefined)
+    posterior = _posterior(losses, weights, np.array([0.0, 1.0]), population)
+    return posterior.curve(sizes, level, np.isnan(posterior.observed))

@@ -19,6 +19,7 @@ from judgebayes.workflow.results import Result
 from judgebayes.workflow.systems import Matches, read_matches, system_points, system_table
 
 LEVEL = 0.9
+ENDS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 RULES = {
     "half": "a tie is half a win",
     "excluded": "ties are left out",
@@ -238,8 +239,8 @@ def _pair_table(
     """Return a row per pair; without the columns of estimates if there are no labels."""
     columns: dict[str, Any] = {"pair": names}
     if fit is not None:
-        low, high = fit.interval(LEVEL)
-        columns |= {"estimate": fit.estimate(), "low": low, "high": high}
+        low, middle, high = fit.quantiles(ENDS)
+        columns |= {"estimate": middle, "low": low, "high": high}
         columns["P(better)"] = fit.better(ties)
     own = [of_item == place for place in range(len(names))]
     columns["naive"] = [Verdicts(given.mean[use], given.counts[use]).rate(ties) for use in own]
@@ -247,8 +248,8 @@ def _pair_table(
     columns["items"] = [int(use.sum()) for use in own]
     if fit is not None and ties == "separate":
         for rate, word in ((2, "tie"), (3, "loss")):
-            low, high = fit.interval(LEVEL, rate)
-            columns |= {word: fit.estimate(rate), f"{word}_low": low, f"{word}_high": high}
+            low, middle, high = fit.quantiles(ENDS, rate)
+            columns |= {word: middle, f"{word}_low": low, f"{word}_high": high}
     return pd.DataFrame(columns)
 
 

@@ -6,16 +6,18 @@ from scipy.special import expit
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.labelling import (
+    POINTS,
+    SPAN,
     Strata,
     Stratified,
     StratumCounts,
     StratumPosterior,
     StratumPrior,
-    _grid,
     _prior,
     count_strata,
     labels_by_cell,
 )
+from judgebayes.generators.posterior import spread_grid
 
 GENERATORS, STRATA = 3, 3
 POSITION = np.array([-1.2, 0.0, 1.0])
@@ -69,15 +71,12 @@ def test_the_posterior_matches_importance_sampling(
     total = np.asarray(partly.valid + partly.invalid + partly.unlabelled).sum(1)
     mean, weight = np.zeros(GENERATORS), 0.0
     square = np.zeros(GENERATORS)
-    for a, b in _grid():
-        spreads = [
-            np.exp(m + s * c)
-            for (m, s), c in zip((prior.log_shift, prior.log_cell), (a, b), strict=True)
-        ]
-        centre, covariance = _prior(prior, partly, *map(jnp.asarray, spreads))
+    spreads, log_density = spread_grid((prior.log_shift, prior.log_cell), POINTS, SPAN)
+    for shift, cell, density in zip(*spreads, log_density, strict=True):
+        centre, covariance = _prior(prior, partly, shift, cell)
         p = expit(rng.multivariate_normal(centre, covariance, 20_000))
         likelihood = (valid * np.log(p) + invalid * np.log1p(-p)).sum(1)
-        w = np.exp(likelihood + 30 - (a**2 + b**2) / 2)
+        w = np.exp(likelihood + 30 + float(density))
         q = p.reshape(-1, GENERATORS, STRATA)
         g = (np.asarray(partly.valid).sum(1) + (rest * q).sum(2)) / total
         chance = (rest * q * (1 - q)).sum(2) / total**2

@@ -3,8 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.systems import covariance, interval, success_rate
+from judgebayes.experiments.significance import interval
+from judgebayes.generators.systems import covariance, success_rate
 from judgebayes.measures.significance import Interval
 
 
@@ -20,9 +20,9 @@ def prediction_powered(
     return interval(success_rate("prediction-powered", scores, labels, **options), groups)
 
 
-def rogan_gladen_interval(*data: np.ndarray, noise: float = 0.0) -> Interval:
+def rogan_gladen_interval(*data: np.ndarray) -> Interval:
     """Return Rogan and Gladen's success rate from scores, labels and groups."""
-    return interval(success_rate("rogan-gladen", *data[:2], noise=noise), *data[2:])
+    return interval(success_rate("rogan-gladen", *data[:2]), *data[2:])
 
 
 @pytest.fixture(scope="module")
@@ -75,23 +75,6 @@ def test_the_influence_is_a_derivative(scored: tuple) -> None:
             assert n * (weighted.value - rate.value) == pytest.approx(
                 rate.influence[i], abs=2e-3 * np.abs(rate.influence).max()
             )
-
-
-def test_wrong_labels_are_corrected_for(scored: tuple) -> None:
-    score, label, _ = scored
-    wide = np.tile(np.arange(900), 40)
-    rng = np.random.default_rng(2)
-    flipped = np.where(rng.random(len(wide)) < 0.2, 1 - label[wide], label[wide])
-    some = np.where(np.arange(len(wide)) < 30_000, flipped, -1)
-    for answer in (prediction_powered, rogan_gladen_interval):
-        assert answer(score[wide], some, noise=0.2).mean == pytest.approx(label.mean(), abs=0.01)
-    assert abs(prediction_powered(score[wide], some).mean - label.mean()) > 0.05
-    corrected, uncorrected = labels_only(some, noise=0.2), labels_only(some)
-    assert corrected.high - corrected.low == pytest.approx(
-        (uncorrected.high - uncorrected.low) / 0.6
-    )
-    with pytest.raises(JudgeBayesError, match=r"less than 0\.5"):
-        labels_only(some, noise=0.5)
 
 
 def test_variances_match_the_bootstrap_over_groups(scored: tuple) -> None:

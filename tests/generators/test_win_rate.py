@@ -24,7 +24,6 @@ from judgebayes.generators.logit_mixture import (
 from judgebayes.generators.win_rate import (
     WinRates,
     WinScores,
-    labels_alone,
     win_rates,
     win_scores,
 )
@@ -65,7 +64,7 @@ def test_labels_alone_have_the_beta_posterior_of_a_share(won: int, n: int) -> No
     outcome[:n] = np.arange(n) < won
     expected = beta.ppf([0.05, 0.5, 0.95], won + 0.5, n - won + 0.5)
     for target in ("these", "more"):
-        fit = labels_alone(outcome, target=target)
+        fit = win_rates(WinScores([], []), outcome, target=target)
         np.testing.assert_allclose(ends(fit), expected, atol=0.012)
         assert fit.from_votes == 0
 
@@ -166,11 +165,11 @@ def test_pairs_of_systems() -> None:
     votes = votes_of(index.astype(int))
     fit = answer(votes, shown(outcome, 90), pairs=pairs, pair=pair)
     truth = np.array([outcome[pair == place].mean() for place in range(3)])
-    low, high = fit.interval(0.99)
+    low, middle, high = fit.quantiles([0.005, 0.5, 0.995])
     assert ((low <= truth) & (truth <= high)).all()
     draws = fit.draws(2000)
     assert draws.shape == (2000, 3)
-    np.testing.assert_allclose(np.quantile(draws, 0.5, axis=0), fit.estimate(), atol=0.02)
+    np.testing.assert_allclose(np.quantile(draws, 0.5, axis=0), middle, atol=0.02)
     assert (fit.better() > 0.9).all()
 
 
