@@ -37,7 +37,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import Posterior, grid_status, spread_grid
+from judgebayes.generators.posterior import Posterior, grid_status, overall_precision, spread_grid
 from judgebayes.inference.status import summary
 from judgebayes.models.cell_votes import vote_logits
 
@@ -124,13 +124,12 @@ class ImpressionPosterior(Posterior):
     @in_float64
     def quantile(self, level: float) -> Float[Array, " generator"]:
         """Return a quantile of the precision of each generator's items, including the labelled items."""
-        return _overall_precision(self, jax.nn.sigmoid(_quantile(self, level)))
+        return overall_precision(self, jax.nn.sigmoid(_quantile(self, level)))
 
     @in_float64
     def sample(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
         """Return joint draws of the precisions; errors that generators share cancel in differences."""
-        g = self.sample_rates(n_draws, key)
-        return jax.vmap(lambda one: _overall_precision(self, one))(g)
+        return overall_precision(self, self.sample_rates(n_draws, key))
 
     @in_float64
     def sample_rates(
@@ -144,14 +143,6 @@ class ImpressionPosterior(Posterior):
         root = jnp.linalg.cholesky(self.covariance)
         eta = self.mean[point] + jnp.einsum("dgh,dh->dg", root[point], z)
         return jax.nn.sigmoid(eta)
-
-
-def _overall_precision(fit: ImpressionPosterior, g: Array) -> Array:
-    """Return the share of valid items among all, from the labels and g for the unlabelled items."""
-    total = fit.valid + fit.invalid + fit.unlabelled
-    return jnp.where(
-        total > 0, (fit.valid + fit.unlabelled * g) / jnp.where(total > 0, total, 1.0), g
-    )
 
 
 @jax.jit

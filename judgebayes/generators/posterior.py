@@ -130,6 +130,16 @@ class Posterior(ABC):
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
 
+def overall_precision(of: Any, g: Array) -> Array:
+    """Return the share of valid items among all, with the probability g for the unlabelled ones.
+
+    `of` has the numbers `valid`, `invalid` and `unlabelled` of each generator; g is (..., generator).
+    """
+    total = of.valid + of.invalid + of.unlabelled
+    share = (of.valid + of.unlabelled * g) / jnp.where(total > 0, total, 1.0)
+    return jnp.where(total > 0, share, g)
+
+
 def spread_grid(
     priors: Sequence[tuple[Scalar, Scalar]], points: Sequence[int], span: float
 ) -> tuple[list[Array], Array]:
@@ -190,9 +200,7 @@ def _fit(
     result = method.inference.solve(problem, key)
     sites = result.draws
     g = sites["g"] if "g" in sites else jax.nn.sigmoid(sites["eta"])
-    items = counts.valid + counts.invalid + counts.unlabelled
-    precision = (counts.valid + counts.unlabelled * g) / jnp.where(items > 0, items, 1.0)
-    draws = {**sites, "precision": jnp.where(items > 0, precision, g)}
+    draws = {**sites, "precision": overall_precision(counts, g)}
     return FittedGeneratorValidator(
         method, draws, result.status, result.details, chains=result.chains
     )
