@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the version bounds in pyproject.toml: installs the lowest or the newest versions that they
-# allow into a new environment, runs the main commands there, and the tests of what reads files:
-# pandas, pyarrow and the standard library differ more between versions than what the models call.
+# allow into a new environment, runs the main commands there, and the tests of what reads files and
+# counts: pandas, pyarrow and the standard library differ more between versions than what models call.
 #
 #   tests/resolutions.sh [lowest] [newest]       both, if none is named
 #
@@ -43,7 +43,7 @@ try() {
   )
   # The installed package is tested, not the checkout. Old versions of other packages may warn.
   "$bin/python" -P -m pytest -q -n 2 -o filterwarnings=default \
-    tests/test_package.py tests/votes tests/io
+    @tests/fast.txt
 }
 
 for which in "${@:-lowest newest}"; do

@@ -45,7 +45,7 @@ def test_what_cuda_cannot_run_is_detected(tmp_path: Any) -> None:
         return replace(result, objective=result.objective + decomposed[0, 0])
 
     def answer(fitted: Any, new: Any) -> Any:
-        return {"objective": fitted.objective}
+        return {"objective": fitted.details["objective"]}
 
     family = replace(CALIBRATOR, fit=fit, answer=answer)
     with pytest.raises(NotImplementedError, match="not found for platform cuda"):
