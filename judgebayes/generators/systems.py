@@ -82,7 +82,7 @@ def success_rate(
         raise JudgeBayesError("No item is labelled; a success rate needs some labels.")
     truth = labels[is_labelled].astype(float)
     if method == "labels":
-        value, labelled_influence = truth.mean(), (truth - truth.mean()) / len(truth)
+        value, labelled_influence = float(truth.mean()), (truth - truth.mean()) / len(truth)
         unlabelled_influence = None
     else:
         if not np.isfinite(scores).all():
@@ -108,7 +108,7 @@ def success_rate(
     influence[is_labelled] = labelled_influence
     if unlabelled_influence is not None:
         influence[~is_labelled] = unlabelled_influence
-    return Answer(float(value), influence, is_labelled.astype(int))
+    return Answer(value, influence, is_labelled.astype(int))
 
 
 _Parts = tuple[float, Float[np.ndarray, " labelled"], Float[np.ndarray, " rest"] | None]
