@@ -42,7 +42,8 @@ def test_what_cuda_cannot_run_is_detected(tmp_path: Any) -> None:
     def fit(estimator: Any, inputs: Any) -> Any:
         result = CALIBRATOR.fit(estimator, inputs)
         decomposed = jax.lax.linalg.schur(jax.numpy.eye(2))[0]  # implemented for the CPU only
-        return replace(result, objective=result.objective + decomposed[0, 0])
+        objective = result.details["objective"] + decomposed[0, 0]
+        return replace(result, details={"objective": objective})
 
     def answer(fitted: Any, new: Any) -> Any:
         return {"objective": fitted.details["objective"]}
