@@ -16,7 +16,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import Agreement, agreement
-from judgebayes.inference.fit import Answering, Fit, Fitted, ModelMethod, solved
+from judgebayes.inference.fit import Answering, ByDraw, Fit, Fitted, ModelMethod, solved
 from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import Status
 from judgebayes.votes.array import AnyVotes, Votes
@@ -145,7 +145,7 @@ def checked(votes: AnyVotes, labels: Any, weight: Any) -> tuple[ItemCodes, ItemV
     return labels, weight
 
 
-class VoteMethod(Answering, ABC):
+class VoteMethod(ABC):
     """The base of the library's methods: `fit` checks votes and labels, and `_fitted` fits to them."""
 
     labelled_only: ClassVar[bool] = True
@@ -188,7 +188,7 @@ class VoteModel(ModelMethod, VoteMethod):
         return solved(self, *data)
 
 
-class ByAgreement(VoteMethod):
+class ByAgreement(ByDraw, VoteMethod):
     """A method whose fit depends on the votes only through each judge's agreement with the labels.
 
     For many splits, these counts are matrix products of the same votes with many weights: far cheaper
@@ -205,7 +205,7 @@ class ByAgreement(VoteMethod):
         """Fit to the counts of each judge's agreement with the labels."""
 
 
-class Rule(VoteMethod):
+class Rule(Answering, VoteMethod):
     """An aggregator without parameters: its prediction depends only on an item's votes."""
 
     labelled_only = False

@@ -22,7 +22,7 @@ from judgebayes.inference.fast.shared_difficulty_grid import (
     scale_points,
     vote_counts,
 )
-from judgebayes.inference.fit import Fit, Reliability
+from judgebayes.inference.fit import Answering, Fit, Reliability
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator
@@ -61,7 +61,7 @@ class EmpiricalBayes:
 @aggregator("shared-difficulty", knows_judges=True, inferences=("nuts",), place=35)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedDifficulty(VoteMethod):
+class SharedDifficulty(Answering, VoteMethod):
     r"""Weigh judges by partially pooled reliabilities, with an item difficulty that they share.
 
     .. math:: p(y \mid \text{votes}) \propto \pi_y\, \mathrm{E}_h \prod_j p(v_j \mid y, h), \qquad

@@ -20,7 +20,7 @@ from judgebayes.inference.fast.stacking_blocks import (
     prior_precision,
     split,
 )
-from judgebayes.inference.fit import Fit, Reliability
+from judgebayes.inference.fit import Answering, Fit, Reliability
 from judgebayes.inference.laplace import (
     Approximation,
     Laplace,
@@ -48,7 +48,7 @@ TAUS = (0.03, 2.0)
 @aggregator("stacking", knows_judges=True, compared="panel", inferences=("nuts",), place=40)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stacking(VoteMethod):
+class Stacking(Answering, VoteMethod):
     r"""Regress the labels on the whole vote vector; the spread of the judges' weights is estimated.
 
     .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad

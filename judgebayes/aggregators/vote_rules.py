@@ -20,7 +20,7 @@ from judgebayes.aggregators.base import Rule, Training, VoteMethod, certain
 from judgebayes.arrays import ItemCodes, LogProbs, Scalar
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.fit import ByDraw, Fit, one_draw
 from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
@@ -32,7 +32,7 @@ from judgebayes.votes.array import Votes
 @aggregator("margin-threshold", rule=True, compared="baseline", n_classes=3, place=80)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MarginThreshold(VoteMethod):
+class MarginThreshold(ByDraw, VoteMethod):
     r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k estimated from the labelled items.
 
     k is the threshold from 1 (ties only where the margin is 0) to n + 1 (always a tie) with the
@@ -108,7 +108,7 @@ def _decide(votes: Votes, threshold: Int[Array, ""]) -> ItemCodes:
 @aggregator("best-constant", compared="baseline", place=90)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BaseRate(VoteMethod):
+class BaseRate(ByDraw, VoteMethod):
     r"""Predict the label frequencies of the labelled items for every item.
 
     .. math:: p(k) = \frac{a + \sum_i w_i 1\{y_i = k\}}{K a + \sum_i w_i}

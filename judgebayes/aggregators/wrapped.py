@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
 from judgebayes.calibrators.calibrator import Calibrator, require
-from judgebayes.inference.fit import Fit, Fitted, Reliability, one_draw
+from judgebayes.inference.fit import Answering, Fit, Fitted, Reliability, one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures.scores import labelled_weight
@@ -31,7 +31,7 @@ ALIKE = 0.5
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class WithUndecided(VoteMethod):
+class WithUndecided(Answering, VoteMethod):
     r"""Add to an aggregator what undecided votes say about the label.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log p_0(k \mid \text{decided votes}) + \sum_j \bigl[
@@ -186,7 +186,7 @@ class DecidedBy:
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Calibrated(VoteMethod):
+class Calibrated(Answering, VoteMethod):
     """Aggregate, then calibrate: both steps are fitted to the labelled items.
 
     A map should be fitted to items that the aggregator was not fitted to; otherwise it trusts

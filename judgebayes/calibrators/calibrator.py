@@ -1,6 +1,6 @@
 """The common interface of calibrators: log-probabilities and labels in, a map out."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -72,7 +72,7 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
     return _used_only(log_probs, labels, weight)
 
 
-class Map(Answering, ABC):
+class Map(Answering):
     """The base of the library's maps: `fit` checks answers and labels, and `_fitted` fits to them."""
 
     @in_float64

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs
 from judgebayes.calibrators.calibrator import CalibrationData, Map, clipped
-from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.fit import ByDraw, Fit, one_draw
 from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import calibrator
 from judgebayes.inference.status import degenerate_status
@@ -24,7 +24,7 @@ DECIMALS = 12
 @calibrator("isotonic")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Isotonic(Map):
+class Isotonic(ByDraw, Map):
     r"""Fit the label's frequency as a non-decreasing function of the probability.
 
     .. math:: \min_g \sum_i w_i (1\{y_i = k\} - g(p_{ik}))^2, \qquad g \text{ non-decreasing}

@@ -44,7 +44,7 @@ from judgebayes.calibrators.calibrator import (
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.fit import ByDraw, Fit, one_draw
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import calibrator, in_files
@@ -73,7 +73,7 @@ UNSURE = 0.25
 TINY = 1e-300
 
 
-class SoftmaxMap(Map):
+class SoftmaxMap(ByDraw, Map):
     """A map of the family; its fits have the values `slopes` and `intercepts`, each (term, class).
 
     Row 0 is the constant term, the others belong to the item features (Platt's map only): the slope of

@@ -1,9 +1,10 @@
 """What every method returns: the method, the values that it estimated, and their status.
 
-A method says how one draw of its values answers (`predict`); all else follows here, once.
+A method says how its fits answer, most often by one draw of their values (`ByDraw.predict`); all else
+follows here, once.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -50,7 +51,7 @@ class Fitted(Protocol):
         ...
 
 
-class Answering:
+class Answering(ABC):
     """What a method says of its fits; `given` is votes, or the log-probabilities that a map changes."""
 
     saved: ClassVar[tuple[str, ...]] = ()
@@ -58,9 +59,21 @@ class Answering:
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The names of the axes of each value and detail of a fit, without the axis of draws."""
 
+    @abstractmethod
+    def answer(self, fit: "Fit", given: Any) -> LogProbs:
+        """Return the items' log-probabilities."""
+
+    def by_draw(self, fit: "Fit", given: Any) -> Float[Array, "draw item class"]:
+        """Return the items' log-probabilities under every draw: one, unless the method has several."""
+        return self.answer(fit, given)[None]
+
+
+class ByDraw(Answering):
+    """A method that says how one draw of its values answers."""
+
+    @abstractmethod
     def predict(self, values: Sites, given: Any) -> LogProbs:
         """Return the items' log-probabilities under one draw of the values."""
-        raise NotImplementedError(f"{type(self).__name__} has no `predict`.")
 
     def answer(self, fit: "Fit", given: Any) -> LogProbs:
         """Return the items' log-probabilities: of the mean probability over the draws."""
@@ -86,15 +99,27 @@ class Fit(Sampled):
 
     @in_float64
     def __call__(self, given: Any) -> LogProbs:
-        """Return the items' log-probabilities, averaged over the draws (the predictive)."""
-        answer: LogProbs = self.method.answer(self, given)
-        return answer
+        """Return the items' log-probabilities, averaged over the draws (the predictive).
+
+        Raises
+        ------
+        JudgeBayesError
+            If the method says nothing of the items' classes, as item response.
+        """
+        return self._answering.answer(self, given)
 
     @in_float64
     def by_draw(self, given: Any) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw."""
-        answers: Float[Array, "draw item class"] = self.method.by_draw(self, given)
-        return answers
+        """Return the items' log-probabilities under every draw; raises as a call does."""
+        return self._answering.by_draw(self, given)
+
+    @property
+    def _answering(self) -> Answering:
+        if not isinstance(self.method, Answering):
+            raise JudgeBayesError(
+                f"{type(self.method).__name__} says nothing of the items' classes; use an aggregator."
+            )
+        return self.method
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's reliability, as the method defines it: posterior mean and interval.
@@ -139,12 +164,12 @@ def _by_draw(fit: Fit, given: Any) -> Float[Array, "draw item class"]:
 
 @jax.jit
 def _averaged(fit: Fit, given: Any) -> LogProbs:
-    if not fit.draws or fit.n_draws == 1:
+    if fit.n_draws == 1:
         return fit.method.predict(fit.first, given)
     return log_mean_exp(_by_draw(fit, given))
 
 
-class ModelMethod(UsesPrior, Answering):
+class ModelMethod(UsesPrior, ByDraw):
     """A method that is a program: it says which program, and what its data are."""
 
     least_labels: ClassVar[int | None] = None

@@ -18,7 +18,7 @@ from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement_of_array
-from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.fit import Answering, Fit, one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.votes.array import MISSING, Votes
 
@@ -88,7 +88,7 @@ class TopAccuracy:
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Curated(VoteMethod):
+class Curated(Answering, VoteMethod):
     """Select a panel on the labelled items, then fit the aggregator to its votes only.
 
     `Curated(Calibrated(OneCoin(), Beta()), TopAccuracy(5))` is P2's top-5 arm: it selects on all
