@@ -312,7 +312,7 @@ def _padded(cell: Cell, seed: int) -> tuple[Items, Split]:
     votes, labels, splits = cell
     n_items = bucket_size(votes.n_items)
     rest = (0, n_items - votes.n_items)
-    weight = np.pad(np.ones(votes.n_items), rest)
+    weight = np.arange(n_items) < votes.n_items
     codes = np.pad(np.asarray(labels), rest, constant_values=MISSING)
     return (
         Items(votes.padded(n_items), codes, weight),

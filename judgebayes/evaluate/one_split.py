@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt
+from jaxtyping import Array, Bool, Float, Int, UInt
 
 from judgebayes.aggregators.base import Aggregator, ByAgreement, training
 from judgebayes.aggregators.wrapped import first_stage
@@ -16,6 +16,8 @@ from judgebayes.arrays import AnyArray, ItemCodes, Scalar
 from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.agreement import EXACT, Agreement, agreement_of_array
+from judgebayes.inference.fit import Fitted
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures import scores
 from judgebayes.measures.decide import bayes_action
@@ -91,8 +93,8 @@ class Items(NamedTuple):
 
     votes: Votes
     labels: Int[AnyArray, "*cell item"]
-    weight: Float[AnyArray, "*cell item"]
-    """1, and 0 for padding."""
+    weight: Bool[AnyArray, "*cell item"] | Float[AnyArray, "*cell item"]
+    """False for padding; or the items' weights."""
 
 
 class Split(NamedTuple):
@@ -113,10 +115,11 @@ def evaluate(
 ) -> Scored:
     """Fit a method on the calibration part of one split and predict its evaluation part, for a loss."""
     method, loss = shared
-    # A sum over items is a matrix product of the same votes with the weights of every split.
-    by_weight = isinstance(method, ByAgreement)
-    data = _training_data(items, split, fit_on, by_weight=by_weight)
-    fitted = method.fit(**data, key=jax.random.wrap_key_data(jnp.asarray(split.key)))
+    if isinstance(method, ByAgreement) and fit_on == "calibration":
+        fitted: Fitted = method.from_agreement(_agreement(items, split))
+    else:
+        data = _training_data(items, split, fit_on)
+        fitted = method.fit(**data, key=jax.random.wrap_key_data(jnp.asarray(split.key)))
     index = jnp.maximum(split.evaluation, 0)
     # If most items are evaluated, predict all from the shared votes, without copies per split.
     mostly_evaluated = 2 * len(index) >= len(items.labels)
@@ -124,22 +127,26 @@ def evaluate(
     return scored(evaluation_of(log_probs, fitted.status, items.labels, split, loss), metrics)
 
 
-def _training_data(
-    items: Items, split: Split, fit_on: FitOn, *, by_weight: bool = False
-) -> dict[str, Any]:
-    """Return the votes, labels and weights for the fit on a split.
+def _agreement(items: Items, split: Split) -> Agreement:
+    """Return how often each judge agrees with the labels of the calibration items.
 
-    With `by_weight`, a fit on calibration items is given all items, and how often each is among them
-    as its weight.
+    A sum over items is a matrix product of the same votes with the counts of every split.
     """
-    votes, labels, weight = items
+    votes, labels, weight = items.votes, jnp.asarray(items.labels), jnp.asarray(items.weight)
+    exact = weight.dtype == bool and len(split.calibration) * votes.n_samples < EXACT
+    count = jnp.zeros(labels.shape, jnp.float32 if exact else float)
+    count = count.at[jnp.maximum(split.calibration, 0)].add(split.calibration >= 0) * weight
+    counted = agreement_of_array(votes.index, labels, count)
+    return Agreement(*counted, labels, count.astype(float), votes.n_classes)
+
+
+def _training_data(items: Items, split: Split, fit_on: FitOn) -> dict[str, Any]:
+    """Return the votes, labels and weights for the fit on a split."""
+    votes, labels, weight = items.votes, items.labels, jnp.asarray(items.weight, float)
     index, used = jnp.maximum(split.calibration, 0), split.calibration >= 0
     if fit_on == "all":
         known = jnp.zeros(labels.shape, bool).at[index].max(used)
         return {"votes": votes, "labels": jnp.where(known, labels, MISSING), "weight": weight}
-    if by_weight:
-        count = jnp.zeros(labels.shape).at[index].add(used)
-        return {"votes": votes, "labels": labels, "weight": weight * count}
     return {
         "votes": votes.take(index),
         "labels": labels[index],
@@ -185,19 +192,24 @@ def aggregate(
 ) -> AggregatorOutput:
     """Fit an aggregator once on one split, and predict only the items that calibrators need."""
     method, share = shared
-    # All labels are used in both steps.
-    by_weight = share is None and cross_fit is None and isinstance(method, ByAgreement)
-    parts = _training_data(items, split, fit_on, by_weight=by_weight)
+    index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
+    inside = split.calibration >= 0
+    both_steps = share is None and cross_fit is None  # all labels are used in both
+    if both_steps and isinstance(method, ByAgreement) and fit_on == "calibration":
+        fitted: Fitted = method.from_agreement(_agreement(items, split))
+        answers = fitted(items.votes)
+        weight = jnp.where(inside, items.weight[index], 0.0)
+        return AggregatorOutput(answers[index], weight, answers[evaluation], fitted.status)
     data = training(
-        **parts, key=jax.random.wrap_key_data(jnp.asarray(split.key)), labelled_only=False
+        **_training_data(items, split, fit_on),
+        key=jax.random.wrap_key_data(jnp.asarray(split.key)),
+        labelled_only=False,
     )
     first = first_stage(method, data, share, cross_fit)
     log_probs, weight = first.log_probs, first.weight
-    index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
-    raw = log_probs[evaluation] if by_weight else first.aggregator(items.votes.take(evaluation))
-    if by_weight or fit_on == "all":  # maps learn from the calibration items only
-        own = items.weight if by_weight else weight
-        log_probs, weight = log_probs[index], jnp.where(split.calibration >= 0, own[index], 0.0)
+    if fit_on == "all":  # maps learn from the calibration items only
+        log_probs, weight = log_probs[index], jnp.where(inside, weight[index], 0.0)
+    raw = first.aggregator(items.votes.take(evaluation))
     return AggregatorOutput(log_probs, weight, raw, first.aggregator.status)
 
 

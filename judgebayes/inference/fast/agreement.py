@@ -28,6 +28,10 @@ FEW_COLUMNS = 8
 """Up to this many columns are looked up one by one, as vectors over items."""
 
 
+EXACT = 2**24
+"""Sums of whole numbers below it are exact in float32."""
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PackedCounts:
@@ -132,14 +136,16 @@ def agreement_of_array(
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the weighted numbers of each judge's votes that are and are not the item's label.
 
-    Missing votes and items without a label are ignored.
+    Missing votes and items without a label are ignored. Whole numbers as weights may be float32,
+    which is half the work, if their sum times the samples is below `EXACT`.
     """
-    used = jnp.where(labels >= 0, weight, 0.0)
+    used = jnp.where(labels >= 0, weight, jnp.zeros((), weight.dtype))
     truth = labels[:, None, None].astype(index.dtype)
-    # Products with the weights: under `vmap` over weights, one matrix product.
-    correct = used @ (index == truth).astype(float).sum(2)
-    cast = used @ (index >= 0).astype(float).sum(2)
-    return correct, cast - correct
+    right, votes = (each.astype(weight.dtype).sum(2) for each in (index == truth, index >= 0))
+    # Products with the weights: under `vmap` over weights, one matrix product. Without "highest",
+    # accelerators would round the factors to fewer bits.
+    correct, cast = (jnp.matmul(used, each, precision="highest") for each in (right, votes))
+    return correct.astype(float), (cast - correct).astype(float)
 
 
 _of_array = jax.jit(agreement_of_array)
