@@ -186,7 +186,11 @@ class _Reproduction:
             def one(experiment: Experiment) -> None:
                 runner = free.get()
                 try:
-                    self._outcome(experiment, runner, say, remaining, progress, bar)
+                    if not self.ended:
+                        self._outcome(experiment, runner, say, remaining, progress, bar)
+                except BaseException:  # before this thread takes the next one
+                    self.ended = True
+                    raise
                 finally:
                     free.put(runner)
 
