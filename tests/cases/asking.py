@@ -1,9 +1,9 @@
 """Files in, reading and answers out: by the command line, or by `judgebayes.check` and what it reads."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from documents import check_document
 from typer.testing import CliRunner
 
 import judgebayes as jb
@@ -28,9 +28,9 @@ def run(*args: object, code: int = 0) -> str:
 
 
 def result_of(*args: object, out: Path) -> dict[str, Any]:
-    """Run a command, and return its results as JSON."""
+    """Run a command, and return its results as JSON, which the shipped schema describes."""
     run(*args, "--json", out)
-    result: dict[str, Any] = json.loads(out.read_text())["result"]
+    result: dict[str, Any] = check_document(out.read_text())["result"]
     return result
 
 

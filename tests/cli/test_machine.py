@@ -67,18 +67,13 @@ def labelled(folder: Path) -> tuple[object, ...]:
 
 COMMANDS = """
 check {votes} --labels {labels}
-check {votes}
 calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --abstain-cost 0.2 --conformal 0.8
 calibrate {votes} --method sc
-calibrate {votes} --labels {labels} --method best-constant --splits 10 --forecast 40
-calibrate {votes} --labels {labels} {fast} --pairwise --ties excluded --target these
 calibrate {games} --labels {labels} {fast} --pairwise --systems a,b
 apply {new}/fit.json {votes}
 report {votes} --labels {labels} {fast} --out {new}/page.html
 diagnose {votes} --labels {labels} --by generator
-ensemble {votes} --labels {labels} --next 3
 ensemble {votes} --session {new}/session.csv
-precision {votes} --labels {labels} --method rogan-gladen
 precision {games} --labels {labels} --generator none --systems a,b --classes 0,1 --method majority
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/1.npz
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/2.npz

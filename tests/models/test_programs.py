@@ -160,7 +160,7 @@ def test_log_likelihood_is_a_number_for_each_item_and_site(name: str) -> None:
         np.testing.assert_allclose(values, own[site], rtol=1e-12)
 
 
-@ALL
+@pytest.mark.parametrize("name", ["davidson, free, noise", "dawid-skene, noise", "split curve"])
 @in_float64
 def test_parameters_can_be_conditioned_on_and_set(name: str) -> None:
     _, model, data = of(name)
