@@ -96,35 +96,38 @@ def world(regime: str, seed: int) -> PrecisionCounts:
     return PrecisionCounts(*(jnp.asarray(a, float) for a in parts))
 
 
+@jax.jit
+def _every(
+    counts: PrecisionCounts, masks: Bool[jax.Array, "set generator"]
+) -> dict[str, Float[jax.Array, "set generator"]]:
+    """Return estimates and interval ends in one world."""
+
+    def one(mask: jax.Array) -> dict[str, jax.Array]:
+        partial_counts = counts.reveal(mask)
+        fit = Impression().fit(partial_counts)
+        low, high = fit.interval(0.9)
+        return {
+            "impression": fit.estimate(),
+            "logit-shift": logit_shift(partial_counts),
+            "rogan-gladen": rogan_gladen(partial_counts),
+            "low": low,
+            "high": high,
+        }
+
+    def panel(mask: jax.Array) -> dict[str, jax.Array]:
+        fit = Panel().fit(counts.reveal(mask))
+        low, high = fit.interval(0.9)
+        return {"panel": fit.estimate(), "panel low": low, "panel high": high}
+
+    return {**jax.vmap(one)(masks), **jax.lax.map(panel, masks)}
+
+
 @in_float64
 def outcomes(
     worlds: list[PrecisionCounts], masks: Bool[np.ndarray, "set generator"]
 ) -> dict[str, Float[np.ndarray, "world set generator"]]:
     """Return estimates and interval ends in every world at every number of labelled generators."""
-
-    @jax.jit
-    def every(counts: PrecisionCounts) -> dict[str, jax.Array]:
-        def one(mask: jax.Array) -> dict[str, jax.Array]:
-            partial_counts = counts.reveal(mask)
-            fit = Impression().fit(partial_counts)
-            low, high = fit.interval(0.9)
-            return {
-                "impression": fit.estimate(),
-                "logit-shift": logit_shift(partial_counts),
-                "rogan-gladen": rogan_gladen(partial_counts),
-                "low": low,
-                "high": high,
-            }
-
-        def panel(mask: jax.Array) -> dict[str, jax.Array]:
-            fit = Panel().fit(counts.reveal(mask))
-            low, high = fit.interval(0.9)
-            return {"panel": fit.estimate(), "panel low": low, "panel high": high}
-
-        sets = jnp.asarray(masks)
-        return {**jax.vmap(one)(sets), **jax.lax.map(panel, sets)}
-
-    results = [every(w) for w in worlds]
+    results = [_every(world, jnp.asarray(masks)) for world in worlds]
     return {name: np.stack([np.asarray(f[name]) for f in results]) for name in results[0]}
 
 
@@ -142,7 +145,10 @@ def main(run: Run) -> Output:
     for regime in run.few(list(REGIMES), 2):
         run.say(regime)
         with jax.enable_x64(True):
-            worlds = [world(regime, run.seed + i) for i in range(min(WORLDS, run.splits))]
+            worlds = [
+                world(regime, run.seed + i)
+                for i in range(2 if run.smoke else min(WORLDS, run.splits))
+            ]
         estimate_by_rule = outcomes(worlds, masks)
         truth = np.stack([np.asarray(w.labelled_precision) for w in worlds])[:, None, HELD_OUT]
         values: dict[tuple[str, str], np.ndarray] = {}

@@ -308,6 +308,7 @@ def _judged(done: dict[Setting, list[Part]], replays: int) -> Iterator[dict[str,
 )
 def main(run: Run) -> Output:
     """Return errors, coverage and width by cell, and what each bar says of them."""
+    run = replace(run, splits=2) if run.smoke else run
     done = parts(run, settings(run))
     records = [*_scored(done), *_judged(done, run.splits)]
     fits = [one["unfinished"] for all_parts in done.values() for one in all_parts]
