@@ -3,9 +3,11 @@
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import TypeVar
 
 import jax
+import joblib
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -17,7 +19,7 @@ from judgebayes.arrays import Labels
 from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.engine import Cell, Engine
+from judgebayes.evaluate.engine import Cell, Engine, Pytree
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, metrics_named
 from judgebayes.evaluate.splits import Splits
 from judgebayes.progress import Progress, followed, tracked
@@ -163,6 +165,7 @@ def sweep(
     metrics: Sequence[str] | Mapping[str, Metric] = ("mae", "accuracy"),
     seed: int = 0,
     devices: Sequence[jax.Device] | None = None,
+    n_jobs: int | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """Run methods on splits and return a tidy table: a row per method, split and metric.
@@ -176,6 +179,17 @@ def sweep(
     own functions of an `Evaluation` by name. `progress` shows a progress bar over methods with the
     remaining time, in a terminal or a notebook. The table's `attrs` contain the seed, number of splits
     and version.
+
+    `n_jobs` fits each method to each cell as a task of its own, and is joblib's: -1 is one process per
+    core, and None is what `joblib.parallel_config` says, which also chooses the back end (processes of
+    this machine, Dask, Ray). The table is the same for every number of jobs and back end, to the last
+    bit, on processors of one kind; it differs from that of one program, without `n_jobs`, by rounding.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `evaluate_splits`, if the cells of votes, labels and splits have other names, or with both
+        `devices` and several jobs.
 
     Examples
     --------
@@ -193,23 +207,58 @@ def sweep(
     sc               0.000000
     Name: value, dtype: float64
     """
-    chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
+    chosen = _chosen(metrics)
     cells = _cells(votes, labels, splits)
+    with_maps = {
+        name: (calibrators and _each_after(method, calibrators, share, cross_fit)) or method
+        for name, method in methods.items()
+    }
+    in_turn = n_jobs is None and joblib.effective_n_jobs(None) == 1
+    if devices is not None and not in_turn:
+        raise JudgeBayesError("Devices belong to one process: give either `devices` or `n_jobs`.")
     engine = Engine([*cells.values()], loss, seed, devices, tuple(chosen.values()))
+    with tracked(with_maps.values(), "methods", progress) as followed_methods:
+        if in_turn:
+            by_maps = [each for method in followed_methods for each in engine(method, fit_on)]
+        else:
+            by_maps = joblib.Parallel(n_jobs)(
+                joblib.delayed(_of_cell)(method, cell, fit_on, loss, seed, metrics)
+                for method in followed_methods
+                for cell in engine.cells
+            )
     names, results = [], []
-    with tracked(methods.items(), "methods", progress) as named_methods:
-        for name, method in named_methods:
-            after = calibrators and _each_after(method, calibrators, share, cross_fit)
-            for cell, by_map in zip(cells, engine(after or method, fit_on), strict=True):
-                for calibrator, (status, values) in by_map.items():
-                    names += [(cell, name, calibrator, metric) for metric in chosen]
-                    results += [(value, status) for value in values.T]
+    for (name, cell), by_map in zip(product(methods, cells), by_maps, strict=True):
+        for calibrator, (status, values) in by_map.items():
+            names += [(cell, name, calibrator, metric) for metric in chosen]
+            results += [(value, status) for value in values.T]
     table = _tidy(names, results)
     given = {"cell": isinstance(votes, Mapping), "calibrator": calibrators is not None}
     table = table.drop(columns=[column for column, there in given.items() if not there])
     n_splits = max(len(cell.splits) for cell in cells.values())
     table.attrs = {"seed": seed, "splits": n_splits, "judgebayes": __version__}
     return table
+
+
+def _chosen(metrics: Sequence[str] | Mapping[str, Metric]) -> dict[str, Metric]:
+    return dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
+
+
+@in_float64  # the setting is a thread's own
+def _of_cell(
+    method: Aggregator | Mapping[str, Calibrated],
+    cell: Cell,
+    fit_on: FitOn,
+    loss: Float[np.ndarray, "action class"] | None,
+    seed: int,
+    metrics: Sequence[str] | Mapping[str, Metric],
+) -> dict[str, Pytree]:
+    """Return the results of a cell by calibrator: a task.
+
+    Metrics arrive by name: a function that is sent is a new one each time, and is compiled each time.
+    """
+    engine = Engine([cell], loss, seed, None, tuple(_chosen(metrics).values()))
+    (by_map,) = engine(method, fit_on)
+    return by_map
 
 
 def _tidy(
