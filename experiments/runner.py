@@ -15,10 +15,12 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -50,7 +52,8 @@ class Failure(NamedTuple):
     """Why an experiment has no result."""
 
     reason: str
-    log: Path
+    log: Path | None
+    """Its log, or the folder where it should be; None where a shard is missing."""
 
 
 class Runner:
@@ -117,7 +120,8 @@ class Runner:
             context = multiprocessing.get_context("spawn")
             self._pipe, theirs = context.Pipe()
             self._child = context.Process(target=work, args=(theirs, self.run, self.out))
-            self._child.start()
+            with _without_interrupts():
+                self._child.start()
             theirs.close()
         return self._child, self._pipe
 
@@ -131,6 +135,20 @@ class Runner:
         self._child = self._pipe = None
 
 
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start children that Ctrl-C never reaches, not even while they import: their parent ends them."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # it starts with the first child otherwise, and unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits this
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _death(code: int | None) -> str:
     """Return a sentence part that says how a process ended."""
     if code is not None and code < 0:
@@ -141,7 +159,7 @@ def _death(code: int | None) -> str:
 
 def work(pipe: Connection, run: Run, out: Path) -> None:
     """Run the experiments that arrive through a pipe until it closes: the child's main function."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, where no signal can be blocked
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.set_threshold(100_000, 20, 100)  # as `judgebayes.cli.main` does
     programs = _counter()
