@@ -52,6 +52,13 @@ def write_costs(path: Path, costs: Mapping[Experiment, Cost], *, twins: bool) ->
         temporary.write_text(text.getvalue(), encoding="utf-8")
 
 
+def expected_seconds(experiments: Sequence[Experiment], *, twins: bool) -> dict[Experiment, float]:
+    """Return the measured time of each experiment; of a new one, the mean of the others."""
+    seconds = {name: cost.seconds for name, cost in known_costs(twins=twins).items()}
+    usual = sum(seconds.values()) / len(seconds) if seconds else 0.0
+    return {e: seconds.get(f"{e.paper}/{e.name}", usual) for e in experiments}
+
+
 class TimeLeft:
     """Estimates how long the remaining experiments take, from measured costs.
 
@@ -60,12 +67,7 @@ class TimeLeft:
     """
 
     def __init__(self, experiments: Sequence[Experiment], *, twins: bool) -> None:
-        costs = known_costs(twins=twins)
-        measured = [cost.seconds for cost in costs.values()]
-        usual = sum(measured) / len(measured) if measured else 0.0
-        names = (f"{e.paper}/{e.name}" for e in experiments)
-        seconds = [costs[name].seconds if name in costs else usual for name in names]
-        self._measured = dict(zip(experiments, seconds, strict=True))
+        self._measured = expected_seconds(experiments, twins=twins)
         self._expected = self._taken = 0.0
 
     def skip(self, experiment: Experiment) -> None:

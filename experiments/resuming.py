@@ -3,11 +3,13 @@
 While `judgebayes reproduce` runs, its output folder contains `.unfinished`, with every finished result
 and the stored parts of the sweeps behind it (`judgebayes.experiments.kept`). A result counts as
 finished if it was made from the same data, source, splits and seed, and its files are unchanged. When
-all results exist, `.unfinished` is removed: a completed run is never resumed.
+all results exist, `.unfinished` is removed: a completed run is never resumed. A shard keeps its records
+for the merge (`judgebayes.experiments.sharding`).
 """
 
 import hashlib
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,8 @@ class Finished:
 
     experiment: Experiment
     page: Path
+    record: str
+    """The name of the file from which it is read again."""
     output: Output
     """The output without its figures, which the section contains."""
     section: Section
@@ -66,7 +70,31 @@ def finish(experiment: Experiment, run: Run, out: Path) -> None:
 
 def finished(experiment: Experiment, run: Run, out: Path) -> Finished | None:
     """Return the result that `finish` wrote for the same data, source and settings, or None."""
-    saved = _read(_note(experiment, run, out), out)
+    return _restored(experiment, _note(experiment, run, out), out)
+
+
+def copied(experiment: Experiment, record: str, folder: Path, out: Path) -> Finished | None:
+    """Copy the result with this record from one folder to another; None unless it is there and whole.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a file cannot be written.
+    """
+    path = folder / UNFINISHED / "results" / record
+    saved = _read(path, folder)
+    if saved is None:
+        return None
+    for name in saved["files"]:
+        target = out / experiment.paper / Path(name).name
+        with atomically(target, new_folder=True) as temporary:
+            shutil.copyfile(folder / name, temporary)
+    return _restored(experiment, path, out)
+
+
+def _restored(experiment: Experiment, path: Path, out: Path) -> Finished | None:
+    """Return the result with this record whose files lie in `out`, or None."""
+    saved = _read(path, out)
     if saved is None:
         return None
     try:
@@ -76,7 +104,7 @@ def finished(experiment: Experiment, run: Run, out: Path) -> Finished | None:
         return None
     page = out / experiment.paper / f"{experiment.name}.md"
     section = result_section(experiment, output, saved["pictures"])
-    return Finished(experiment, page, output, section)
+    return Finished(experiment, page, path.name, output, section)
 
 
 def _note(experiment: Experiment, run: Run, out: Path) -> Path:

@@ -117,10 +117,12 @@ def reproduce(context: Context, request: requests.ReproduceRequest) -> CommandRe
     Each experiment runs in its own process. If one fails, the others still run; the failed ones are
     listed with their logs at the end, and the exit status is 1.
     """
-    from judgebayes.cli.reproducing import list_experiments, reproduce_papers
+    from judgebayes.cli.reproducing import list_experiments, merge_shards, reproduce_papers
 
     if request.listed:
         return list_experiments(request.what or [])
+    if request.merge:
+        return merge_shards([Path(folder) for folder in request.what or []], request.out)
     return reproduce_papers(request, command_line(context))
 
 

@@ -25,10 +25,12 @@ from judgebayes.compiled.store import atomically, clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Output, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
+from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import index_page
 from judgebayes.experiments.public import SOURCES
 from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
+from judgebayes.experiments.sharding import RECORD, Results, Shard, divided, merged, part_named
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
 from judgebayes.report.page import render
@@ -59,6 +61,10 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         raise JudgeBayesError(f"There is no folder {str(data)!r}.")
     folder = None if request.twins else (data or data_folder())
     chosen = find(what)
+    part = part_named(request.shard) if request.shard else None
+    if part is not None:
+        parts = divided(chosen, part.of, twins=folder is None)
+        chosen = [e for e in chosen if parts[e] == part]
     where = "embedded twins only" if folder is None else f"data in {folder}"
     used = min(request.splits, SMOKE_SPLITS) if request.smoke else request.splits
     console.print(
@@ -78,6 +84,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         ),
     ):
         clear_half_written(out)
+        (out / RECORD).unlink(missing_ok=True)
         run = Run(
             folder,
             request.splits,
@@ -87,14 +94,64 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         )
         progress = _Reproduction(console, chosen, run, facts, out)
         progress.run_all(request.jobs)
-        done, skipped, failed = progress.done, progress.skipped, progress.failed
-        write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
-        index = _write_page(done, skipped, facts, out)
-        _write_claims(done, out)
+        results = Results(chosen, progress.done, progress.skipped, progress.failed, facts)
+        _write_all(results, out)
         if request.costs is not None:
             write_costs(request.costs, progress.costs, twins=folder is None)
-        if not failed:
-            shutil.rmtree(out / UNFINISHED, ignore_errors=True)
+        if part is not None:
+            settings = {
+                "what": what,
+                "twins": folder is None,
+                "smoke": request.smoke,
+                "splits": used,
+                "seed": request.seed,
+                "source": source_digest(),
+            }
+            skipped = [_named(e) for e in results.skipped]
+            records = {_named(d.experiment): d.record for d in results.done}
+            Shard(part, settings, facts, skipped, records).write(out)
+        if not results.failed:
+            last = (
+                out / UNFINISHED / ("" if part is None else "parts")
+            )  # records stay for the merge
+            shutil.rmtree(last, ignore_errors=True)
+    return _said(results, out, start, "Run the same command again to repeat only these.")
+
+
+def merge_shards(folders: Sequence[Path], out: Path) -> CommandResult:
+    """Merge the folders of shards into one folder of results, as one run would have written it.
+
+    The exit code is 1 if a shard or a result is missing; what is there is merged.
+
+    Raises
+    ------
+    JudgeBayesError
+        If no folder is named, one of them holds no shard that has ended, the shards are of different
+        runs, or the results cannot be written.
+    """
+    if not folders:
+        raise JudgeBayesError("Name the folders of the shards: `reproduce --merge FOLDER...`.")
+    start = time.monotonic()
+    with locked(out / UNFINISHED, repr(str(out))), keeping("The shards are as they were."):
+        clear_half_written(out)
+        results = merged(folders, out)
+        _write_all(results, out)
+        shutil.rmtree(out / UNFINISHED, ignore_errors=True)
+    return _said(results, out, start, "Run their shards, then merge again.")
+
+
+def _write_all(results: Results, out: Path) -> None:
+    """Write what is about all results: both indexes, the claims and their summary."""
+    done, skipped = results.done, results.skipped
+    write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
+    _write_page(done, skipped, results.facts, out)
+    _write_claims(done, out)
+
+
+def _said(results: Results, out: Path, start: float, again: str) -> CommandResult:
+    """Print and return how a run or a merge ended; `again` says how to get results that are missing."""
+    console = Console()
+    chosen, done, skipped, failed, _ = results
     for experiment in skipped:
         console.print(
             f"[yellow]not run[/]  {experiment.title}: needs {', '.join(experiment.needs)} "
@@ -107,19 +164,16 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         show_rows(console, "Claims", PRINTED, cells, texts=3)
         console.print()
     took = f"All of it took {duration(time.monotonic() - start)}."
-    result = f"{len(done)} results in {index.parent}; start at {index}"
-    console.print(took, result, sep="\n", soft_wrap=True)
+    where = f"{len(done)} results in {out}; start at {out / 'index.html'}"
+    console.print(took, where, sep="\n", soft_wrap=True)
     if failed:
         for experiment, failure in failed.items():
+            log = "" if failure.log is None else f"; log: {failure.log}"
             console.print(
-                f"[red]failed[/]  {experiment.title}: {escape(failure.reason)}; log: {failure.log}",
+                f"[red]failed[/]  {experiment.title}: {escape(failure.reason)}{log}",
                 soft_wrap=True,
             )
-        console.print(
-            f"{len(failed)} of {len(chosen)} experiments failed. Run the same command again to repeat "
-            "only these.",
-            soft_wrap=True,
-        )
+        console.print(f"{len(failed)} of {len(chosen)} experiments failed. {again}", soft_wrap=True)
     return CommandResult(
         {
             "folder": out,
@@ -329,12 +383,10 @@ def where_from(needs: Sequence[str]) -> str:
 
 def _write_page(
     done: list[Finished], skipped: list[Experiment], facts: list[tuple[str, str]], out: Path
-) -> Path:
+) -> None:
     results = [(d.experiment, d.output, d.section) for d in done]
-    index = out / "index.html"
     page = index_page(results, skipped, facts, claim_summaries(_pairs(done)))
-    write_text(index, render(page))
-    return index
+    write_text(out / "index.html", render(page))
 
 
 def _write_claims(done: list[Finished], out: Path) -> None:

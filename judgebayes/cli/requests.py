@@ -38,7 +38,7 @@ class ReproduceRequest:
         Argument(
             metavar="[PAPER[/TABLE]]...",
             help="For example `distribution-calibrated` or `distribution-calibrated/table3`; by "
-            "default all papers.",
+            "default all papers. With --merge, the folders of the shards.",
         ),
     ] = None
     data: Annotated[
@@ -53,6 +53,16 @@ class ReproduceRequest:
     smoke: Annotated[bool, "Run a small version of everything, in minutes."] = False
     seed: Annotated[int, "Seed of the random splits."] = 0
     jobs: Annotated[int, Option(min=1, help="Experiments that run at a time.")] = 1
+    shard: Annotated[
+        str | None,
+        Option(
+            metavar="I/N",
+            help="Run one of N shards of about equal time, such as `1/8`, each with its own --out.",
+        ),
+    ] = None
+    merge: Annotated[bool, "Merge the results of all shards: `reproduce --merge FOLDER...`."] = (
+        False
+    )
     out: Annotated[
         Path,
         "Folder of the results. An interrupted run resumes if it is started again with the same "

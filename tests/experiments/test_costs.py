@@ -7,8 +7,9 @@ import pytest
 
 from judgebayes.experiments import costs
 from judgebayes.experiments.core import experiments
-from judgebayes.experiments.costs import TimeLeft, known_costs, write_costs
+from judgebayes.experiments.costs import TimeLeft, expected_seconds, known_costs, write_costs
 from judgebayes.experiments.runner import Cost
+from judgebayes.experiments.sharding import divided
 
 
 @pytest.fixture
@@ -36,6 +37,16 @@ def test_the_time_left_is_the_measured_one_at_the_speed_of_this_run(measured: Pa
     assert left.text() == "about 1 min left"
     left.took(two, 240)
     assert left.text() == "about 1 s left"
+
+
+@pytest.mark.parametrize("of", [1, 3, 200])
+def test_shards_take_about_the_same_time(of: int) -> None:
+    chosen = [*experiments()]
+    seconds = expected_seconds(chosen, twins=False)
+    parts = divided(chosen, of, twins=False)
+    assert set(parts) == set(chosen)
+    loads = [sum(seconds[e] for e in chosen if parts[e].number == n + 1) for n in range(of)]
+    assert max(loads) <= max(1.01 * sum(loads) / of, *seconds.values())
 
 
 def test_every_experiment_has_a_measured_cost() -> None:

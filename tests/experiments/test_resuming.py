@@ -4,6 +4,7 @@ A child process imports for seconds, so those of runs in this process are forked
 imported; runs in a process of their own start theirs as users' do.
 """
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -18,14 +19,14 @@ import planted
 import pytest
 from documents import check_document
 
-from judgebayes.cli.reproducing import reproduce_papers
+from judgebayes.cli.reproducing import merge_shards, reproduce_papers
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.compiled.store import locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming, runner
 from judgebayes.experiments.core import Experiment, Output, Run, rows
 from judgebayes.experiments.resuming import UNFINISHED
-from judgebayes.workflow.machine import document, to_json
+from judgebayes.workflow.machine import CommandResult, document, to_json
 
 PAPER = planted.PAPER
 ALONE = """
@@ -78,6 +79,7 @@ def _forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("PLANTED", str(tmp_path_factory.mktemp("planted")))
         patch.setattr(runner, "multiprocessing", Forked)
         patch.setattr("judgebayes.cli.reproducing.find", lambda what: planted.ALL)
+        patch.setattr("judgebayes.experiments.sharding.find", lambda what: planted.ALL)
         yield
 
 
@@ -86,11 +88,12 @@ def plant(tmp_path: Path) -> Planted:
     return Planted(tmp_path / "planted")
 
 
-def reproduce(out: Path, seed: int = 0, costs: Path | None = None, jobs: int = 1) -> bool:
-    request = ReproduceRequest(
-        what=["all"], twins=True, splits=10, seed=seed, out=out, costs=costs, jobs=jobs
-    )
-    result = reproduce_papers(request, ["judgebayes", "reproduce"])
+def reproduce(out: Path, seed: int = 0, **options: Any) -> bool:
+    request = ReproduceRequest(what=["all"], twins=True, splits=10, seed=seed, out=out, **options)
+    return all_done(reproduce_papers(request, ["judgebayes", "reproduce"]))
+
+
+def all_done(result: CommandResult) -> bool:
     code = result.exit_code
     content = check_document(to_json(document("reproduce", "0", result, exit_code=code)))
     assert content["result"]["failed"] == len(content["result"]["tables"]["failed"])
@@ -162,21 +165,26 @@ def test_two_at_a_time_end_with_the_same_bytes(
     assert files(tmp_path / "out") == whole
 
 
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
-    whole: dict[str, bytes], plant: Planted, tmp_path: Path, stop: signal.Signals
-) -> None:
-    script = tmp_path / "alone.py"
+def alone(folder: Path) -> subprocess.Popen[bytes]:
+    """A run in a process of its own, into `out` in a folder."""
+    script = folder / "alone.py"
     script.write_text(ALONE)
     path = os.pathsep.join([str(Path(planted.__file__).parent), os.environ.get("PYTHONPATH", "")])
-    out = tmp_path / "out"
-    plant.do("two", "wait")
-    process = subprocess.Popen(
-        [sys.executable, script, out],
+    return subprocess.Popen(
+        [sys.executable, script, folder / "out"],
         env=os.environ | {"PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
+    whole: dict[str, bytes], plant: Planted, tmp_path: Path, stop: signal.Signals
+) -> None:
+    plant.do("two", "wait")
+    process = alone(tmp_path)
+    out = tmp_path / "out"
     for _ in range(600):
         if (plant.folder / "two.ran").exists():
             break
@@ -190,6 +198,77 @@ def test_a_run_stopped_at_any_moment_goes_on_and_ends_with_the_same_bytes(
     assert reproduce(out)
     assert plant.ran() == [0, 1, 1]
     assert files(out) == whole
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_ctrl_c_never_reaches_a_child_not_even_while_it_imports(
+    plant: Planted, tmp_path: Path
+) -> None:
+    """In a terminal it reaches the parent too, which ends its children."""
+    process = alone(tmp_path)
+    sent = 0
+    while process.poll() is None:
+        for child in children(process.pid):
+            os.kill(child, signal.SIGINT)
+            sent += 1
+        time.sleep(0.02)
+    assert process.returncode == 0
+    assert sent > 10
+    assert plant.ran() == [1, 1, 1]
+
+
+def children(parent: int) -> Iterator[int]:
+    """The children of a process that run experiments."""
+    for task in Path(f"/proc/{parent}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in task.read_text().split():
+                if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text():
+                    yield int(child)
+
+
+def test_merged_shards_are_the_bytes_of_one_run(
+    whole: dict[str, bytes],
+    plant: Planted,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, second, out = (tmp_path / name for name in ("first", "second", "out"))
+    plant.do("three", "raise")
+    assert not reproduce(first, shard="1/2")
+    assert plant.ran() == [1, 0, 1]
+    assert not all_done(merge_shards([first], out))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "failed The second: shard 2/2 is missing failed The third: shard 1/2 has no" in printed
+    assert "2 of 3 experiments failed. Run their shards, then merge again." in printed
+    assert "The first" in (out / "index.md").read_text()
+
+    plant.do("three", "")
+    assert reproduce(first, shard="1/2")
+    assert reproduce(second, shard="2/2")
+    assert plant.ran() == [0, 1, 1]
+    before = files(first)
+    assert all_done(merge_shards([second, first], out))
+    assert files(out) == whole
+    assert files(first) == before
+    assert reproduce(first, shard="1/2")
+    assert plant.ran() == [0, 0, 0]
+
+
+def test_what_is_no_shard_of_the_run_is_refused(plant: Planted, tmp_path: Path) -> None:
+    for shard in ("0/2", "3/2", "2", "1/2/3"):
+        with pytest.raises(JudgeBayesError, match="There is no shard"):
+            reproduce(tmp_path / "out", shard=shard)
+    one, other, whole = (tmp_path / name for name in ("one", "other", "whole"))
+    for folder, seed, shard in ((one, 0, "1/4"), (other, 1, "4/4"), (whole, 0, None)):
+        assert reproduce(folder, seed=seed, shard=shard)
+    for folders, reason in (
+        ([one, other], "of different runs"),
+        ([one, whole], "no results of a shard that has ended"),
+        ([one, tmp_path / "out"], "is a shard; merge into another"),
+        ([], "Name the folders"),
+    ):
+        with pytest.raises(JudgeBayesError, match=reason):
+            merge_shards(folders, tmp_path / "out")
 
 
 def test_only_what_would_come_out_the_same_is_kept(plant: Planted, tmp_path: Path) -> None:
