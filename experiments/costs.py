@@ -53,10 +53,16 @@ def write_costs(path: Path, costs: Mapping[Experiment, Cost], *, twins: bool) ->
 
 
 def expected_seconds(experiments: Sequence[Experiment], *, twins: bool) -> dict[Experiment, float]:
-    """Return the measured time of each experiment; of a new one, the mean of the others."""
+    """Return the measured time of each experiment; of a new one, the mean of the others.
+
+    On twins, an experiment that needs data takes none.
+    """
     seconds = {name: cost.seconds for name, cost in known_costs(twins=twins).items()}
     usual = sum(seconds.values()) / len(seconds) if seconds else 0.0
-    return {e: seconds.get(f"{e.paper}/{e.name}", usual) for e in experiments}
+    return {
+        e: seconds.get(f"{e.paper}/{e.name}", usual) if e.twins or not twins else 0.0
+        for e in experiments
+    }
 
 
 class TimeLeft:

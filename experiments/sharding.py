@@ -137,15 +137,15 @@ def merged(folders: Sequence[Path], out: Path) -> Results:
     done, skipped, failed = [], [], {}
     for experiment in chosen:
         name, part = f"{experiment.paper}/{experiment.name}", parts[experiment]
-        folder = folder_of.get(part)
-        if folder is None:
+        home = folder_of.get(part)
+        if home is None:
             failed[experiment] = Failure(f"shard {part} is missing", None)
-        elif name in shards[folder].skipped:
+        elif name in shards[home].skipped:
             skipped.append(experiment)
-        elif result := copied(experiment, shards[folder].results.get(name, ""), folder, out):
+        elif result := copied(experiment, shards[home].results.get(name, ""), home, out):
             done.append(result)
         else:
-            failed[experiment] = Failure(f"shard {part} has no result of it", folder)
+            failed[experiment] = Failure(f"shard {part} has no result of it", home)
     facts = [
         (same[0][0], "; ".join(dict.fromkeys(value for _, value in same)))
         for same in zip(*(shard.facts for shard in shards.values()), strict=True)

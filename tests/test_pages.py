@@ -22,6 +22,8 @@ FENCE = re.compile(r"^```(\S[^\n]*)\n(.*?)^```$", re.M | re.S)
 NOT_RUN = {
     "shell": "parsed below",
     "sh": "run by `test_continuous_integration.py`",
+    "bash": "a job of a cluster; its commands are parsed below",
+    "py": "needs a cluster",
     "text": "output",
     "toml": "a fragment of a file",
     "yaml": "a file for another program",
@@ -73,8 +75,8 @@ def commands(text: str) -> Iterator[list[str]]:
         if kind == "console":
             yield shlex.split(code, comments=True)
     for head, code in FENCE.findall(text):
-        if head == "shell":
-            for line in code.splitlines():
+        for line in code.splitlines():
+            if head == "shell" or (head == "bash" and line.startswith("judgebayes ")):
                 yield shlex.split(line, comments=True)
 
 
@@ -151,6 +153,21 @@ def test_the_comparison_quotes_the_measured_ratios() -> None:
         start = rf"^\| (?:{re.escape(what)}|the same) \| {re.escape(peer)} \|"
         pattern = rf"{start}.*\*\*{re.escape(ratio)}\*\* \({re.escape(ends)}\)"
         assert re.search(pattern, measured, re.M), (what, peer, ratio)
+
+
+def test_the_guide_to_sweeps_quotes_measured_times_and_counted_programs() -> None:
+    measured = (ROOT / "experiments" / "speed" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (.+) \| (0\.\d+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$",
+        GUIDES["sweeps.md"].read_text(encoding="utf-8"),
+        re.M,
+    )
+    names = ("p1-sweep", "p4-fig6", "one-coin-beta")
+    for (what, seconds, *trips, out), name in zip(rows, names, strict=True):
+        assert re.search(rf"^\| {re.escape(what)} \| .* \| [\d.]+ \| {seconds} \|", measured, re.M)
+        for kind, count in zip(("CPU", "accelerator"), trips, strict=True):
+            assert re.search(rf"^\| {name} \| {kind} \| \d+ \| \d+ \| {count} \|", measured, re.M)
+        assert re.search(rf"^\| {name} \| accelerator \|.* \| {out} \|$", measured, re.M)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -67,8 +67,9 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         chosen = [e for e in chosen if parts[e] == part]
     where = "embedded twins only" if folder is None else f"data in {folder}"
     used = min(request.splits, SMOKE_SPLITS) if request.smoke else request.splits
+    shard = "" if part is None else f" of shard {part}"
     console.print(
-        f"{len(chosen)} results, {where}, {used} splits, seed {request.seed}", soft_wrap=True
+        f"{len(chosen)} results{shard}, {where}, {used} splits, seed {request.seed}", soft_wrap=True
     )
     facts = [
         ("command", shlex.join(command)),
