@@ -137,7 +137,8 @@ def merge_shards(folders: Sequence[Path], out: Path) -> CommandResult:
         clear_half_written(out)
         results = merged(folders, out)
         _write_all(results, out)
-        shutil.rmtree(out / UNFINISHED, ignore_errors=True)
+        if [each.name for each in (out / UNFINISHED).iterdir()] == ["lock"]:  # no unfinished run
+            shutil.rmtree(out / UNFINISHED, ignore_errors=True)
     return _said(results, out, start, "Run their shards, then merge again.")
 
 
