@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from judgebayes.io.llmbar import read_llmbar
+from judgebayes.io.formats import import_votes
 from judgebayes.io.records import read_json
 
 
@@ -14,7 +14,7 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
     An evaluator that rates each output separately has one vote per pair. The vote is repeated for both
     orders here, so that every evaluator has two.
     """
-    imported = read_llmbar(folder / "Dataset")
+    imported = import_votes("llmbar", folder / "Dataset")
     assert imported.labels is not None
     votes = imported.votes
     rated = votes.groupby("judge")["order"].transform("nunique") == 1

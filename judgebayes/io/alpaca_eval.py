@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options
-from judgebayes.io.records import field_of, find_files, read_json
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files
+from judgebayes.io.records import field_of, read_list
 
 
-def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_alpaca_eval(given: Files) -> Iterator[Row | str]:
     """Return the votes of AlpacaEval's annotators: A is output 1, B output 2.
 
     `preference` is 1 for output 1, 2 for output 2, and between them if it is weighted by probabilities:
@@ -25,26 +24,19 @@ def read_alpaca_eval(path: Path, options: Options = Options()) -> Imported:  # n
     JudgeBayesError
         If a file is not a list of annotations.
     """
-    files = find_files(path, ("*annotations*.json",), "annotations of AlpacaEval")
-    rows = [row for file in files for row in _rows(file)]
-    ties = any(row.vote == "tie" for row in rows)
-    classes = ("B", "tie", "A") if ties else None
+    rows = [row for file in given.files for row in _rows(file)]
+    yield from rows
     between = [row.score for row in rows if row.score not in (None, 0.0, 0.5, 1.0)]
-    notes = [
-        f"{len(between)} of {len(rows)} preferences are between two responses, such as "
-        f"{1 + float(score or 0):.4g}: their vote is the nearer response, and the column score has the "
-        "probability of B. To use the probabilities, add --vote score --bins 5."
-        for score in between[:1]
-    ]
-    return gather(rows, str(path), missing=options.missing, classes=classes, notes=notes)
+    if between:
+        yield (
+            f"{len(between)} of {len(rows)} preferences are between two responses, such as "
+            f"{1 + float(between[0] or 0):.4g}: their vote is the nearer response, and the column score "
+            "has the probability of B. To use the probabilities, add --vote score --bins 5."
+        )
 
 
 def _rows(file: Path) -> Iterator[Row]:
-    records = read_json(file)
-    if not isinstance(records, list):
-        raise JudgeBayesError(f"{str(file)!r} is not a list of annotations.")
-    for index, record in enumerate(records):
-        where = f"Record {index} of {str(file)!r}"
+    for where, record in read_list(file, "annotations"):
         preference = field_of(record, "preference", where)
         instruction = field_of(record, "instruction", where)
         judge = record.get("annotator")

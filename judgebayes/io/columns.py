@@ -4,7 +4,7 @@ Records that are identical to an earlier one, and criteria by which a judge vote
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -148,6 +148,41 @@ def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[
                 f"name that is recognised; use --{role} NAME."
             )
     return column_of
+
+
+def the_column(
+    table: pd.DataFrame,
+    role: str,
+    likely: Sequence[str],
+    path: object,
+    named: str | None = None,
+    flag: str | None = None,
+) -> str:
+    """Return the column of a role: the named one, else the first likely one that the table has.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is none; the message names the option `flag`, or else likely names.
+    """
+    names = list(table.columns)
+    column = next((name for name in ([named] if named else likely) if name in names), None)
+    if column is None:
+        use = f"use --{flag} NAME" if flag else f"name it {' or '.join(map(repr, likely[-2:]))}"
+        raise JudgeBayesError(
+            f"Which column of {str(path)!r} is the {role}? It has {', '.join(map(repr, names[:20]))}; "
+            f"{use}."
+        )
+    return column
+
+
+def listed_roles(columns: Mapping[str, str | None]) -> str:
+    """Return the column of each role that has one, for a sentence.
+
+    >>> listed_roles({"item": "id", "judge": None, "vote": "v"})
+    "item = 'id', vote = 'v'"
+    """
+    return ", ".join(f"{role} = {name!r}" for role, name in columns.items() if name is not None)
 
 
 def plain_label(columns: Iterable[str]) -> str | None:

@@ -1,90 +1,152 @@
 """The formats of vote files by name, with the reader of each."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.options import Options
-from judgebayes.io.records import read_json, read_lines
+from judgebayes.io.options import Files, Options
+from judgebayes.io.records import find_files, read_json, read_lines
 
 if TYPE_CHECKING:
-    from judgebayes.io.gathering import Imported
+    import pandas as pd
+
+    from judgebayes.io.gathering import Imported, Row
+    from judgebayes.votes.slots import VotesAs
 
 FILE = ("ignore", "encoding", "skip_rows")
 """Options for the layout of a table in its file."""
 TABLE = ("item", "judge", "sample", "order", "label")
+TABLES = (
+    *("*.csv", "*.tsv", "*.jsonl", "*.ndjson", "*.parquet"),
+    *("*.csv.gz", "*.tsv.gz", "*.jsonl.gz"),
+)
+"""File name patterns of tables."""
+PAIR = ("B", "tie", "A")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: a description, the function that reads it, and the options that it takes."""
+    """A format: a description, the function that reads its rows, and what all of its files have."""
 
     says: str
     reader: str
     """`module:function` in `judgebayes.io`, imported on first use."""
     takes: tuple[str, ...] = ()
     """The options beside `missing`, which every format takes."""
+    patterns: tuple[str, ...] = TABLES
+    """Of the names of its files, in a folder; none if a folder cannot be read."""
+    called: str = "table"
+    """What its files are, for messages."""
+    votes_as: "VotesAs | None" = None
+    """As in `Imported`."""
+    classes: tuple[str, ...] = ()
+    """The classes from lowest to highest, if a vote is between these."""
+    always: bool = False
+    """Whether they are the classes also if no vote is between the lowest and the highest."""
 
-    def read(self) -> Callable[[Path, Options], "Imported"]:
-        """Return the reader."""
+    def read(self) -> "Callable[[Files], Iterable[Row | pd.DataFrame | str]]":
+        """Return the reader: of rows or a table of them, and of sentences for the user."""
         module, name = self.reader.split(":")
-        read_format: Callable[[Path, Options], Imported] = getattr(
-            importlib.import_module(f"judgebayes.io.{module}"), name
-        )
+        found = importlib.import_module(f"judgebayes.io.{module}")
+        read_format: Callable[[Files], Iterable[Row | pd.DataFrame | str]] = getattr(found, name)
         return read_format
 
 
 FORMATS: dict[str, Format] = {
     "tidy": Format(
         "a table with a row per vote, or a folder with a file per judge",
-        "tidy:read_tidy",
+        "vote_tables:read_tidy",
         (*TABLE, "vote", *FILE),
     ),
     "wide": Format(
         "a table with a row per item and a column per judge",
-        "wide:read_wide",
+        "vote_tables:read_wide",
         ("item", "label", *FILE),
+        patterns=(),
     ),
     "text": Format(
         "a table with a judge's raw answer in each row, for the verdict parser",
-        "judge_text:read_judge_text",
+        "vote_tables:read_judge_text",
         (*TABLE, "text", "verdicts", *FILE),
+        votes_as="shown",
     ),
     "reviews": Format(
         "a table with an answer on several items in each row; the items are in --items FILE",
         "reviews:read_reviews",
         ("item", "judge", "sample", "label", "text", "items", "group", *FILE),
+        classes=("invalid", "valid"),
+        always=True,
     ),
     "judgebench": Format(
-        "JudgeBench's outputs, a JSONL file per judge", "judgebench:read_judgebench"
+        "JudgeBench's outputs, a JSONL file per judge",
+        "judgebench:read_judgebench",
+        patterns=("*.jsonl",),
+        called="outputs of JudgeBench",
+        votes_as="original",
+        classes=PAIR,
+        always=True,
     ),
-    "llmbar": Format("LLMBar's evaluators/MODEL/PROMPT/result.json", "llmbar:read_llmbar"),
+    "llmbar": Format(
+        "LLMBar's evaluators/MODEL/PROMPT/result.json",
+        "llmbar:read_llmbar",
+        patterns=("result.json",),
+        called="results of LLMBar's evaluators",
+        votes_as="original",
+        classes=PAIR,
+    ),
     "rewardbench": Format(
-        "RewardBench's results, a JSON file per model", "rewardbench:read_rewardbench"
+        "RewardBench's results, a JSON file per model",
+        "rewardbench:read_rewardbench",
+        patterns=("*.json", "*.jsonl"),
+        called="results of RewardBench",
+        classes=PAIR,
     ),
-    "alpaca-eval": Format("AlpacaEval's annotations.json", "alpaca_eval:read_alpaca_eval"),
+    "alpaca-eval": Format(
+        "AlpacaEval's annotations.json",
+        "alpaca_eval:read_alpaca_eval",
+        patterns=("*annotations*.json",),
+        called="annotations of AlpacaEval",
+        classes=PAIR,
+    ),
     "mt-bench": Format(
         "MT-bench judgments: gpt-4_pair.jsonl, gpt-4_single.jsonl, human votes",
         "mt_bench:read_mt_bench",
+        patterns=("*.jsonl",),
+        called="MT-bench judgments",
+        votes_as="original",
+        classes=PAIR,
+        always=True,
     ),
     "inspect": Format(
         "logs of Inspect (inspect_ai): .eval or .json",
         "inspect_log:read_inspect",
         ("sample", "label", "votes_from"),
+        patterns=("*.eval", "*.json"),
+        called="logs of Inspect",
+        classes=("incorrect", "partial", "correct"),
     ),
     "lm-eval": Format(
         "samples of lm-evaluation-harness (samples_TASK_DATE.jsonl)",
         "lm_eval:read_lm_eval",
         ("votes_from",),
+        patterns=("samples_*.jsonl", "samples_*.jsonl.gz"),
+        called="samples of lm-eval",
     ),
     "promptfoo": Format(
-        "results of promptfoo eval: .json or .jsonl", "promptfoo:read_promptfoo", ("label",)
+        "results of promptfoo eval: .json or .jsonl",
+        "promptfoo:read_promptfoo",
+        ("label",),
+        patterns=("*.json", "*.jsonl"),
+        called="results of promptfoo",
     ),
     "openai-evals": Format(
-        "record files of OpenAI evals: .jsonl", "openai_evals:read_openai_evals"
+        "record files of OpenAI evals: .jsonl",
+        "openai_evals:read_openai_evals",
+        patterns=("*.jsonl",),
+        called="record files of evals",
     ),
 }
 """Formats by name."""
@@ -145,6 +207,8 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
     JudgeBayesError
         If the format is unknown or does not take an option, or if the files are not in this format.
     """
+    from judgebayes.io.gathering import gather
+
     if name not in FORMATS:
         raise JudgeBayesError(f"There is no format {name!r}; choose one of: {', '.join(FORMATS)}.")
     form = FORMATS[name]
@@ -155,4 +219,13 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
         raise JudgeBayesError(
             f"The format {name} does not take --{unsupported[0].replace('_', '-')}; it takes {takes}."
         )
-    return form.read()(Path(path), options)
+    path = Path(path)
+    files = find_files(path, form.patterns, form.called) if form.patterns else [path]
+    return gather(
+        form.read()(Files(path, files, options)),
+        str(path),
+        missing=options.missing,
+        votes_as=form.votes_as,
+        classes=form.classes,
+        always=form.always,
+    )

@@ -1,20 +1,21 @@
-"""Collect records into a table of votes, and account for all of them; by column, not by row."""
+"""Collect records into a table of votes, and account for all of them."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
-from typing import Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import Coded, casefolded, coded_values, missing_values, stacked
+from judgebayes.io.cells import casefolded, changed, missing_values, plain_column
 from judgebayes.io.options import option, split_names
+from judgebayes.io.verdict import LEVELS
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, listing, usual_classes
 from judgebayes.votes.coding import partly_asked
+from judgebayes.votes.slots import VotesAs
 
 MAX_NAMED_JUDGES = 5
 """At most this many judges that lack votes are named."""
@@ -36,9 +37,13 @@ class Row:
     dropped: str | None = None
     """Why the record is neither a vote nor a missing vote."""
     sample: int | str | None = None
-    order: Literal["AB", "BA"] | str | None = None
+    order: str | None = None
     score: float | None = None
     label: str | int | float | None = None
+    level: str | None = None
+    """The level of the verdict parser, of a vote that it read."""
+    repairs: tuple[str, ...] | None = None
+    """What was malformed in the answer and was read all the same."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Imported:
     """Votes per level of the verdict parser, if it was used."""
     repairs: Counter[str] = field(default_factory=Counter)
     """What was malformed in answers and was read all the same."""
-    votes_as: Literal["shown", "original"] | None = None
+    votes_as: VotesAs | None = None
     """With an order: whether votes name the responses as shown, or were mapped back already."""
     classes: tuple[str, ...] | None = None
     """The classes from lowest to highest, if they cannot be inferred."""
@@ -144,204 +149,140 @@ def _short(name: object) -> str:
     return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 3] + "..."
 
 
-@dataclass(frozen=True)
-class Records:
-    """The columns of many records, each as in `Row`."""
-
-    item: Coded
-    judge: Coded
-    vote: Coded
-    missing: Coded
-    """Why the vote is None, where it is."""
-    dropped: Coded
-    sample: Coded
-    order: Coded
-    score: Coded
-    label: Coded
-
-    def __len__(self) -> int:
-        """Return the number of records."""
-        return len(self.item)
-
-    def where(self, rows: Bool[np.ndarray, " row"]) -> "Records":
-        """Return some of the records."""
-        return Records(**{f.name: getattr(self, f.name).where(rows) for f in fields(self)})
-
-
-def stacked_records(parts: Sequence[Records]) -> Records:
-    """Return the records of several parts, in order."""
-    return Records(
-        **{f.name: stacked([getattr(p, f.name) for p in parts]) for f in fields(Records)}
-    )
-
-
-def columns_of(rows: Iterable[Row]) -> Records:
-    """Return the columns of rows."""
-    listed = list(rows)
-    return Records(
-        **{f.name: coded_values([getattr(r, f.name) for r in listed]) for f in fields(Records)}
-    )
-
-
 def gather(
-    records: Records | Iterable[Row],
+    parts: Iterable[Row | pd.DataFrame | str],
     what: str,
     *,
     missing: str | None = None,
-    votes_as: Literal["shown", "original"] | None = None,
-    classes: tuple[str, ...] | None = None,
-    levels: Counter[str] | None = None,
-    repairs: Counter[str] | None = None,
-    notes: Sequence[str] = (),
+    votes_as: VotesAs | None = None,
+    classes: tuple[str, ...] = (),
+    always: bool = False,
 ) -> Imported:
-    """Collect records, given as rows or by column, into tables, and account for all of them.
+    """Collect records into tables, and account for all of them.
 
     A judge's repeated votes on an item (in one order) are numbered as samples. A judge without a
     single vote is left out, and counted in `dropped`.
 
     Parameters
     ----------
-    records
-        In the order of the source.
+    parts
+        Records in the order of the source: rows, or one table with columns named like the fields of
+        `Row`; and sentences for the user.
     what
         The name of the source, for messages.
     missing
         Values that mean no vote, separated by commas.
-    votes_as, classes, levels, repairs, notes
+    votes_as
         As in `Imported`.
+    classes, always
+        The classes, if the votes have one between the lowest and the highest; or if `always`, and the
+        votes have any of them.
 
     Raises
     ------
     JudgeBayesError
         If there is no vote at all, or if an item has two labels.
     """
-    records = records if isinstance(records, Records) else columns_of(records)
-    given, columns = records, _without(records, missing)
-    dropped = columns.dropped.counts()
-    kept = columns.where(~columns.dropped.present())
-    voted = np.bincount(kept.judge.code[kept.vote.present()], minlength=len(kept.judge.values)) > 0
-    if not voted.any():
-        why = reasons(kept.missing.counts() + dropped) if len(records) else "no record"
+    every = list(parts)
+    notes = [part for part in every if isinstance(part, str)]
+    records, no_effect = _without(_records_of(every), missing)
+    here = records["dropped"].isna()
+    kept = records if here.all() else records[here]
+    voters = kept.loc[kept["vote"].notna(), "judge"].unique()
+    dropped = Counter(records["dropped"].dropna())
+    if len(voters) == 0:
+        why = reasons(Counter(kept["missing"]) + dropped) if len(records) else "no record"
         raise JudgeBayesError(f"There are no votes in {what}: {why}.")
-    of_voters = voted[kept.judge.code]
-    for judge, count in kept.judge.where(~of_voters).counts().items():
-        dropped[f"{judge} has no vote at all"] += count
-    kept = kept.where(of_voters)
+    votes = kept["judge"].isin(voters)
+    dropped.update(f"{judge} has no vote at all" for judge in kept.loc[~votes, "judge"])
+    kept = (kept if votes.all() else kept[votes]).reset_index(drop=True)
     table, repeated = _table(kept)
-    all_notes = list(notes)
-    no_vote = missing_values(missing)
-    if no_vote and not any(
-        casefolded(v) in no_vote for v in (*given.vote.values, *given.label.values)
-    ):
-        all_notes.append(
-            f"--missing has no effect: no vote is {listing(split_names(missing or ''))}."
-        )
+    if no_effect:
+        notes.append(f"--missing has no effect: no vote is {listing(split_names(missing or ''))}.")
     if repeated:
-        all_notes.append(
+        notes.append(
             f"{repeated} votes repeat a judge's vote on an item: the column sample numbers them."
         )
     values = table["vote"].dropna().unique()
-    if len(values) > MAX_CLASSES and pd.api.types.is_numeric_dtype(table["vote"].dtype):
-        all_notes.append(
+    if len(values) > MAX_CLASSES and is_numeric_dtype(table["vote"].dtype):
+        notes.append(
             f"The votes take {len(values)} different values: these are scores; the other commands group "
             "them into classes with --bins."
         )
-    has_order = "order" in table.columns
-    if has_order and table["order"].isna().any():
-        all_notes.append("Some votes have no presentation order: the column 'order' is left out.")
-        table, has_order = table.drop(columns="order"), False
+    if "order" in table.columns and table["order"].isna().any():
+        notes.append("Some votes have no presentation order: the column 'order' is left out.")
+        table = table.drop(columns="order")
     return Imported(
         table,
         _labels(kept, what),
         len(records),
-        kept.missing.where(~kept.vote.present()).counts(),
+        Counter(kept.loc[kept["vote"].isna(), "missing"]),
         dropped,
-        levels or Counter(),
-        repairs or Counter(),
-        votes_as if has_order else None,
-        classes,
-        tuple(all_notes),
+        Counter(sorted(records["level"].dropna(), key=LEVELS.index)),
+        Counter(name for names in records["repairs"].dropna() for name in names),
+        votes_as if "order" in table.columns else None,
+        classes if {*values} & {*(classes if always else classes[1:-1])} else None,
+        tuple(dict.fromkeys(notes)),
     )
 
 
-def _without(records: Records, missing: str | None) -> Records:
-    """Return the records, with votes and labels that mean "missing" set to None."""
+def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
+    """Return the records as a table with a column for every field of `Row`."""
+    table = next((part for part in parts if isinstance(part, pd.DataFrame)), None)
+    names = [each.name for each in fields(Row)]
+    if table is not None:
+        return table.reindex(columns=names)
+    rows = [part for part in parts if isinstance(part, Row)]
+    return pd.DataFrame(
+        {name: pd.Series([getattr(row, name) for row in rows], dtype=object) for name in names}
+    )
+
+
+def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:
+    """Return the records without votes and labels that mean "missing", and whether there are none."""
     no_vote = missing_values(missing)
     if not no_vote:
-        return records
-    why = records.vote.changed(lambda v: f"vote {str(v)!r}" if casefolded(v) in no_vote else None)
-    emptied = why.present()
-    both = stacked([records.missing, why])
-    n = len(records)
-    reason = Coded(np.where(emptied, both.code[n:], both.code[:n]), both.values)
-    label = records.label.changed(lambda v: None if casefolded(v) in no_vote else v)
-    columns = {f.name: getattr(records, f.name) for f in fields(records)}
-    return Records(
-        **columns | {"vote": records.vote.emptied(emptied), "missing": reason, "label": label},
-    )
+        return records, False
+    vote, label = (changed(records[name], casefolded).isin(no_vote) for name in ("vote", "label"))
+    reason = changed(records["vote"], lambda value: f"vote {str(value)!r}")
+    return records.assign(
+        vote=records["vote"].mask(vote, None),
+        missing=records["missing"].mask(vote, reason),
+        label=records["label"].mask(label, None),
+    ), not (vote.any() or label.any())
 
 
-def _table(kept: Records) -> tuple[pd.DataFrame, int]:
+def _table(kept: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return the records as a table, and the number of votes that repeat an earlier one."""
-    place = {"item": kept.item.code, "judge": kept.judge.code}
-    keys = pd.DataFrame(place)
-    columns = {
-        "item": kept.item.names(),
-        "judge": kept.judge.names(),
-        "vote": kept.vote.column(),
-    }
-    sample = kept.sample
-    if sample.present().any():
-        columns["sample"] = keys["sample"] = _numbered(sample, keys).column()
-    for name, column in (("order", kept.order), ("score", kept.score)):
-        if column.present().any():
-            columns[name] = column.column()
-    if "order" in columns:
-        keys["order"] = columns["order"]
-    repeated = int(keys.duplicated().sum())
+    table = pd.DataFrame({name: kept[name].infer_objects() for name in ("item", "judge")})
+    table["vote"] = plain_column(kept["vote"])
+    sample = kept["sample"]
+    if sample.notna().any():
+        number = table.groupby(["item", "judge"], sort=False).cumcount() + 1
+        table["sample"] = plain_column(sample.where(sample.notna(), number))
+    for name in ("order", "score"):
+        if kept[name].notna().any():
+            table[name] = plain_column(kept[name])
+    place = [name for name in ("item", "judge", "order") if name in table]
+    repeated = int(table.duplicated([*place, *(["sample"] if "sample" in table else [])]).sum())
     if repeated:
-        of_judge = keys.drop(columns="sample", errors="ignore")
-        groups = of_judge.groupby(list(of_judge.columns), dropna=False, sort=False)
-        columns["sample"] = groups.cumcount() + 1
+        table["sample"] = table.groupby(place, dropna=False, sort=False).cumcount() + 1
     order = ["item", "judge", "vote", "sample", "order", "score"]
-    return pd.DataFrame({name: columns[name] for name in order if name in columns}), repeated
+    return table[[name for name in order if name in table]], repeated
 
 
-def _numbered(sample: Coded, keys: pd.DataFrame) -> Coded:
-    """Return the samples; one that is missing is the number of the judge's record on the item."""
-    given = sample.present()
-    if given.all():
-        return sample
-    number = keys.groupby(["item", "judge"], sort=False).cumcount().to_numpy() + 1
-    numbers = coded_values(number.tolist())
-    both = stacked([sample, numbers])
-    n = len(sample)
-    return Coded(np.where(given, both.code[:n], both.code[n:]), both.values)
-
-
-def _labels(kept: Records, what: str) -> pd.DataFrame | None:
-    labelled = kept.label.present()
-    if not labelled.any():
+def _labels(kept: pd.DataFrame, what: str) -> pd.DataFrame | None:
+    labelled = kept.loc[kept["label"].notna(), ["item", "label"]]
+    if labelled.empty:
         return None
-    label = kept.label.where(labelled)
-    item, items = pd.factorize(kept.item.code[labelled])
-    names = [kept.item.values[at] for at in items.tolist()]
-    same = _by_equality(label)
-    first = np.unique(item, return_index=True)[1]
-    clash = same[first][item] != same
+    code, names = pd.factorize(labelled["item"])
+    label = labelled["label"].to_numpy()
+    first = label[np.unique(code, return_index=True)[1]]
+    clash = label != first[code]
     if clash.any():
         row = int(np.argmax(clash))
-        earlier = first[item[row]]
         raise JudgeBayesError(
-            f"Item {names[item[row]]!r} of {what} has two labels, "
-            f"{label.values[label.code[earlier]]!r} and {label.values[label.code[row]]!r}; an item must "
-            "have one label."
+            f"Item {names[code[row]]!r} of {what} has two labels, {first[code[row]]!r} and "
+            f"{label[row]!r}; an item must have one label."
         )
-    of_item = Coded(label.code[first], label.values)
-    return pd.DataFrame({"item": names, "label": of_item.column()})
-
-
-def _by_equality(column: Coded) -> Int[np.ndarray, " row"]:
-    """Return codes that are the same for equal values, such as 1 and 1.0."""
-    code_of: dict[object, int] = {}
-    return np.array([code_of.setdefault(v, len(code_of)) for v in column.values])[column.code]
+    return pd.DataFrame({"item": list(names), "label": plain_column(pd.Series(first))})

@@ -13,9 +13,9 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import missing_values
 from judgebayes.io.columns import COPY
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options, short_names
-from judgebayes.io.records import field_of, find_files, parse_json, read_json
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files, Options, short_names
+from judgebayes.io.records import field_of, parse_json, read_json
 
 MEMBER_BYTES = 512 * 2**20
 PIECE_BYTES = 2**20
@@ -53,7 +53,7 @@ class _Sample:
     label: Any
 
 
-def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_inspect(given: Files) -> list[Row | str]:
     """Return the votes in Inspect's logs.
 
     `votes_from="score"`, the default: an item is one output (sample, and epoch, task and model where
@@ -77,20 +77,19 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
     JudgeBayesError
         If a file is not an Inspect log, or an archive is damaged, too large or encrypted.
     """
-    files = find_files(path, ("*.eval", "*.json"), "logs of Inspect")
     samples: list[_Sample] = []
     notes: list[str] = []
-    for file in files:
-        header, records = _open(file, only_file=len(files) == 1)
+    for file in given.files:
+        header, records = _open(file, only_file=len(given.files) == 1)
         if header is None:
             notes.append(f"{file.name} is not an Inspect log and was not read.")
             continue
-        file_samples = [_sample(header, record, file, options.label) for record in records]
+        file_samples = [_sample(header, record, file, given.options.label) for record in records]
         samples += file_samples
         notes += _notes(header, file_samples, file)
     unique, copies = _unique(samples)
-    votes_are_answers = options.votes_from == "answer"
-    repeated = _epochs_are_samples(options)
+    votes_are_answers = given.options.votes_from == "answer"
+    repeated = _epochs_are_samples(given.options)
     rows = (
         _answer_rows(unique)
         if votes_are_answers
@@ -104,7 +103,7 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
             "the epochs as repeated votes on the sample."
         )
     copied_rows = [Row(s.name, s.model, dropped=reason) for s, reason in copies]
-    left_out = PARTIAL in missing_values(options.missing)
+    left_out = PARTIAL in missing_values(given.options.missing)
     partial_count = 0 if left_out else sum(row.vote == PARTIAL for row in rows)
     if partial_count:
         notes.append(
@@ -112,13 +111,7 @@ def read_inspect(path: Path, options: Options = Options()) -> Imported:  # noqa:
             "classes: incorrect, partial and correct. To read them as missing votes, and keep two "
             "classes, use --missing partial."
         )
-    return gather(
-        [*rows, *copied_rows],
-        str(path),
-        missing=options.missing,
-        classes=("incorrect", PARTIAL, "correct") if partial_count else None,
-        notes=notes,
-    )
+    return [*rows, *copied_rows, *notes]
 
 
 def _epochs_are_samples(options: Options) -> bool:

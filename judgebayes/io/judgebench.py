@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options
-from judgebayes.io.records import field_of, find_files, read_lines
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files
+from judgebayes.io.records import field_of, read_lines
 
 VOTES = {"A>B": "A", "B>A": "B", "A=B": "tie", "B=A": "tie"}
 SWAPPED = {"A": "B", "B": "A", "tie": "tie"}
 
 
-def read_judgebench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_judgebench(given: Files) -> Iterator[Row]:
     """Return the votes of JudgeBench's judges, mapped back to the pairs as labelled.
 
     The second judgment of a pair was made with the responses swapped and names them as shown, so it is
@@ -25,11 +25,8 @@ def read_judgebench(path: Path, options: Options = Options()) -> Imported:  # no
     JudgeBayesError
         If a line is not a judged pair.
     """
-    files = find_files(path, ("*.jsonl",), "outputs of JudgeBench")
-    rows = [row for file in files for row in _rows(file)]
-    return gather(
-        rows, str(path), missing=options.missing, votes_as="original", classes=("B", "tie", "A")
-    )
+    for file in given.files:
+        yield from _rows(file)
 
 
 def _rows(file: Path) -> Iterator[Row]:

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options
-from judgebayes.io.records import field_of, find_files, read_json
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files
+from judgebayes.io.records import field_of, read_list
 
 SIDES = {"1": "A", "2": "B"}
 ORDERS = {"swap = False": "AB", "swap = True": "BA"}
 ONCE = "second order of a rating: the same two scores again"
 
 
-def read_llmbar(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_llmbar(given: Files) -> Iterator[Row]:
     """Return the votes of LLMBar's evaluators: A is output 1, B output 2.
 
     `winner` already names the outputs, whatever the order. If an evaluator has several steps, the last
@@ -27,11 +27,8 @@ def read_llmbar(path: Path, options: Options = Options()) -> Imported:  # noqa: 
     JudgeBayesError
         If a file does not have this form.
     """
-    files = find_files(path, ("result.json",), "results of LLMBar's evaluators")
-    rows = [row for file in files for row in _rows(file)]
-    ties = any(row.vote == "tie" for row in rows)
-    classes = ("B", "tie", "A") if ties else None
-    return gather(rows, str(path), missing=options.missing, votes_as="original", classes=classes)
+    for file in given.files:
+        yield from _rows(file)
 
 
 def _rows(file: Path) -> Iterator[Row]:
@@ -42,11 +39,7 @@ def _rows(file: Path) -> Iterator[Row]:
     folders = parts[:-3]
     inside = folders.index("Dataset") + 1 if "Dataset" in folders else len(folders) - 2
     name = "/".join(folders[max(inside, 0) :])
-    records = read_json(file)
-    if not isinstance(records, list):
-        raise JudgeBayesError(f"{str(file)!r} is not a list of judged pairs.")
-    for row_number, record in enumerate(records):
-        where = f"Record {row_number} of {str(file)!r}"
+    for row_number, (where, record) in enumerate(read_list(file, "judged pairs")):
         label = SIDES.get(str(field_of(record, "label", where)))
         results = field_of(record, "results", where)
         if label is None or not isinstance(results, list) or not results:

@@ -10,9 +10,9 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import COPY
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options, short_names
-from judgebayes.io.records import field_of, find_files, read_lines
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files, short_names
+from judgebayes.io.records import field_of, read_lines
 from judgebayes.votes.classes import canonical
 
 INVALID = "[invalid]"
@@ -38,7 +38,7 @@ class _Sample:
     """Whether its line has the same content as an earlier one of the file."""
 
 
-def read_lm_eval(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_lm_eval(given: Files) -> Iterator[Row]:
     """Return the votes in the harness's samples.
 
     `votes_from="answer"`, the default: the model is the judge (named by the folder of its files), its
@@ -54,13 +54,10 @@ def read_lm_eval(path: Path, options: Options = Options()) -> Imported:  # noqa:
     JudgeBayesError
         If a line is not a sample.
     """
-    files = find_files(path, ("samples_*.jsonl", "samples_*.jsonl.gz"), "samples of lm-eval")
-    samples = [sample for file in files for sample in _samples(file)]
+    samples = [sample for file in given.files for sample in _samples(file)]
     if not samples:
-        raise JudgeBayesError(f"{str(path)!r} contains no samples.")
-    scores = options.votes_from == "score"
-    rows = list(_scores(samples) if scores else _answers(samples))
-    return gather(rows, str(path), missing=options.missing)
+        raise JudgeBayesError(f"{str(given.path)!r} contains no samples.")
+    return _scores(samples) if given.options.votes_from == "score" else _answers(samples)
 
 
 def _samples(file: Path) -> Iterator[_Sample]:

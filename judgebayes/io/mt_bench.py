@@ -4,20 +4,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options
-from judgebayes.io.records import field_of, find_files, read_lines
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files
+from judgebayes.io.records import field_of, read_lines
 
 PEOPLE = re.compile(r"(?:author|expert|human|annotator)s?[_ ]?\d*", re.IGNORECASE)
 COUNTED = "human vote: counted in the label"
 UNJUDGED = "human vote on a pair that no model judged"
 
 
-def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_mt_bench(given: Files) -> list[Row]:
     """Return the votes in MT-bench judgments.
 
     An item is `question|turn|model|model`, with the models in alphabetical order: A is the first of
@@ -33,25 +32,19 @@ def read_mt_bench(path: Path, options: Options = Options()) -> Imported:  # noqa
         If a line is not a judgment, the files mix pairs and single scores, or people and models have
         no judged pair in common.
     """
-    files = find_files(path, ("*.jsonl",), "MT-bench judgments")
     kinds_and_rows = [
         (kind, row)
-        for file in files
+        for file in given.files
         for number, record in read_lines(file)
         for kind, row in _rows(record, f"Line {number} of {str(file)!r}")
     ]
     kinds = {kind for kind, _ in kinds_and_rows}
     if len(kinds) > 1:
         raise JudgeBayesError(
-            f"{str(path)!r} mixes verdicts on pairs and single scores; use a file of one kind."
+            f"{str(given.path)!r} mixes verdicts on pairs and single scores; use a file of one kind."
         )
     rows = [row for _, row in kinds_and_rows]
-    if kinds == {"single"}:
-        return gather(rows, str(path), missing=options.missing)
-    rows = _with_labels(rows, str(path))
-    return gather(
-        rows, str(path), missing=options.missing, votes_as="original", classes=("B", "tie", "A")
-    )
+    return rows if kinds == {"single"} else _with_labels(rows, str(given.path))
 
 
 def _rows(record: dict[str, Any], where: str) -> Iterator[tuple[Literal["pair", "single"], Row]]:

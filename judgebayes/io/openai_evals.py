@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options, short_names
-from judgebayes.io.records import find_files, read_lines
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files, short_names
+from judgebayes.io.records import read_lines
 from judgebayes.votes.classes import canonical
 
 INVALID = "__invalid__"
@@ -26,7 +26,7 @@ class _Event:
     kind: str
 
 
-def read_openai_evals(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_openai_evals(given: Files) -> list[Row]:
     """Return the votes in record files of OpenAI evals.
 
     An item is one output (sample, and model where several were evaluated), the eval is the judge,
@@ -39,13 +39,12 @@ def read_openai_evals(path: Path, options: Options = Options()) -> Imported:  # 
     JudgeBayesError
         If a line is not an event.
     """
-    files = find_files(path, ("*.jsonl",), "record files of evals")
-    events = [event for file in files for event in _events(file)]
+    events = [event for file in given.files for event in _events(file)]
     verdicts = [event for event in events if event.data is not None]
     names = short_names([(e.model, e.sample) for e in verdicts], keep=1)
     rows = [_row(event, name) for event, name in zip(verdicts, names, strict=True)]
     rest = [Row("", "", dropped=f"event {e.kind}") for e in events if e.data is None]
-    return gather([*rows, *rest], str(path), missing=options.missing)
+    return [*rows, *rest]
 
 
 def _events(file: Path) -> Iterator[_Event]:

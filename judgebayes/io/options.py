@@ -80,6 +80,16 @@ class Options:
         return frozenset(f.name for f in fields(self) if getattr(self, f.name) is not None)
 
 
+@dataclass(frozen=True)
+class Files:
+    """The files to import votes from, and how to read them."""
+
+    path: Path
+    """What the user named: a file, or a folder of files."""
+    files: list[Path]
+    options: Options
+
+
 def split_names(text: str) -> list[str]:
     """Split names at commas; a name that contains a comma is in double quotes.
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options, short_names
-from judgebayes.io.records import find_files, read_json, read_lines
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files, short_names
+from judgebayes.io.records import read_json, read_lines
 from judgebayes.votes.classes import written
 
 PROVIDER_ERROR = 2
@@ -40,7 +40,7 @@ class _Result:
     """Whether the test has a name, and not only a place."""
 
 
-def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_promptfoo(given: Files) -> Iterator[Row | str]:
     """Return the votes in promptfoo's results.
 
     An item is one output (test, and provider and prompt where these differ). A test is named by a
@@ -55,18 +55,14 @@ def read_promptfoo(path: Path, options: Options = Options()) -> Imported:  # noq
     JudgeBayesError
         If a file contains no promptfoo results.
     """
-    files = find_files(path, ("*.json", "*.jsonl"), "results of promptfoo")
-    results = [result for file in files for result in _results(file)]
+    results = [result for file in given.files for result in _results(file)]
     if not results:
-        raise JudgeBayesError(f"{str(path)!r} contains no results.")
+        raise JudgeBayesError(f"{str(given.path)!r} contains no results.")
     names = short_names([(r.provider, r.prompt, r.test) for r in results], keep=2)
-    rows = [
-        row
-        for result, name in zip(results, names, strict=True)
-        for row in _rows(result.record, name, options.label)
-    ]
-    notes = [] if all(r.named for r in results) else [PLACES]
-    return gather(rows, str(path), missing=options.missing, notes=notes)
+    for result, name in zip(results, names, strict=True):
+        yield from _rows(result.record, name, given.options.label)
+    if not all(r.named for r in results):
+        yield PLACES
 
 
 def _results(file: Path) -> Iterator[_Result]:

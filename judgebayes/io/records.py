@@ -236,6 +236,21 @@ def read_json(path: Path) -> Any:
     return _parse(text, repr(str(path)), "one value")
 
 
+def read_list(path: Path, what: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a JSON file that is a list of `what`, each with its place in words.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the file is not JSON, or its value is not a list.
+    """
+    records = read_json(path)
+    if not isinstance(records, list):
+        raise JudgeBayesError(f"{str(path)!r} is not a list of {what}.")
+    for number, record in enumerate(records):
+        yield f"Record {number} of {str(path)!r}", record
+
+
 def parse_json(content: bytes, what: str) -> Any:
     """Return the value of a JSON text in UTF-8.
 

@@ -1,21 +1,18 @@
 """A table of judges' answers that review several items each, and a table of the items (P4)."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import guess_columns
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.judge_text import TEXTS
+from judgebayes.io.columns import guess_columns, the_column
+from judgebayes.io.gathering import Row
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
-from judgebayes.io.options import Options
-from judgebayes.io.records import find_files
+from judgebayes.io.options import Files, Options
 from judgebayes.io.repair import LINE_KEYS, LOST, SAYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
-from judgebayes.io.tidy import TABLES, cell
+from judgebayes.io.vote_tables import TEXTS, cell, judge_of_file
 from judgebayes.votes.classes import written
 
 GROUP = "group"
@@ -35,7 +32,7 @@ class _Item:
     label: str | int | float | None
 
 
-def read_reviews(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_reviews(given: Files) -> Iterator[Row | str]:
     """Return the votes in answers that contain a list of verdicts in JSON (`repair_verdicts`).
 
     A row of the answers is one answer on all items of a group; `options.items` is the table of the
@@ -47,7 +44,7 @@ def read_reviews(path: Path, options: Options = Options()) -> Imported:  # noqa:
     JudgeBayesError
         If a file cannot be read, a column is not recognised, or an answer's group has no items.
     """
-    files = find_files(path, TABLES, "table")
+    options = given.options
     if options.items is None:
         raise JudgeBayesError(
             "The format reviews needs the items that the judges were shown: use --items FILE, a table "
@@ -55,16 +52,15 @@ def read_reviews(path: Path, options: Options = Options()) -> Imported:  # noqa:
         )
     groups, grouped = _read_items(options.items, options)
     steps: Counter[str] = Counter()
-    rows: list[Row] = []
-    notes: dict[str, None] = {}
-    for file in files:
+    for file in given.files:
         table = read_table(file, options.layout())
-        notes |= dict.fromkeys(notes_of(table))
-        text = _column(table, options.text, TEXTS, "text", file)
-        group = _group_of_answers(table, options, file) if grouped else None
+        yield from notes_of(table)
+        text = the_column(table, "text", TEXTS, file, options.text, flag="text")
+        # Named as in the items, else `item`.
+        groups_named = (options.group or GROUP, "item")
+        group = the_column(table, "group", groups_named, file) if grouped else None
         named = {"judge": options.judge, "sample": options.sample}
         columns = guess_columns([n for n in table.columns if n not in (text, group)], named)
-        judge_of_file = file.name.split(".")[0] if len(files) > 1 else "judge"
         for number, record in zip(table.index, table.to_dict("records"), strict=True):
             name = "" if group is None else written(record[group])
             if name is None or name not in groups:
@@ -75,37 +71,27 @@ def read_reviews(path: Path, options: Options = Options()) -> Imported:  # noqa:
             judge = None if columns["judge"] is None else written(record[columns["judge"]])
             repaired = repair_verdicts(record[text], [each.shown for each in groups[name]])
             steps += repaired.steps
-            rows += [
-                Row(
+            repairs = [s for s in SAYS if s not in LOST for _ in range(repaired.steps[s])]
+            for place, each in enumerate(groups[name]):
+                yield Row(
                     each.name,
-                    judge_of_file if judge is None else judge,
-                    VOTES.get(vote),
-                    WHY[reason],
+                    judge_of_file(file, given) if judge is None else judge,
+                    VOTES.get(repaired.votes[place]),
+                    WHY[repaired.reasons[place]],
                     sample=cell(record, columns["sample"]),
                     label=each.label,
+                    repairs=None if place else tuple(map(SAYS.__getitem__, repairs)),
                 )
-                for each, vote, reason in zip(
-                    groups[name], repaired.votes, repaired.reasons, strict=True
-                )
-            ]
     lost = [f"{SAYS[name]} {steps[name]}" for name in SAYS if name in LOST and steps[name]]
     if lost:
-        notes[f"Verdicts and answers that are not votes: {', '.join(lost)}."] = None
-    return gather(
-        rows,
-        str(path),
-        missing=options.missing,
-        classes=("invalid", "valid"),
-        repairs=Counter({SAYS[n]: steps[n] for n in SAYS if n not in LOST and steps[n]}),
-        notes=list(notes),
-    )
+        yield f"Verdicts and answers that are not votes: {', '.join(lost)}."
 
 
 def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], bool]:
     """Return the items by group, and whether there is a column of groups."""
     table = read_table(path)
-    line = _column(table, None, (*LINE_KEYS, "lines"), "line", path)
-    text = _column(table, None, TEXT_KEYS, "text", path)
+    line = the_column(table, "line", (*LINE_KEYS, "lines"), path)
+    text = the_column(table, "text", TEXT_KEYS, path)
     group = options.group or (GROUP if GROUP in table.columns else None)
     if group is not None and group not in table.columns:
         raise JudgeBayesError(
@@ -134,22 +120,3 @@ def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], b
         label = cell(record, columns["label"])
         groups[str(in_group)].append(_Item(str(item), Shown(str(shown[0]), shown[1]), label))
     return dict(groups), group is not None
-
-
-def _group_of_answers(table: pd.DataFrame, options: Options, file: Path) -> str:
-    """Return the column of the answers' groups: named as in the items, else `item`."""
-    wanted = options.group or GROUP
-    return _column(table, None, (wanted, "item"), "group", file)
-
-
-def _column(
-    table: pd.DataFrame, named: str | None, likely: tuple[str, ...], role: str, file: Path
-) -> str:
-    names = list(table.columns)
-    column = next((name for name in ((named,) if named else likely) if name in names), None)
-    if column is None:
-        raise JudgeBayesError(
-            f"Which column of {str(file)!r} is the {role}? It has {', '.join(map(repr, names[:20]))}; "
-            f"name it {' or '.join(map(repr, likely[-2:]))}."
-        )
-    return str(column)

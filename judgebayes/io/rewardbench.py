@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Imported, Row, gather
-from judgebayes.io.options import Options
-from judgebayes.io.records import find_files, read_json, read_lines
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files
+from judgebayes.io.records import read_json, read_lines
 
 OTHER = {"A": "B", "B": "A"}
 
 
-def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # noqa: B008
+def read_rewardbench(given: Files) -> Iterator[Row | str]:
     """Return the votes of reward models on pairs.
 
     The source records only whether the chosen response won. With it always first, the label would be the
@@ -27,18 +27,11 @@ def read_rewardbench(path: Path, options: Options = Options()) -> Imported:  # n
     JudgeBayesError
         If a file does not have this form, or contains scores of more than two responses per item.
     """
-    files = find_files(path, ("*.json", "*.jsonl"), "results of RewardBench")
-    rows = [row for file in files for row in _rows(file, path)]
-    ties = any(row.vote == "tie" for row in rows)
-    return gather(
-        rows,
-        str(path),
-        missing=options.missing,
-        classes=("B", "tie", "A") if ties else None,
-        notes=(
-            "A hash of the item's name puts the chosen response first (A) or second (B): if it were "
-            "always first, every label would be the same.",
-        ),
+    for file in given.files:
+        yield from _rows(file, given.path)
+    yield (
+        "A hash of the item's name puts the chosen response first (A) or second (B): if it were always "
+        "first, every label would be the same."
     )
 
 

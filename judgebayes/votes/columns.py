@@ -167,7 +167,7 @@ def require_one_line(frame: pd.DataFrame, name: str) -> None:
     column = frame[name]
     if pd.api.types.is_numeric_dtype(column.dtype):
         return
-    for value in column.dropna().unique():
+    for value in column.dropna().unique().tolist():
         if isinstance(value, str) and len(value) > MAX_NAME:
             row = column.index[int(np.argmax(column == value))]
             raise JudgeBayesError(

@@ -3,12 +3,13 @@
 A check of labels: their column, their people and their items.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import coded_column
+from judgebayes.io.cells import changed
 from judgebayes.io.columns import (
     guess_columns,
     join_judge,
@@ -135,7 +136,7 @@ def _alike(columns: list[pd.Series]) -> list[str]:
     for cells in columns:
         if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
-        counts = coded_column(cells, canonical).counts()
+        counts = Counter(changed(cells, canonical).dropna())
         usual = usual_classes(counts)
         try:
             classes = usual.classes if usual is not None else infer_classes(counts, "")

@@ -2,13 +2,14 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import coded_column
+from judgebayes.io.cells import changed
 from judgebayes.io.columns import guess_columns, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes.classes import canonical, infer_classes, usual_classes, written
@@ -162,7 +163,7 @@ def _first_texts(cells: pd.Series, most: int = 1000) -> list[str]:
 
 def _kind_of_votes(cells: pd.Series) -> int:
     """Return 3 for values of known classes, 2 for few words, 1 for numbers, 0 for other cells."""
-    counts = coded_column(cells, canonical).counts()
+    counts = Counter(changed(cells, canonical).dropna())
     if len(counts) < 2:
         return 0
     try:

@@ -15,7 +15,6 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.inspect_log import read_inspect
 from judgebayes.io.options import Options
 from judgebayes.io.records import read_json, read_lines
 from judgebayes.io.tables import Layout, read_table
@@ -40,7 +39,7 @@ def test_an_archive_that_lies_about_its_size(tmp_path: Path) -> None:
     assert len(path.read_bytes()) < REAL / 500
     tracemalloc.start()
     with pytest.raises(JudgeBayesError, match="damaged archive"):
-        read_inspect(path, Options())
+        import_votes("inspect", path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < REAL / 4

@@ -8,10 +8,8 @@ from typer.testing import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.options import Options
+from judgebayes.io.formats import import_votes
 from judgebayes.io.tables import Layout, read_table
-from judgebayes.io.tidy import read_tidy
-from judgebayes.io.wide import read_wide
 from judgebayes.votes import encode
 
 HEAD = "item,judge,vote,comment"
@@ -46,7 +44,7 @@ def test_rows_merged_by_stray_marks_are_an_error(tmp_path: Path, end: str) -> No
     assert isinstance(result.exception, JudgeBayesError)
     assert "Row 1502 of 'v.csv'" in str(result.exception)
     with pytest.raises(JudgeBayesError, match=sentence):
-        read_tidy(broken, Options())
+        import_votes("tidy", broken)
 
 
 @pytest.mark.parametrize("cell", [1, 2])
@@ -97,4 +95,4 @@ def test_a_wide_table_has_ids_of_one_line(tmp_path: Path) -> None:
     path = tmp_path / "w.csv"
     path.write_text('item,j1,j2\n"a\nb",0,1\nc,1,1\n')
     with pytest.raises(JudgeBayesError, match="Row 2 of column 'item' contains a line break"):
-        read_wide(path, Options())
+        import_votes("wide", path)

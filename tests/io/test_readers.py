@@ -758,7 +758,7 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("tidy", "a.csv", "item,vote\nx,\n", "There are no votes in .*empty cell 1"),
     ("wide", "a.csv", "item\nx\n", "no judge columns"),
     ("wide", "a.csv", "item,j\nx,1\nx,0\n", "'x' has more than one row"),
-    ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* contains the raw answers"),
+    ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* is the raw answer"),
     ("judgebench", "a.jsonl", "{", "Line 1 of .* is not JSON"),
     ("judgebench", "a.jsonl", [{"label": "A>B"}], "Line 1 of .* has no field 'pair_id'"),
     ("judgebench", "a.jsonl", [{"pair_id": 1, "label": "A>B", "judgments": []}], "one or two judg"),
