@@ -14,7 +14,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES as VOTE_ROLES
-from judgebayes.io.columns import plain_names
+from judgebayes.io.columns import listed_roles, plain_names
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.io.verdict import Kind
 from judgebayes.votes.classes import written
@@ -183,9 +183,8 @@ class ItemTable:
 
     def words(self) -> list[str]:
         """Return sentences about the columns."""
-        used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
         named = "" if self.columns["item"] else " Items have no names, so they are numbered by row."
-        return [f"Columns: {', '.join(used)}.{named}"]
+        return [f"Columns: {listed_roles(self.columns)}.{named}"]
 
 
 def read_items(

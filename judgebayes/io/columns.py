@@ -134,7 +134,7 @@ def guess_columns(columns: Iterable[str], given: dict[str, str | None]) -> dict[
     for role, choice in given.items():
         if choice is None:
             free = [name for name in names if name not in column_of.values()]
-            column_of[role] = _most_likely(free, role)
+            column_of[role] = most_likely(free, role)
         elif choice == "none":
             column_of[role] = None
     for role in ("item", "vote"):
@@ -215,7 +215,8 @@ def plain_names(names: list[str]) -> dict[str, str]:
     return {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
 
 
-def _most_likely(names: list[str], role: str) -> str | None:
+def most_likely(names: list[str], role: str) -> str | None:
+    """Return the column with a usual name of a role, else the only one with a similar name."""
     by_plain_name = plain_names(names)
     exact = next(
         (by_plain_name[name] for name in ROLES.get(role, ()) if name in by_plain_name), None

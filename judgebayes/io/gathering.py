@@ -10,7 +10,7 @@ from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import casefolded, changed, missing_values, plain_column
-from judgebayes.io.options import option, split_names
+from judgebayes.io.options import option, short_names, split_names
 from judgebayes.io.verdict import LEVELS
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, listing, usual_classes
@@ -29,8 +29,10 @@ MAX_CLASSES = 12
 class Row:
     """One record: a vote, a missing vote with its reason, or a reason to leave the record out."""
 
-    item: str
-    judge: str
+    item: str | tuple[str, ...]
+    """Its name, or the parts of its name: the last part, and those that differ among the rows."""
+    judge: str | tuple[str, ...]
+    """Likewise; of parts, the first one is always in the name."""
     vote: str | int | float | None = None
     missing: str = "no vote"
     """Why `vote` is None."""
@@ -233,9 +235,10 @@ def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
     if table is not None:
         return table.reindex(columns=names)
     rows = [part for part in parts if isinstance(part, Row)]
-    return pd.DataFrame(
-        {name: pd.Series([getattr(row, name) for row in rows], dtype=object) for name in names}
-    )
+    columns = {name: [getattr(row, name) for row in rows] for name in names}
+    columns["item"] = short_names(columns["item"], keep=-1)
+    columns["judge"] = short_names(columns["judge"], keep=0)
+    return pd.DataFrame({n: pd.Series(cells, dtype=object) for n, cells in columns.items()})
 
 
 def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:

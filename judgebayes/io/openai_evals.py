@@ -1,13 +1,11 @@
 """Record files of OpenAI evals: an event per line."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
-from judgebayes.io.options import Files, short_names
+from judgebayes.io.options import Files
 from judgebayes.io.records import read_lines
 from judgebayes.votes.classes import canonical
 
@@ -17,16 +15,7 @@ VERDICTS = ("choice", "correct", "score", "accuracy")
 """Keys that contain the vote of an event, the most likely first."""
 
 
-@dataclass(frozen=True)
-class _Event:
-    model: str
-    sample: str
-    judge: str
-    data: dict[str, Any] | None
-    kind: str
-
-
-def read_openai_evals(given: Files) -> list[Row]:
+def read_openai_evals(given: Files) -> Iterator[Row]:
     """Return the votes in record files of OpenAI evals.
 
     An item is one output (sample, and model where several were evaluated), the eval is the judge,
@@ -39,50 +28,40 @@ def read_openai_evals(given: Files) -> list[Row]:
     JudgeBayesError
         If a line is not an event.
     """
-    events = [event for file in given.files for event in _events(file)]
-    verdicts = [event for event in events if event.data is not None]
-    names = short_names([(e.model, e.sample) for e in verdicts], keep=1)
-    rows = [_row(event, name) for event, name in zip(verdicts, names, strict=True)]
-    rest = [Row("", "", dropped=f"event {e.kind}") for e in events if e.data is None]
-    return [*rows, *rest]
+    for file in given.files:
+        model, judge = file.stem, file.stem
+        for number, record in read_lines(file):
+            spec, kind = record.get("spec"), str(record.get("type"))
+            if isinstance(spec, dict):
+                kind = "spec"
+                functions = spec.get("completion_fns")
+                model = str(functions[0]) if isinstance(functions, list) and functions else model
+                judge = str(spec.get("eval_name") or spec.get("base_eval") or judge)
+            elif "final_report" in record:
+                kind = "final_report"
+            elif "type" not in record or not isinstance(record.get("data"), dict):
+                raise JudgeBayesError(
+                    f"Line {number} of {str(file)!r} is not an event of evals: an event is an object "
+                    "with sample_id, type and data."
+                )
+            yield _row(record, kind, model, judge)
 
 
-def _events(file: Path) -> Iterator[_Event]:
-    model, judge = file.stem, file.stem
-    for number, record in read_lines(file):
-        if isinstance(record.get("spec"), dict):
-            spec = record["spec"]
-            functions = spec.get("completion_fns")
-            model = str(functions[0]) if isinstance(functions, list) and functions else model
-            judge = str(spec.get("eval_name") or spec.get("base_eval") or judge)
-            yield _Event(model, "", judge, None, "spec")
-            continue
-        if "final_report" in record:
-            yield _Event(model, "", judge, None, "final_report")
-            continue
-        if "type" not in record or not isinstance(record.get("data"), dict):
-            raise JudgeBayesError(
-                f"Line {number} of {str(file)!r} is not an event of evals: an event is an object "
-                "with sample_id, type and data."
-            )
-        kind, data = str(record["type"]), record["data"]
-        sample = record.get("sample_id")
-        votes = kind in ("match", "metrics") and any(name in data for name in VERDICTS)
-        yield _Event(model, str(sample), judge, data if votes and sample else None, kind)
-
-
-def _row(event: _Event, item: str) -> Row:
-    data = event.data or {}
-    value = next(data[name] for name in VERDICTS if name in data)
-    score = data.get("score")
-    number = isinstance(score, int | float) and not isinstance(score, bool)
+def _row(record: dict[str, Any], kind: str, model: str, judge: str) -> Row:
+    data, sample = record.get("data"), record.get("sample_id")
+    verdicts = [data[name] for name in VERDICTS if name in data] if isinstance(data, dict) else []
+    if kind not in ("match", "metrics") or not verdicts or not sample:
+        return Row("", "", dropped=f"event {kind}")
+    item, value = (model, str(sample)), verdicts[0]
     if value == INVALID:
-        return Row(item, event.judge, None, f"choice {INVALID}")
+        return Row(item, judge, None, f"choice {INVALID}")
+    score = data.get("score") if isinstance(data, dict) and "choice" in data else None
+    number = isinstance(score, int | float) and not isinstance(score, bool)
     vote = canonical(value) if isinstance(value, str | bool | int | float) else None
     return Row(
         item,
-        event.judge,
+        judge,
         vote,  # type: ignore[arg-type]
         "no verdict",
-        score=float(score) if number and "choice" in data else None,  # type: ignore[arg-type]
+        score=float(score) if number else None,  # type: ignore[arg-type]
     )

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Literal
 from judgebayes.errors import JudgeBayesError
 
 
-def short_names(parts: Sequence[tuple[str, ...]], keep: int) -> list[str]:
+def short_names(names: Sequence[str | tuple[str, ...]], keep: int) -> list[str]:
     """Return a name for each tuple of parts: part `keep`, and the parts that vary, in order.
 
-    >>> short_names([("gpt", "7", "1"), ("claude", "7", "1")], keep=1)
-    ['gpt|7', 'claude|7']
+    Names that are text stay as they are.
+
+    >>> short_names([("gpt", "7", "1"), ("claude", "7", "1"), "all"], keep=1)
+    ['gpt|7', 'claude|7', 'all']
     """
-    varies = [
-        place
-        for place in range(len(parts[0]) if parts else 0)
-        if place == keep or len({part[place] for part in parts}) > 1
-    ]
-    return ["|".join(part[place] for place in varies) for part in parts]
+    parts = [name for name in names if isinstance(name, tuple)]
+    values = list(map(set, zip(*parts, strict=True)))
+    kept = [p for p, each in enumerate(values) if p == keep % len(values) or len(each) > 1]
+    return [n if isinstance(n, str) else "|".join(n[place] for place in kept) for n in names]
 
 
 if TYPE_CHECKING:

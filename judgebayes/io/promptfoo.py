@@ -1,14 +1,13 @@
 """Results of promptfoo eval, as JSON or JSONL."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES
 from judgebayes.io.gathering import Row
-from judgebayes.io.options import Files, short_names
+from judgebayes.io.options import Files
 from judgebayes.io.records import read_json, read_lines
 from judgebayes.votes.classes import written
 
@@ -30,16 +29,6 @@ PLACES = (
 )
 
 
-@dataclass(frozen=True)
-class _Result:
-    provider: str
-    prompt: str
-    test: str
-    record: dict[str, Any]
-    named: bool
-    """Whether the test has a name, and not only a place."""
-
-
 def read_promptfoo(given: Files) -> Iterator[Row | str]:
     """Return the votes in promptfoo's results.
 
@@ -55,17 +44,27 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
     JudgeBayesError
         If a file contains no promptfoo results.
     """
-    results = [result for file in given.files for result in _results(file)]
-    if not results:
+    places, some = False, False
+    for file in given.files:
+        records = _records(file)
+        names = _names_of_tests(records)
+        for index, record in enumerate(records):
+            provider, test = _label_of(record.get("provider")), record.get("testIdx")
+            case = record.get("testCase")
+            described = case.get("description") if isinstance(case, dict) else None
+            place = str(index if test is None else test)
+            named = names.get(place, described if test is None else None)
+            some, places = True, places or named is None
+            name = place if named is None else str(named)
+            item = (str(provider or "provider"), f"prompt {record.get('promptIdx', 0)}", name)
+            yield from _rows(record, item, given.options.label)
+    if not some:
         raise JudgeBayesError(f"{str(given.path)!r} contains no results.")
-    names = short_names([(r.provider, r.prompt, r.test) for r in results], keep=2)
-    for result, name in zip(results, names, strict=True):
-        yield from _rows(result.record, name, given.options.label)
-    if not all(r.named for r in results):
+    if places:
         yield PLACES
 
 
-def _results(file: Path) -> Iterator[_Result]:
+def _records(file: Path) -> list[dict[str, Any]]:
     if file.suffix == ".jsonl":
         records: Any = [record for _, record in read_lines(file)]
     else:
@@ -78,23 +77,11 @@ def _results(file: Path) -> Iterator[_Result]:
             f"{str(file)!r} contains no results of promptfoo: expected results.results, a list of "
             "objects with success and gradingResult."
         )
-    names = _names_of_tests(records)
-    for index, record in enumerate(records):
-        provider = record.get("provider")
-        if isinstance(provider, dict):
-            provider = provider.get("label") or provider.get("id")
-        test = record.get("testIdx")
-        case = record.get("testCase")
-        described = case.get("description") if isinstance(case, dict) else None
-        place = str(index if test is None else test)
-        named = names.get(place, described if test is None else None)
-        yield _Result(
-            str(provider or "provider"),
-            f"prompt {record.get('promptIdx', 0)}",
-            place if named is None else str(named),
-            record,
-            named is not None,
-        )
+    return list(records)
+
+
+def _label_of(provider: Any) -> Any:
+    return (provider.get("label") or provider.get("id")) if isinstance(provider, dict) else provider
 
 
 def _names_of_tests(records: list[dict[str, Any]]) -> dict[str, str]:
@@ -112,7 +99,7 @@ def _names_of_tests(records: list[dict[str, Any]]) -> dict[str, str]:
     return {}
 
 
-def _rows(record: dict[str, Any], item: str, label: str | None) -> Iterator[Row]:
+def _rows(record: dict[str, Any], item: tuple[str, ...], label: str | None) -> Iterator[Row]:
     grading = record.get("gradingResult")
     if record.get("failureReason") == PROVIDER_ERROR or (grading is None and record.get("error")):
         yield Row(item, "test", dropped="no output to judge: the provider failed")
@@ -166,9 +153,7 @@ def _judge(part: dict[str, Any]) -> str:
         name = ": ".join(
             word for word in (str(assertion.get("type", "assertion")), short_value) if word
         )
-    provider = assertion.get("provider")
-    if isinstance(provider, dict):
-        provider = provider.get("label") or provider.get("id")
+    provider = _label_of(assertion.get("provider"))
     return f"{name} ({provider})" if isinstance(provider, str) else name
 
 

@@ -27,7 +27,7 @@ from judgebayes.io.verdict import parse_verdict
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.votes.columns import require_columns
-from judgebayes.votes.slots import ORDERS
+from judgebayes.votes.slots import are_orders
 
 TEXTS = (
     *("text", "response", "output", "completion", "generation"),
@@ -177,14 +177,12 @@ def columns_by_role(
     require_columns(table, columns)
     notes = []
     order = columns["order"]
-    if order is not None and named["order"] is None:
-        values = [str(canonical(value)) for value in table[order].dropna().unique()]
-        if not {value.casefold() for value in values} <= set(ORDERS):
-            columns["order"] = None
-            notes = [
-                f"Column {order!r} is left out: {listing(values, 3)} are not presentation orders "
-                "(AB, BA)."
-            ]
+    if order is not None and named["order"] is None and not are_orders(table[order]):
+        columns["order"] = None
+        values = map(str, map(canonical, table[order].dropna().unique()))
+        notes = [
+            f"Column {order!r} is left out: {listing(values, 3)} are not presentation orders (AB, BA)."
+        ]
     return columns, [f"Columns: {listed_roles(columns)}.", *notes]
 
 

@@ -110,6 +110,11 @@ ORDERS: dict[str, int] = {
 """Accepted names of presentation orders: 0 is the order of the labels, 1 is swapped."""
 
 
+def are_orders(column: pd.Series) -> bool:
+    """Tell whether a column contains only presentation orders."""
+    return {str(canonical(v)).casefold() for v in column.dropna().unique()} <= set(ORDERS)
+
+
 def orders_of(
     frame: pd.DataFrame, order: str | None, votes_as: VotesAs | None
 ) -> Int[np.ndarray, " row"] | None:

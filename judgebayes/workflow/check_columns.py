@@ -11,16 +11,17 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
 from judgebayes.io.columns import (
-    guess_columns,
     join_judge,
     judge_of_criteria,
+    listed_roles,
+    most_likely,
     plain_label,
     without_copies,
 )
 from judgebayes.io.options import join_names, split_names
 from judgebayes.io.wide import NotJudgesError, check_judge_columns
-from judgebayes.votes.classes import canonical, distinct, infer_classes, listing, usual_classes
-from judgebayes.votes.slots import ORDERS
+from judgebayes.votes.classes import canonical, infer_classes, listing, usual_classes
+from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.check_draft import Draft, Tables, opened_by, try_open
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.likely import (
@@ -210,11 +211,11 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
         if given[role] is None:
             name = by_name(names, role, chosen.values())
             if role == "order" and name is not None:
-                values = {str(v).casefold() for v in distinct(table[name].unique())}
-                name = name if values <= set(ORDERS) else None
+                name = name if are_orders(table[name]) else None
             chosen[role] = name
     label = chosen["label"]
-    if given["label"] is None and label is not None and not _known_to_reading(label, names):
+    # The reading of a table finds the other ones by itself.
+    if given["label"] is None and label is not None and most_likely(names, "label") != label:
         text = f"Column {label!r} is read as the label, by its name."
         draft = draft.with_finding("bad", "labels", text, label=label)
     draft, chosen = _by_values(draft, tables, chosen)
@@ -223,8 +224,7 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
         return draft.with_finding(
             "bad", "columns", f"No column looks like the {missing}; name it with --{missing}."
         )
-    used = [f"{role} = {name!r}" for role, name in chosen.items() if name is not None]
-    draft = draft.with_finding("note", "columns", f"Columns: {', '.join(used)}.")
+    draft = draft.with_finding("note", "columns", f"Columns: {listed_roles(chosen)}.")
     if given["judge"] is None:
         by_criteria = judge_of_criteria(table, chosen)
         if by_criteria is not None:
@@ -232,11 +232,6 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
             draft = draft.with_finding("note", "columns", text, judge=named)
             chosen["judge"] = named
     return _repeats(draft, table, chosen)
-
-
-def _known_to_reading(label: str, names: list[str]) -> bool:
-    """Tell whether the reading of a table finds this column of labels by itself."""
-    return guess_columns(names, {"label": None})["label"] == label
 
 
 def _by_values(

@@ -10,7 +10,7 @@ from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
-from judgebayes.io.columns import guess_columns, plain_label
+from judgebayes.io.columns import most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes.classes import canonical, infer_classes, usual_classes, written
 from judgebayes.workflow.bins_of_files import are_scores
@@ -39,14 +39,7 @@ def by_name(names: Sequence[str], role: str, used: Iterable[str | None] = ()) ->
     """Return the column whose name is usual for a role, None if there is none."""
     taken = set(used)
     free = [name for name in names if name not in taken]
-    if role == "label":
-        named = plain_label(free)
-        if named is not None:
-            return named
-    try:
-        return guess_columns(free, {role: None})[role]
-    except JudgeBayesError:
-        return None
+    return (plain_label(free) if role == "label" else None) or most_likely(free, role)
 
 
 def likely_item(

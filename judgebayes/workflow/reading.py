@@ -12,7 +12,13 @@ import pandas as pd
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
-from judgebayes.io.columns import join_judge, judge_of_criteria, plain_label, without_copies
+from judgebayes.io.columns import (
+    join_judge,
+    judge_of_criteria,
+    listed_roles,
+    plain_label,
+    without_copies,
+)
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Options, option, split_names
@@ -29,7 +35,7 @@ from judgebayes.votes.columns import (
     require_plain,
     spellings,
 )
-from judgebayes.votes.slots import ORDERS
+from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import check_annotators, label_columns, melted, merge_table
 from judgebayes.workflow.binning import Bins, bins_from
 from judgebayes.workflow.bins_of_files import binned
@@ -61,8 +67,7 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return the role of each column and what was read, in sentences."""
-        used = [f"{role} = {name!r}" for role, name in self.columns.items() if name is not None]
-        lines = [*self.notes, f"Columns: {', '.join(used)}."]
+        lines = [*self.notes, f"Columns: {listed_roles(self.columns)}."]
         wide = self.columns.get("vote") is None
         if wide:
             lines.append(f"Judges: {listing(self.coding.judges, 20)}.")
@@ -195,10 +200,9 @@ def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
             others = (*others, left_out)
     else:
         columns = long_columns(table, given, elsewhere=elsewhere)
-    if source.columns.order is None and columns["order"] is not None:
-        values = {str(canonical(v)).casefold() for v in table[columns["order"]].dropna().unique()}
-        if not values <= set(ORDERS):
-            columns["order"] = None  # the name of an order, but other values
+    order = columns["order"]
+    if source.columns.order is None and order is not None and not are_orders(table[order]):
+        columns["order"] = None  # the name of an order, but other values
     if source.columns.votes_as is not None and columns["order"] is None:
         raise JudgeBayesError(
             "--votes-as says how votes name the responses in either order, and no column is recognised "

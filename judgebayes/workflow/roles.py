@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import guess_columns, plain_label
+from judgebayes.io.columns import guess_columns, listed_roles, most_likely, plain_label
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.sentence import did_you_mean
@@ -14,7 +14,6 @@ from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.item_ids import match_items, renamed
-from judgebayes.workflow.likely import by_name
 from judgebayes.workflow.sources import Labels, Source
 
 ITEM_SHARE = 0.9
@@ -50,7 +49,7 @@ def long_columns(
         if (
             given["vote"] is None
             and "label" in table.columns
-            and by_name(list(table), "vote") is None
+            and most_likely(list(table), "vote") is None
         ):
             given["vote"] = "label"  # the vote of crowd-sourcing tools
     try:
@@ -114,10 +113,9 @@ def open_labels(
             )
         roles["label"] = others[0]
     require_columns(gold, roles)
-    used = ", ".join(f"{role} = {name!r}" for role, name in roles.items())
     message = (
-        f"Columns of {path.name}: {used}; the item column is detected by its values, which are items of "
-        "the votes."
+        f"Columns of {path.name}: {listed_roles(roles)}; the item column is detected by its values, "
+        "which are items of the votes."
     )
     labels = Labels(whole, str(roles["item"]), str(roles["label"]), annotator)
     messages = [message] if by_values else []
