@@ -17,7 +17,13 @@ from types import TracebackType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.appended import Appended, AppendedWords, GrowingFile, excerpt, lines_of
+from judgebayes.io.appended import Appended, AppendedWords, excerpt, lines_of
+
+WORDS = AppendedWords(
+    contents="answers",
+    same="All votes in a file must have the same settings.",
+    other="choose another file with -o",
+)
 
 
 def bookings_path(path: Path) -> Path:
@@ -43,7 +49,7 @@ class Bookings:
 
     def __init__(self, path: Path, answers: int) -> None:
         self.path = bookings_path(path)
-        self._file = GrowingFile(self.path, "answers")
+        self._file = Appended(self.path, None, WORDS)
         try:
             self.calls = sum(_change(line, self.path) for line in lines_of(self.path))
             if self.calls < answers:  # an earlier version wrote no bookings
@@ -61,11 +67,11 @@ class Bookings:
         self._add(-1, f"{judge} on {item} was refused")
 
     def _add(self, calls: int, what: str) -> None:
-        self._file.append(json.dumps({"calls": calls, "what": what}))
+        self._file.append({"calls": calls, "what": what})
         self.calls += calls
 
     def close(self, *, quietly: bool = False) -> None:
-        """Write everything to the disk, and release the file; `quietly` as in `GrowingFile`."""
+        """Write everything to the disk, and release the file; `quietly` as in `Appended`."""
         self._file.close(quietly=quietly)
 
 
@@ -83,11 +89,6 @@ def _change(line: bytes, path: Path) -> int:
     return calls
 
 
-WORDS = AppendedWords(
-    contents="answers",
-    same="All votes in a file must have the same settings.",
-    other="choose another file with -o",
-)
 MOST = 2**53
 """Numbers of samples and tokens are below this."""
 

@@ -1,7 +1,5 @@
 """A JSONL file that grows by a line at a time, with the settings that all lines share beside it.
 
-A file that grows by lines, each complete or removed.
-
 A line is complete, or it is the last line, cut off when the process ended; a cut line is removed before
 the next one is written. Lines reach the operating system immediately (they survive kill -9) and the
 disk within a second (they survive a power cut).
@@ -25,22 +23,46 @@ SYNC_SECONDS = 1.0
 TAIL = 65_536
 
 
-class GrowingFile:
-    """A file open for appending lines. Only one process may have it open.
+@dataclass(frozen=True)
+class AppendedWords:
+    """What errors say about a kind of file."""
 
-    `contents` is what its lines are, for errors: `answers`.
+    contents: str
+    """What its lines are: `answers`."""
+    same: str
+    """Why settings must not change: `All votes in a file must have the same settings.`"""
+    other: str
+    """How another file is chosen: `choose another file with -o`."""
+
+
+class Appended:
+    """The file, open for appending. Only one process may have it open.
+
+    Parameters
+    ----------
+    path
+        The JSONL file; it is created if it does not exist.
+    settings
+        Values by name that must not change between two runs into the same file, without secrets; None
+        for a file that has none, whose lines are not read.
+    words
+        What errors say.
 
     Raises
     ------
     JudgeBayesError
-        If it cannot be written, or another process has it open.
+        If it cannot be written, another process has it open, a line is not a JSON object, or the file
+        was written with other settings.
     """
 
-    def __init__(self, path: Path, contents: str) -> None:
-        self.path = path
-        self.contents = contents
+    def __init__(
+        self, path: Path, settings: Mapping[str, Any] | None, words: AppendedWords
+    ) -> None:
+        self.path, self.words = path, words
         self.torn = 0
         """Number of bytes removed with a cut last line."""
+        self.records: list[tuple[int, dict[str, Any]]] = []
+        """The lines so far, each with its number."""
         try:
             # Without a buffer: what a full disk refused must not be written again on closing.
             self._file = path.open("ab", buffering=0)
@@ -49,6 +71,9 @@ class GrowingFile:
         try:
             _lock(self._file.fileno(), path)
             self.torn = _remove_torn_line(path)
+            if settings is not None:
+                self.records = list(read_lines(path))
+                self._check_settings(settings)
         except OSError as error:
             self._file.close()
             raise self._not_written(error) from error
@@ -58,8 +83,8 @@ class GrowingFile:
         self._synced = time.monotonic()
         self._failed = False
 
-    def append(self, line: str) -> None:
-        """Write a line of ASCII text.
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write a line.
 
         Raises
         ------
@@ -68,7 +93,8 @@ class GrowingFile:
         """
         if self._failed:
             raise JudgeBayesError(f"{str(self.path)!r} cannot be written any more.")
-        content = (line + "\n").encode("ascii")
+        # Lone surrogates, which some models produce, are not valid UTF-8; ASCII escapes them.
+        content = (json.dumps(dict(record)) + "\n").encode("ascii")
         before = os.fstat(self._file.fileno()).st_size
         try:
             while content:
@@ -108,8 +134,36 @@ class GrowingFile:
 
     def _not_written(self, error: OSError) -> JudgeBayesError:
         return JudgeBayesError(
-            f"{str(self.path)!r} cannot be written: {error.strerror}. Earlier {self.contents} are kept."
+            f"{str(self.path)!r} cannot be written: {error.strerror}. Earlier {self.words.contents} are "
+            "kept."
         )
+
+    def _check_settings(self, settings: Mapping[str, Any]) -> None:
+        """Check that the settings equal those of the file, or write them beside a new file."""
+        path, words = self.path, self.words
+        settings_file = settings_path(path)
+        if not self.records:
+            _write(settings_file, settings)
+            return
+        if not settings_file.is_file():
+            raise JudgeBayesError(
+                f"{str(path)!r} contains {words.contents}, but their settings file "
+                f"{str(settings_file)!r} is missing; {words.other}."
+            )
+        before = read_json(settings_file)
+        if not isinstance(before, dict):
+            raise JudgeBayesError(
+                f"{str(settings_file)!r} has no settings by name; restore the file, or {words.other}."
+            )
+        for name, now in settings.items():
+            was = before.get(name, now)  # a new judge has no earlier settings
+            if _plain(was) != _plain(now):
+                raise JudgeBayesError(
+                    f"{str(path)!r} was started with another {name}: {excerpt(was)}, now "
+                    f"{excerpt(now)}. {words.same} Use the earlier {name}, or {words.other}."
+                )
+        if settings.keys() - before.keys():
+            _write(settings_file, before | dict(settings))
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -156,97 +210,9 @@ def _remove_torn_line(path: Path) -> int:
         return len(rest)
 
 
-@dataclass(frozen=True)
-class AppendedWords:
-    """What errors say about a kind of file."""
-
-    contents: str
-    """What its lines are: `answers`."""
-    same: str
-    """Why settings must not change: `All votes in a file must have the same settings.`"""
-    other: str
-    """How another file is chosen: `choose another file with -o`."""
-
-
 def settings_path(path: Path) -> Path:
     """Return the path of the settings of a file."""
     return path.with_name(path.name + ".settings.json")
-
-
-class Appended:
-    """The file, open for appending. Only one process may have it open.
-
-    Parameters
-    ----------
-    path
-        The JSONL file; it is created if it does not exist.
-    settings
-        Values by name that must not change between two runs into the same file, without secrets.
-    words
-        What errors say.
-
-    Raises
-    ------
-    JudgeBayesError
-        If another process has the file open, a line is not a JSON object, or the file was written with
-        other settings.
-    """
-
-    def __init__(self, path: Path, settings: Mapping[str, Any], words: AppendedWords) -> None:
-        self.path = path
-        self.words = words
-        self._file = GrowingFile(path, words.contents)
-        self.torn = self._file.torn
-        """Number of bytes removed with a cut last line."""
-        try:
-            self.records = list(read_lines(path))
-            """The lines so far, each with its number."""
-            self._check_settings(settings)
-        except BaseException:
-            self._file.close(quietly=True)
-            raise
-
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Write a line.
-
-        Raises
-        ------
-        JudgeBayesError
-            If it cannot be written, for example on a full disk.
-        """
-        # Lone surrogates, which some models produce, are not valid UTF-8; ASCII escapes them.
-        self._file.append(json.dumps(dict(record)))
-
-    def close(self, *, quietly: bool = False) -> None:
-        """Write everything to the disk, and release the file; `quietly` as in `GrowingFile`."""
-        self._file.close(quietly=quietly)
-
-    def _check_settings(self, settings: Mapping[str, Any]) -> None:
-        """Check that the settings equal those of the file, or write them beside a new file."""
-        path, words = self.path, self.words
-        settings_file = settings_path(path)
-        if not self.records:
-            _write(settings_file, settings)
-            return
-        if not settings_file.is_file():
-            raise JudgeBayesError(
-                f"{str(path)!r} contains {words.contents}, but their settings file "
-                f"{str(settings_file)!r} is missing; {words.other}."
-            )
-        before = read_json(settings_file)
-        if not isinstance(before, dict):
-            raise JudgeBayesError(
-                f"{str(settings_file)!r} has no settings by name; restore the file, or {words.other}."
-            )
-        for name, now in settings.items():
-            was = before.get(name, now)  # a new judge has no earlier settings
-            if _plain(was) != _plain(now):
-                raise JudgeBayesError(
-                    f"{str(path)!r} was started with another {name}: {excerpt(was)}, now "
-                    f"{excerpt(now)}. {words.same} Use the earlier {name}, or {words.other}."
-                )
-        if settings.keys() - before.keys():
-            _write(settings_file, before | dict(settings))
 
 
 def _plain(value: object) -> str:
