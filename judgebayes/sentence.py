@@ -1,5 +1,6 @@
-"""Sentences with text from a user's file: one line, printable, of limited length."""
+"""What every sentence and table is written with: printable lines, shares, numbers and intervals."""
 
+import math
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import SupportsFloat
@@ -33,6 +34,32 @@ def percent(share: SupportsFloat, digits: int = 0, *, sign: bool = False) -> str
     ('90 %', '12.3 %', '+20 %')
     """
     return f"{100 * float(share):{'+' if sign else ''}.{digits}f} %"
+
+
+def rounded(value: SupportsFloat, form: str = "z.3f") -> str:
+    """Return a number as tables write it, a hyphen if it is not finite.
+
+    >>> rounded(-0.0001), rounded(0.123, ".0%"), rounded(float("nan"))
+    ('0.000', '12%', '-')
+    """
+    return f"{float(value):{form}}" if math.isfinite(float(value)) else "-"
+
+
+def with_interval(
+    ends: Iterable[SupportsFloat], form: str = "z.3f", *, unit: str | None = None
+) -> str:
+    """Return an estimate, low and high as text, a hyphen if the estimate is unknown.
+
+    With a `unit`, " %" or "" where a heading names it, they are shares in per cent.
+
+    >>> with_interval((0.3, 0.2, 0.4)), with_interval((0.3, 0.2, 0.4), ".0f", unit=" %")
+    ('0.300 [0.200, 0.400]', '30 % [20 %, 40 %]')
+    >>> with_interval((0.3, float("nan"), float("nan")))
+    '0.300'
+    """
+    shown = [rounded(float(each) * (1 if unit is None else 100), form) for each in ends]
+    mean, low, high = (each if each == "-" else f"{each}{unit or ''}" for each in shown)
+    return mean if "-" in shown else f"{mean} [{low}, {high}]"
 
 
 def did_you_mean(name: str, names: Iterable[object]) -> str:

@@ -8,6 +8,7 @@ import contextlib
 import gc
 import inspect
 import os
+import shlex
 import signal
 import textwrap
 from collections.abc import Callable
@@ -156,7 +157,10 @@ def report(context: Context, request: requests.ReportRequest) -> CommandResult:
     """Write an HTML report: problems, accuracy of the judges, held-out scores and calibrated answers."""
     from judgebayes.cli.reporting import write_report
 
-    return write_report(request, command_line(context))
+    calibrating = other_command(
+        context, "calibrate", ("conformal", "conformal_by", "no_empty_sets")
+    )
+    return write_report(request, shlex.join(command_line(context)), calibrating)
 
 
 @command()

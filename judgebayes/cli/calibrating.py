@@ -22,7 +22,7 @@ from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import read_words
 from judgebayes.workflow.comparing import Compared, comparison_rows, comparison_words
 from judgebayes.workflow.comparison_plan import plan_words
-from judgebayes.workflow.conformal_sets import strata_rows
+from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
@@ -57,7 +57,7 @@ def print_comparison(
 def print_strata(console: Console, strata: pd.DataFrame, *, no_empty: bool) -> None:
     """Print the coverage of conformal sets by stratum."""
     head, rows = strata_rows(strata, no_empty=no_empty)
-    show_rows(console, "Conformal sets on labelled items, coverage in %", head, rows)
+    show_rows(console, STRATA_TITLE, head, rows)
 
 
 JUDGES = 6

@@ -4,6 +4,7 @@ Help of a command with its options under headings.
 """
 
 import shlex
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -71,13 +72,13 @@ def command_line(context: Any) -> list[str]:
     return ["judgebayes", context.info_name, *_words_of(context, {*context.params})]
 
 
-def other_command(context: Any, name: str) -> str:
+def other_command(context: Any, name: str, without: Collection[str] = ()) -> str:
     """Return the line that runs another command on the same input, with the options they share.
 
-    Options that name output files are left out.
+    Options that name output files are left out, and those named in `without`.
     """
     other = context.parent.command.get_command(context.parent, name)
-    shared = {parameter.name for parameter in other.params} - {"out", "save", "plot"}
+    shared = {parameter.name for parameter in other.params} - {"out", "save", "plot", *without}
     return shlex.join(["judgebayes", name, *_words_of(context, shared)])
 
 

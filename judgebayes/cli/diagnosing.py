@@ -7,15 +7,13 @@ from rich.table import Table
 
 from judgebayes.cli.console import MARKS, Console, numbers, say, say_next, show, show_rows
 from judgebayes.io.tables import check_writable, write_table
-from judgebayes.report.text import SHARES, percent_with_interval, shortened
+from judgebayes.report.text import ends_of, judge_cells, percent_with_interval, shortened
 from judgebayes.workflow.diagnosing import diagnose
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import DiagnoseRequest
 
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
 """Columns that a narrow console leaves out, in this order."""
-MOST_CLASSES = 5
-"""The shares of more classes are left to the files."""
 SHORTEST_NAME = 22
 """Names are shortened to this many characters, or to as many as keep them distinct."""
 
@@ -81,31 +79,12 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     not fit are left out and named below. Columns without values are not shown.
     """
     labelled = bool(np.isfinite(judges["accuracy"]).any())
-    weighted = labelled and "weight" in judges
-    shares = [name for name in judges.columns if name.startswith("share ")]
     first = "accuracy" if labelled or "agreement" not in judges else "agreement"
-    ranked = judges.sort_values(first, ascending=False, kind="stable")
-    shown = f"{min(most, len(judges))}"
-    if len(ranked) > most:
-        best, worst = ranked.head(most - most // 2), ranked.tail(most // 2)
-        ranked = pd.concat([best, worst])
-        if labelled:
-            shown = f"{len(best)} most and {len(worst)} least accurate"
-    parts = {"missing": "missing", "undecided": "undecided"}
-    if "not_asked" in judges and (judges["not_asked"] > 0).any():
-        parts["not asked"] = "not_asked"
-    cells = {"votes": [str(n) for n in ranked["votes"]]}
-    cells |= {head: _percents(ranked[name]) for head, name in parts.items() if name in judges}
-    cells |= {
-        head: [percent_with_interval(row, name) for _, row in ranked.iterrows()]
-        for name, head in SHARES.items()
-        if name in judges and np.isfinite(judges[name]).any()
-    }
-    if not labelled:
-        few = shares if len(shares) <= MOST_CLASSES else []
-        cells |= {n: _percents(ranked[n]) for n in judges.columns if n == "agreement" or n in few}
-    if weighted:
-        cells["weight"] = [f"{weight:+.2f}" for weight in ranked["weight"]]
+    ranked = ends_of(judges.sort_values(first, ascending=False, kind="stable"), most)
+    shown = f"{len(ranked)}"
+    if len(ranked) < len(judges) and labelled:
+        shown = f"{most - most // 2} most and {most // 2} least accurate"
+    cells = judge_cells(ranked)
     widths = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
     left_out = []
     needed = _least_room([str(name) for name in ranked["judge"]])
@@ -130,16 +109,12 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
                 "columns."
             ],
         )
-    if weighted:
+    if "weight" in cells:
         say(
             console,
             ["Weight: what a vote adds to the log-odds of its class, given the judge's accuracy."],
         )
     console.print()
-
-
-def _percents(shares: pd.Series) -> list[str]:
-    return [f"{share:.0%}" for share in shares]
 
 
 def _least_room(names: list[str]) -> int:

@@ -29,6 +29,10 @@ class Interval(NamedTuple):
         half = float(ndtri((1 + level) / 2)) * error
         return cls(mean, mean - half, mean + half)
 
+    def negative(self) -> "Interval":
+        """Return the interval of minus the estimate."""
+        return Interval(-self.mean, -self.high, -self.low)
+
 
 def normal_interval(values: Shaped[np.ndarray, " split"], *, level: float = 0.95) -> Interval:
     r"""Return :math:`\bar x \pm z\,\mathrm{SE}` over splits (P1 Fig 2: 95 %).

@@ -3,36 +3,38 @@
 With the effect of sending items to a person: the risk of the remaining decisions.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
-from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.plots.curves import risk_by_share
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Block, Drawing, Paragraph, Section, Table
-from judgebayes.report.text import percent_of, presentable
-from judgebayes.sentence import percent
-from judgebayes.workflow.answers import set_name
+from judgebayes.report.text import presentable
+from judgebayes.sentence import percent, rounded
+from judgebayes.workflow.answers import decided_counts, risk_curve
+from judgebayes.workflow.calibration import Calibration
+from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
+from judgebayes.workflow.losses import PERSON
 
 DESCRIBED_SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares whose risk is in the text description of the curve."""
+FIRST_ITEMS = 10
+UNCERTAIN = 0.01
+"""An item is uncertain if its decision's expected loss is above this."""
 
 
 def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
-    """Return the curve of risk and coverage (`workflow.abstaining.risk_curve`) with its caption."""
-    descriptions = []
-    for share in DESCRIBED_SHARES:
-        row = curve[curve["decided"] >= share - 1e-9].iloc[0]
-        descriptions.append(f"{percent(row['decided'])} decided, mean loss {row['risk']:.3f}")
+    """Return the curve of risk and coverage (`workflow.answers.risk_curve`) with its caption."""
+    described = [curve[curve["decided"] >= share - 1e-9].iloc[0] for share in DESCRIBED_SHARES]
+    words = "; ".join(
+        f"{percent(row['decided'])} decided, mean loss {row['risk']:.3f}" for row in described
+    )
     with names_as_they_are():
         svg = inline_svg(
             risk_by_share(curve, cost=cost, title=""),
             "risk-by-share",
             "Mean loss of the most certain decisions on held-out labels by the share of items decided",
-            "; ".join(descriptions) + ".",
+            f"{words}.",
         )
     note = (
         "--abstain-cost C sends items whose expected loss is above C to a person."
@@ -44,117 +46,85 @@ def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
     )
 
 
-FIRST_ITEMS = 10
-
-UNCERTAIN = 0.01
-"""An item is uncertain if its decision's expected loss is above this."""
-
-
-def decisions_section(
-    answers: pd.DataFrame,
-    classes: Sequence[str],
-    decisions: ItemInts,
-    expected_loss: ItemFloats | None,
-    sets: Bool[np.ndarray, "item class"] | None,
-    set_words: Sequence[str],
-    loss: str,
-    labelled: Bool[np.ndarray, " item"],
-    sent: Bool[np.ndarray, " item"] | None = None,
-    risk: Sequence[Block] = (),
-    strata: Table | None = None,
-) -> Section:
-    """Return the decisions by class, the conformal sets, and the items to review first.
-
-    `strata` is the table of the sets' coverage by stratum. `sent` marks the items that go to a person,
-    and `risk` contains the blocks on the effect of this.
-
-    `answers` is the result of `Coding.decode`: the item, then a column of probabilities per class.
-    `expected_loss` is None for a rule, which gives no probability of an error.
-    """
-    sent = np.zeros(len(decisions), bool) if sent is None else sent
-    n_decided = np.bincount(decisions[~sent], minlength=len(classes))
-    rows: list[tuple[str, ...]] = []
-    for k, name in enumerate(classes):
-        decided = (decisions == k) & ~sent
-        mean = answers.iloc[:, 1 + k][decided].mean() if decided.any() else np.nan
-        cells = [f"{mean:.1%}" if np.isfinite(mean) else "-"]
-        if expected_loss is not None:
-            cells.append(f"{expected_loss[decided].mean():z.3f}" if decided.any() else "-")
-        rows.append(
-            (name, f"{n_decided[k]:,}", percent_of(int(n_decided[k]), len(decisions)), *cells)
-        )
-    if sent.any():
-        cells = ["-"] if expected_loss is None else ["-", f"{expected_loss[sent].mean():z.3f}"]
-        rows.append(("person", f"{sent.sum():,}", percent_of(int(sent.sum()), len(sent)), *cells))
-    head = ["decision", "items", "share", "mean probability"]
-    if expected_loss is not None:
-        head.append("mean expected loss")
-    blocks: list[Block] = [
-        Paragraph(
-            f"Each item gets the decision with the least expected loss ({loss})."
-            + (
-                f" Over all {len(decisions):,} items the mean expected loss is "
-                f"{expected_loss.mean():z.3f}."
-                if expected_loss is not None
-                else " This method is a rule, which gives no probability of an error."
-            )
-        ),
-        Table("Decisions", head, rows),
-        *risk,
+def decisions_section(result: Calibration) -> Section:
+    """Return the decisions by class, the conformal sets, and the items to review first."""
+    names, losses = result.given.read.coding.classes.names, result.losses
+    answers, sets = result.answers, result.sets
+    named = np.array([*names, PERSON])
+    answers["decision"] = named[
+        np.where(result.decisions.to_person, len(names), result.decisions.of_item)
     ]
-    blocks += map(Paragraph, set_words)
-    blocks += [] if sets is None else [_sets_table(sets, classes)]
-    blocks += [] if strata is None else [strata]
-    if expected_loss is not None:
-        blocks.append(_first_items(answers, classes, decisions, expected_loss, sets, labelled))
+    words = f"Each item gets the decision with the least expected loss ({losses.name} loss: "
+    words += f"{losses.meaning}). " + (
+        "This method is a rule, which gives no probability of an error."
+        if result.certain
+        else f"Over all {len(answers):,} items the mean expected loss is "
+        f"{answers['expected_loss'].mean():z.3f}."
+    )
+    blocks: list[Block] = [Paragraph(words), _decisions_table(answers, result)]
+    if result.abstention is not None:
+        blocks.append(Paragraph(result.abstention.sentence))
+    if result.compared is not None and not result.certain and not result.hide_nll:
+        curve = risk_curve(result.compared, result.choice.name, losses)
+        blocks.append(risk_drawing(curve, losses.cost))
+    if sets is not None:
+        blocks += map(Paragraph, sets.sentences)
+        kinds = answers.assign(size=sets.inside.sum(1))[["size", "set"]].value_counts()
+        rows = [
+            (name, f"{n:,}", f"{n / len(answers):.1%}")
+            for (_, name), n in sorted(kinds.items(), key=lambda kind: kind[0][0])
+        ]
+        head = ("set", "items", "share")
+        blocks.append(Table("Conformal sets, the smallest first", head, rows))
+        if sets.strata is not None:
+            head_and_rows = strata_rows(sets.strata, no_empty=result.request.no_empty_sets)
+            blocks.append(Table(STRATA_TITLE, *head_and_rows))
+    elif result.given.labelled:
+        blocks.append(Paragraph("There are too few labels for conformal sets."))
+    if not result.certain:
+        blocks.append(first_items(answers, result.given.labels >= 0))
     return Section("Decisions", blocks, name="decisions")
 
 
-def _sets_table(sets: Bool[np.ndarray, "item class"], classes: Sequence[str]) -> Table:
-    kinds, counts = np.unique(sets, axis=0, return_counts=True)
-    order = np.lexsort((-counts, kinds.sum(1)))
-    rows = [
-        (set_name(kinds[k], classes), f"{counts[k]:,}", percent_of(int(counts[k]), len(sets)))
-        for k in order
-    ]
-    return Table("Conformal sets, the smallest first", ("set", "items", "share"), rows)
+def _decisions_table(answers: pd.DataFrame, result: Calibration) -> Table:
+    rows = []
+    for name, n in decided_counts(result.given.read.coding.classes.names, result.decisions).items():
+        here = answers[answers["decision"] == name]
+        mean = here[f"p({name})"].mean() if f"p({name})" in here else np.nan
+        loss = np.nan if result.certain else here["expected_loss"].mean()
+        rows.append(
+            (name, f"{n:,}", f"{n / len(answers):.1%}", rounded(mean, ".1%"), rounded(loss))
+        )
+    head = ("decision", "items", "share", "mean probability", "mean expected loss")
+    return Table("Decisions", head, rows)
 
 
-def _first_items(
-    answers: pd.DataFrame,
-    classes: Sequence[str],
-    decisions: ItemInts,
-    expected_loss: ItemFloats,
-    sets: Bool[np.ndarray, "item class"] | None,
-    labelled: Bool[np.ndarray, " item"],
-) -> Table | Paragraph:
-    """Return the items with the largest expected loss (the size of a set does not measure certainty)."""
-    uncertainty = np.where(labelled & ~labelled.all(), -np.inf, expected_loss)
-    uncertain = int((uncertainty > UNCERTAIN).sum())
+def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:
+    """Return the items with the largest expected loss (the size of a set does not measure certainty).
+
+    `answers` is the table of a calibration, with the decisions by name. Labelled items are left out,
+    unless all are labelled.
+    """
     which = "" if labelled.all() else " without a label"
-    if not uncertain:
+    open_items = answers if labelled.all() else answers[~labelled]
+    uncertain = open_items[open_items["expected_loss"] > UNCERTAIN]
+    if uncertain.empty:
         return Paragraph(
             f"No item{which} has an expected loss above {UNCERTAIN:g}: by the probabilities, none "
             "needs a review."
         )
-    first = np.argsort(-uncertainty, kind="stable")[: min(FIRST_ITEMS, uncertain)]
-    names = presentable(answers.iloc[first, 0])
+    first = uncertain.sort_values("expected_loss", ascending=False, kind="stable")[:FIRST_ITEMS]
+    first = first.assign(item=presentable(first["item"])).drop(columns="votes", errors="ignore")
     rows = [
-        (
-            name,
-            *(f"{p:.2f}" for p in answers.iloc[i, 1 : 1 + len(classes)]),
-            classes[decisions[i]],
-            f"{expected_loss[i]:z.3f}",
-            *([set_name(sets[i], classes)] if sets is not None else []),
-        )
-        for name, i in zip(names, first.tolist(), strict=True)
+        [rounded(cell) if isinstance(cell, float) else str(cell) for cell in row]
+        for row in first.itertuples(index=False)
     ]
-    head = ["item", *(f"p({name})" for name in classes), "decision", "expected loss"]
+    many = len(uncertain) > len(first)
     return Table(
         f"Items{which} with an expected loss above {UNCERTAIN:g}: "
-        + (f"the {len(rows)} least certain of {uncertain:,}" if uncertain > len(rows) else "all")
+        + (f"the {len(first)} least certain of {len(uncertain):,}" if many else "all")
         + ", review these first",
-        [*head, *(["set"] if sets is not None else [])],
+        [str(name).replace("_", " ") for name in first.columns],
         rows,
-        words=(len(classes) + 1, *([len(classes) + 3] if sets is not None else [])),
+        words=[place for place, name in enumerate(first.columns) if name in ("decision", "set")],
     )

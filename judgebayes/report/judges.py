@@ -12,24 +12,16 @@ from judgebayes.finding import Finding
 from judgebayes.plots.judge_map import judge_map
 from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
-from judgebayes.report.text import SHARES, percent_with_interval, presentable
+from judgebayes.report.text import ends_of, judge_cells, presentable
 from judgebayes.sentence import percent
+from judgebayes.workflow.results import count_findings
 
 
 def diagnostics_section(findings: Sequence[Finding]) -> Section:
     """Return the section of the diagnostics, the most serious first."""
-    counts = {kind: sum(f.severity == kind for f in findings) for kind in ("bad", "note")}
-    return Section(
-        "Diagnostics",
-        [
-            Paragraph(
-                f"{counts['bad']} problem(s) and {counts['note']} note(s), from the votes and the "
-                "labels only, before any method was fitted."
-            ),
-            Findings(findings),
-        ],
-        name="diagnostics",
-    )
+    counted = "{problems} problem(s) and {notes} note(s)".format(**count_findings(findings))
+    words = f"{counted}, from the votes and the labels only, before any method was fitted."
+    return Section("Diagnostics", [Paragraph(words), Findings(findings)], name="diagnostics")
 
 
 MAX_SHORT_TABLE = 16
@@ -39,6 +31,7 @@ MAX_FULL_TABLE = 500
 
 MAX_NAME_LENGTH = 28
 """The maximal length of a name in a figure."""
+IN_PERCENT = "in per cent with 90 % intervals"
 
 
 def judges_section(judges: pd.DataFrame) -> Section:
@@ -48,49 +41,32 @@ def judges_section(judges: pd.DataFrame) -> Section:
     """
     has_accuracy = bool(np.isfinite(judges["accuracy"]).any())
     ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
-    shown = ranked
-    if len(ranked) > MAX_SHORT_TABLE:
-        shown = pd.concat([ranked.head(MAX_SHORT_TABLE // 2), ranked.tail(MAX_SHORT_TABLE // 2)])
-    blocks: list[Block] = []
+    shown = ends_of(ranked, MAX_SHORT_TABLE)
+    words = ["Without labels the accuracy of the judges is unknown."]
+    caption = "Judges and their votes"
     if has_accuracy:
-        blocks.append(
-            Paragraph(
-                "Accuracy is agreement with the labels; repeated votes of a judge on an item count "
-                "as one. TPR is accuracy on items of the higher label, TNR on those of the lower. "
-                "The weight is what one vote of the judge adds to the log-odds of its class, by its "
-                "accuracy: negative means that it is right less often than it is wrong."
-            )
-        )
+        words = [
+            "Accuracy is agreement with the labels; repeated votes of a judge on an item count "
+            "as one. TPR is accuracy on items of the higher label, TNR on those of the lower. "
+            "The weight is what one vote of the judge adds to the log-odds of its class, by its "
+            "accuracy: negative means that it is right less often than it is wrong."
+        ]
+        caption = f"Judges, the most accurate first; {IN_PERCENT}"
         if "undecided" in judges:
-            blocks.append(
-                Paragraph(
-                    "Votes and accuracies are of decided votes; undecided is the share of a judge's "
-                    "votes that are for no class."
-                )
+            words.append(
+                "Votes and accuracies are of decided votes; undecided is the share of a judge's "
+                "votes that are for no class."
             )
-    else:
-        blocks.append(Paragraph("Without labels the accuracy of the judges is unknown."))
+    blocks: list[Block] = [*map(Paragraph, words)]
     if has_accuracy and len(judges) > 1:
         blocks.append(_judges_drawing(ranked, shown))
-    all_shown = len(shown) == len(ranked)
-    caption = "Judges, the most accurate first; shares in per cent with 90 % intervals"
-    if not has_accuracy:
-        caption = "Judges and their votes"
-    if not all_shown:
-        half = MAX_SHORT_TABLE // 2
-        caption = (
-            f"The {half} most and the {half} least accurate of {len(ranked)} judges, in per cent "
-            "with 90 % intervals"
-        )
-    blocks.append(_judges_table(shown, caption, has_accuracy))
-    if not all_shown:
-        most = ranked.head(MAX_FULL_TABLE)
-        title = (
-            f"All {len(ranked)} judges" if len(most) == len(ranked) else f"The first {len(most)}"
-        )
-        full_table = _judges_table(most, f"{title}, in per cent with 90 % intervals", has_accuracy)
-        blocks.append(Folded(title, [full_table]))
-    return Section("The judges", blocks, name="judges")
+    if len(shown) == len(ranked):
+        return Section("The judges", [*blocks, _judges_table(shown, caption)], name="judges")
+    half, most = MAX_SHORT_TABLE // 2, ranked.head(MAX_FULL_TABLE)
+    caption = f"The {half} most and the {half} least accurate of {len(ranked)} judges, {IN_PERCENT}"
+    title = f"All {len(ranked)} judges" if len(most) == len(ranked) else f"The first {len(most)}"
+    every = Folded(title, [_judges_table(most, f"{title}, {IN_PERCENT}")])
+    return Section("The judges", [*blocks, _judges_table(shown, caption), every], name="judges")
 
 
 def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
@@ -124,33 +100,7 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
         return Drawing(inline_svg(figure, "judges-figure", title, description), caption)
 
 
-def _judges_table(judges: pd.DataFrame, caption: str, has_accuracy: bool) -> Table:
-    shares = [name for name in SHARES if name in judges and np.isfinite(judges[name]).any()]
-    head = ["judge", *(SHARES[name] for name in shares), *(["weight"] if has_accuracy else [])]
-    some_not_asked = "not_asked" in judges and bool((judges["not_asked"] > 0).any())
-    rows = [
-        [
-            str(row["judge"]),
-            *(percent_with_interval(row, name) for name in shares),
-            *([f"{row['weight']:+.2f}"] if has_accuracy else []),
-            f"{int(row['votes']):,}",
-            f"{row['missing']:.0%}",
-            *([_share(row["undecided"])] if "undecided" in judges else []),
-            *([f"{row['not_asked']:.0%}"] if some_not_asked else []),
-        ]
-        for _, row in judges.iterrows()
-    ]
-    return Table(
-        caption,
-        [
-            *head,
-            *("votes", "missing"),
-            *(["undecided"] if "undecided" in judges else []),
-            *(["not asked"] if some_not_asked else []),
-        ],
-        rows,
-    )
-
-
-def _share(share: float) -> str:
-    return f"{share:.0%}" if np.isfinite(share) else "-"
+def _judges_table(judges: pd.DataFrame, caption: str) -> Table:
+    cells = judge_cells(judges)
+    rows = [list(row) for row in zip(judges["judge"].map(str), *cells.values(), strict=True)]
+    return Table(caption, ["judge", *cells], rows)

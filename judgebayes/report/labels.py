@@ -7,9 +7,9 @@ from judgebayes.calibrators.conformal import coverage_law
 from judgebayes.measures.significance import Interval, share_interval
 from judgebayes.plots.series import curves
 from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.held_out import with_interval
 from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table
-from judgebayes.sentence import percent
+from judgebayes.sentence import percent, rounded, with_interval
+from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
 
 COVERAGE_ITEMS = 10_000
@@ -22,37 +22,37 @@ MULTIPLES = (1, 2, 4)
 """The multiples of the number of labels in the table."""
 
 
-def labels_section(
-    curve: Growth | None,
-    constant: tuple[float, float] | None,
-    n_labels: int,
-    n_items: int,
-    accuracy: float | None,
-    level: float | None,
-    method: str,
-) -> Section:
+def labels_section(result: Calibration, curve: Growth | None) -> Section:
     """Return the section on more labels: scores measured with fewer labels, and known laws for more.
 
-    `constant` has NLL and loss of the best constant prediction, fitted on all labels, beside `curve`.
-    `accuracy` is that of the panel's median judge, `level` that of the conformal sets. The numbers of
-    labels do not exceed the number of items.
+    `curve` is None if it says nothing.
     """
-    blocks: list[Block] = []
-    if curve is not None and len(curve.labels) > 1:
-        blocks += [
-            *map(Paragraph, _gain_words(curve, method, more=n_items > n_labels)),
-            *_curve_blocks(curve, constant, method),
-        ]
-    else:
-        blocks.append(
-            Paragraph(
-                f"{n_labels} labels are too few to measure how the results improve with their "
-                "number: this needs about 25; 50 to 100 are usually enough for calibration."
-            )
+    labels, method = result.given.labels, result.choice.name
+    n_labels, n_items = int((labels >= 0).sum()), len(labels)
+    blocks: list[Block] = [
+        Paragraph(
+            f"{n_labels} labels are too few to measure how the results improve with their "
+            "number: this needs about 25; 50 to 100 are usually enough for calibration."
         )
+    ]
+    if curve is not None and len(curve.labels) > 1:
+        words = _gain_words(curve, method, more=n_items > n_labels)
+        blocks = [*map(Paragraph, words), *_curve_blocks(curve, _constant(result), method)]
     if n_labels:
+        accuracies = result.judges["accuracy"].replace([np.inf, -np.inf], np.nan).dropna()
+        accuracy = float(accuracies.median()) if len(accuracies) else None
+        level = result.request.conformal if result.sets is not None else None
         blocks += _law_blocks(n_labels, n_items, accuracy, level)
     return Section("The effect of more labels", blocks, name="labels")
+
+
+def _constant(result: Calibration) -> tuple[float, float] | None:
+    """Return NLL and loss of the best constant prediction, if another method was chosen."""
+    compared, name = result.compared, "best-constant"
+    if compared is None or result.choice.name == name:
+        return None
+    losses = compared.evaluations[name].losses(result.losses.matrix)
+    return compared.means[name]["nll"], compared.interval(name, losses).mean
 
 
 def _gain_words(curve: Growth, method: str, *, more: bool) -> list[str]:
@@ -83,22 +83,16 @@ def _gain_words(curve: Growth, method: str, *, more: bool) -> list[str]:
 
 
 def _change(gain: Interval, what: str) -> str:
-    mean, low, high = gain
-    if low > 0:
-        return (
-            f"fell by {mean:z.3f} [{low:z.3f}, {high:z.3f}]: more labels still make the "
-            f"{what} better."
-        )
-    if high < 0:
-        return (
-            f"rose by {-mean:z.3f} [{-high:z.3f}, {-low:z.3f}]: more labels of this kind do not make "
-            f"the {what} better."
-        )
-    if low == high == 0:
+    by = with_interval(gain.negative(), "+z.3f")
+    if gain.low > 0:
+        return f"changed by {by}: more labels still make the {what} better."
+    if gain.high < 0:
+        return f"changed by {by}: more labels of this kind do not make the {what} better."
+    if gain.low == gain.high == 0:
         return f"did not change: there is no sign that more labels would make the {what} better."
     return (
-        f"changed by {-mean:+z.3f} [{-high:+z.3f}, {-low:+z.3f}], which may be chance: there is no "
-        f"clear sign that more labels would make the {what} better."
+        f"changed by {by}, which may be chance: there is no clear sign that more labels would make "
+        f"the {what} better."
     )
 
 
@@ -108,8 +102,7 @@ def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: s
         for n, nll, loss in zip(curve.labels, curve.nll, curve.loss, strict=True)
     ]
     if constant is not None:
-        nll, loss = (f"{value:z.3f}" if np.isfinite(value) else "-" for value in constant)
-        rows.append((f"the best constant answer, {curve.labels[-1]}", nll, loss))
+        rows.append((f"the best constant answer, {curve.labels[-1]}", *map(rounded, constant)))
     table = Table(
         "Held-out scores by the number of labels [95 %]", ("labels", "NLL", "mean loss"), rows
     )

@@ -1,22 +1,22 @@
 """The report's sections without figures: who wins, the data, the method, and how to run it again."""
 
-from collections.abc import Sequence
+import hashlib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
-from judgebayes.report.page import Block, Code, Facts, Paragraph, Section, Table
-from judgebayes.report.text import percent_of
-from judgebayes.sentence import percent
+from judgebayes.finding import Finding
+from judgebayes.report.page import Block, Code, Facts, Findings, Paragraph, Section, Table
+from judgebayes.report.versions import versions
+from judgebayes.sentence import percent, rounded, sentences, with_interval
+from judgebayes.workflow.answers import decided_counts
+from judgebayes.workflow.calibration import Calibration, read_words
+from judgebayes.workflow.comparing import comparison_rows, comparison_words
+from judgebayes.workflow.records import options_in
 from judgebayes.workflow.win_rates import LEVEL, WinRate
 
 HEADS = {"naive": "naive rate", "low": f"{percent(LEVEL)} interval"}
-
-
-def wins_blocks(wins: WinRate) -> list[Block]:
-    """Return who wins in sentences, with the tables of pairs and systems if there are several."""
-    return [Paragraph(" ".join(wins.lead)), *(Table(*each) for each in wins_tables(wins))]
 
 
 def wins_tables(wins: WinRate) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -40,55 +40,98 @@ def _rows(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 def _cell(row: pd.Series, name: str) -> str:
     value = row[name]
-    if np.isnan(value):
-        return "-"
-    if name == "low":
+    if name == "low" and np.isfinite(value):
         return f"{100 * value:.1f} to {100 * row['high']:.1f}"
-    if name in ("labelled", "items"):
-        return f"{value:.0f}"
-    return f"{value:.2f}" if name.startswith("P(") else f"{100 * value:.1f} %"
+    if name in ("labelled", "items") or name.startswith("P("):
+        return rounded(value, ".2f" if name.startswith("P(") else ".0f")
+    return percent(value, 1) if np.isfinite(value) else "-"
 
 
-def data_section(
-    words: Sequence[str],
-    files: Sequence[tuple[str, str]],
-    classes: Sequence[str],
-    votes: Int[np.ndarray, " class"],
-    labels: Int[np.ndarray, " class"],
-) -> Section:
-    """Return the section on the data: sentences, files with checksums, votes and labels by class."""
-    rows = [
-        (
-            name,
-            f"{n:,}",
-            percent_of(int(n), int(votes.sum())),
-            f"{k:,}",
-            percent_of(int(k), int(labels.sum())),
+def summary_blocks(result: Calibration) -> list[Block]:
+    """Return what the page says first: who wins, the main numbers, warnings, and what to do next."""
+    data, compared, name = result.given, result.compared, result.choice.name
+    numbers, names = data.numbers, data.read.coding.classes.names
+    facts = [
+        ("Votes", "{votes:,} of {judges:,} judge(s) on {items:,} items".format(**numbers)),
+        ("Labels", "{labels:,} of {items:,} items".format(**numbers)),
+        ("Diagnostics", result.counted),
+        ("Method", name),
+    ]
+    if compared is not None and not result.hide_nll:
+        right, nll = compared.right(name), compared.interval(name, compared.nll(name), least=0.0)
+        constant = compared.means["best-constant"]["nll"]
+        simple = compared.means.get("sc", {}).get("accuracy")
+        majority = (
+            "" if simple is None or name == "sc" else f"; majority vote: {percent(simple, 1)}"
         )
-        for name, n, k in zip(classes, votes, labels, strict=True)
+        facts += [
+            ("Held-out accuracy [95 %]", with_interval(right, ".1%") + majority),
+            ("Held-out NLL [95 %]", f"{with_interval(nll)}; constant: {rounded(constant)}"),
+        ]
+    decided = decided_counts(names, result.decisions).items()
+    facts.append(("Decisions", ", ".join(f"{each}: {count:,}" for each, count in decided)))
+    blocks: list[Block] = []
+    if result.wins is not None:
+        blocks = [Paragraph(" ".join(result.wins.lead))]
+        blocks += (Table(*each) for each in wins_tables(result.wins))
+    blocks.append(Facts(facts, large=True))
+    if result.warnings:
+        blocks.append(Findings([Finding("note", sentence) for sentence in result.warnings]))
+    if result.next_steps:
+        blocks.append(Paragraph(" ".join(["What to do next:", *sentences(result.next_steps)])))
+    return blocks
+
+
+def data_section(result: Calibration) -> Section:
+    """Return the section on the data: sentences, votes and labels by class, files with checksums."""
+    data, request = result.given, result.request
+    names = data.read.coding.classes.names
+    votes = np.asarray(data.read.votes.pooled_counts()).sum(0)
+    labels = np.bincount(data.labels[data.labels >= 0], minlength=len(names))
+    shares = (counts / max(counts.sum(), 1) for counts in (votes, labels))
+    rows = [
+        (name, f"{n:,}", f"{of_votes:.1%}", f"{k:,}", f"{of_labels:.1%}")
+        for name, n, k, of_votes, of_labels in zip(names, votes, labels, *shares, strict=True)
     ]
     head = ("class", "votes", "share", "labels", "share")
-    return Section(
-        "The data",
+    table = Table("Votes and labels by class, from the lowest to the highest", head, rows)
+    files = Facts(
         [
-            *map(Paragraph, words),
-            Table("Votes and labels by class, from the lowest to the highest", head, rows),
-            Facts(files),
-        ],
-        name="data",
+            (
+                f"file of {what}",
+                f"{path.name}, {path.stat().st_size:,} bytes, SHA-256 {_digest(path)}",
+            )
+            for what, path in (("votes", request.votes), ("labels", request.labels))
+            if path is not None
+        ]
     )
+    return Section("The data", [*map(Paragraph, read_words(data)), table, files], name="data")
 
 
-def method_section(
-    chosen: Sequence[str],
-    compared: Table | None,
-    compared_words: Sequence[str],
-    settings: Sequence[tuple[str, str]],
-) -> Section:
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def method_section(result: Calibration) -> Section:
     """Return the section on the method, the comparison with other methods, and the settings."""
-    blocks: list[Block] = [*map(Paragraph, chosen)]
+    compared, leads, hide_nll = result.compared, result.leads, result.hide_nll
+    reasons = result.chosen or [f"Method: {result.choice.name}, as requested."]
+    blocks: list[Block] = [*map(Paragraph, reasons)]
     if compared is not None:
-        blocks += [compared, *map(Paragraph, compared_words)]
+        rows = comparison_rows(compared, leads, hide_nll=hide_nll)
+        words = comparison_words(compared, leads, result.losses, hide_nll=hide_nll)
+        blocks += [Table(compared.title, compared.head, rows), *map(Paragraph, words)]
+    settings = [
+        ("method used", result.choice.method),
+        ("calibration map used", result.choice.map_name),
+        ("loss used", result.losses.name),
+    ]
+    settings += [
+        (name.replace("_", " "), {True: "yes", False: "no"}.get(value, str(value)))
+        for name, value, _ in options_in(result.request)
+        if isinstance(value, str | bool | int | float)
+    ]
     return Section(
         "Method and settings",
         blocks,
@@ -97,9 +140,7 @@ def method_section(
     )
 
 
-def rerun_section(
-    command: str, answers_command: str, versions: Sequence[tuple[str, str]]
-) -> Section:
+def rerun_section(command: str, answers_command: str) -> Section:
     """Return the section with the commands that recreate this page and the table of all results."""
     return Section(
         "To run it again",
@@ -112,7 +153,7 @@ def rerun_section(
                 "The same files, command and versions give the same numbers. The page has no date "
                 "and loads nothing: it can be stored and mailed as it is."
             ),
-            Facts(versions),
+            Facts(versions()),
         ],
         name="rerun",
     )

@@ -11,24 +11,50 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from judgebayes.sentence import rounded, with_interval
+
 SHARES = {"accuracy": "accuracy", "tpr": "TPR", "tnr": "TNR", "position_bias": "position bias"}
 """The columns of `judgebayes.panel.judges.judge_table` with intervals, and their titles."""
+PARTS = {"missing": "missing", "undecided": "undecided", "not_asked": "not asked"}
+"""The columns with shares of a judge's votes."""
+MOST_CLASSES = 5
+"""The shares of more classes are left to the files."""
+
+
+def judge_cells(judges: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the columns of a table of judges as text, those with values; shares are in per cent.
+
+    `judges` is the result of `judge_table`, with the shares of agreement where labels are unknown.
+    """
+    cells = {"votes": [f"{n:.0f}" for n in judges["votes"]]}
+    for name, head in PARTS.items():
+        if name in judges and (name != "not_asked" or (judges[name] > 0).any()):
+            cells[head] = [rounded(share, ".0%") for share in judges[name]]
+    for name, head in SHARES.items():
+        if name in judges and np.isfinite(judges[name]).any():
+            cells[head] = [percent_with_interval(row, name) for _, row in judges.iterrows()]
+    if np.isfinite(judges["accuracy"]).any():
+        if "weight" in judges:
+            cells["weight"] = [f"{weight:+.2f}" for weight in judges["weight"]]
+        return cells
+    classes = [name for name in judges if str(name).startswith("share ")]
+    for name in ["agreement", *(classes if len(classes) <= MOST_CLASSES else [])]:
+        if name in judges:
+            cells[name] = [rounded(share, ".0%") for share in judges[name]]
+    return cells
 
 
 def percent_with_interval(row: pd.Series, name: str) -> str:
     """Return a share of a row of `judge_table` in per cent, with its interval; "-" if unknown."""
-    if not np.isfinite(row[name]):
-        return "-"
-    sign = "+" if name == "position_bias" else ""
-    value, low, high = (
-        f"{100 * row[column]:{sign}.0f}" for column in (name, f"{name}_low", f"{name}_high")
-    )
-    return f"{value} [{low}, {high}]"
+    form = "+.0f" if name == "position_bias" else ".0f"
+    return with_interval((row[name], row[f"{name}_low"], row[f"{name}_high"]), form, unit="")
 
 
-def percent_of(part: int, whole: int) -> str:
-    """Return a share in per cent as text; a hyphen if the whole is 0."""
-    return f"{part / whole:.1%}" if whole else "-"
+def ends_of(ranked: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Return the rows of a ranking; of more than `most`, the first and the last ones."""
+    if len(ranked) <= most:
+        return ranked
+    return pd.concat([ranked.head(most - most // 2), ranked.tail(most // 2)])
 
 
 MAX_TEXT = 4000

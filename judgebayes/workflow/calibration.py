@@ -17,7 +17,7 @@ from judgebayes.finding import Finding
 from judgebayes.inference import Status
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
-from judgebayes.sentence import percent
+from judgebayes.sentence import percent, with_interval
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing, may_compare
 from judgebayes.workflow.answers import (
@@ -129,7 +129,7 @@ def better_words(better: str, method: str, lead: Interval) -> str:
 
 
 def _lower_by(lead: Interval) -> str:
-    return f"a mean loss lower by {-lead.mean:.3f} [{-lead.high:.3f}, {-lead.low:.3f}]"
+    return f"a mean loss lower by {with_interval(lead.negative())}"
 
 
 def unmeasured_words(choice: Choice, given: Data) -> list[str]:
@@ -310,6 +310,12 @@ class Calibration(Result):
         """Whether nearly constant labels make every NLL look good."""
         bad = any(f.topic == "labels" and f.severity == "bad" for f in self.findings)
         return bad and not self.request.allow_degenerate
+
+    @property
+    def certain(self) -> bool:
+        """Whether the answers are those of a rule: 0 or 1, or shares of ties."""
+        probs = np.exp(np.asarray(self.log_probs))
+        return traits_of(self.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
 
     @property
     def unsound(self) -> list[Finding]:

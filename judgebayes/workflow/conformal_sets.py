@@ -17,7 +17,7 @@ from judgebayes.arrays import ItemInts
 from judgebayes.calibrators.conformal import ROUNDING, FittedConformal, SplitConformal, coverage_law
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.significance import independent_trials, item_means
-from judgebayes.sentence import percent
+from judgebayes.sentence import percent, with_interval
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.results import ends
 
@@ -27,6 +27,8 @@ STRATA = 3
 """The number of strata of agreement, if there are enough labels."""
 FITTED_SHARE = 2 / 3
 """The share of the labels that the method is fitted to; the others give the thresholds."""
+STRATA_TITLE = "Conformal sets on labelled items, coverage in %"
+"""The title of the table that `strata_rows` writes."""
 OTHERS = "the others"
 """The name of the stratum that the values with too few labels share."""
 
@@ -396,8 +398,7 @@ def strata_rows(
         (
             "all" if row["by"] == "all" else f"{row['by']}: {row['stratum']}",
             f"{row['labels']:.0f}",
-            f"{100 * row['coverage']:.0f} [{100 * row['coverage_low']:.0f}, "
-            f"{100 * row['coverage_high']:.0f}]",
+            with_interval(row[["coverage", "coverage_low", "coverage_high"]], ".0f", unit=""),
             f"{row['size']:.2f}",
             percent(row["empty"]),
         )

@@ -142,17 +142,24 @@ def with_values(record: R, values: Mapping[str, object]) -> R:
     return replace(record, **new)  # type: ignore[type-var]
 
 
-def changed(record: Any, fixed: Mapping[str, object] | None = None) -> Iterator[tuple[str, Any]]:
-    """Yield the options whose value is not their default, with the value."""
+def options_in(
+    record: Any, fixed: Mapping[str, object] | None = None
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the options of a record, each with its value and its default."""
     for own, hint, inner in _fields(type(record)):
         value = getattr(record, own.name)
         if inner is not None:
-            yield from changed(value, inner[1])
-        elif own.name in (fixed or {}) or not _parts(hint)[1] or own.default is MISSING:
-            continue
+            yield from options_in(value, inner[1])
+        elif own.name not in (fixed or {}) and _parts(hint)[1] and own.default is not MISSING:
+            yield own.name, value, own.default
+
+
+def changed(record: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the options whose value is not their default, with the value."""
+    for name, value, default in options_in(record):
         # The type is compared first, because a table cannot be compared with a default.
-        elif type(value) is not type(own.default) or value != own.default:
-            yield own.name, value
+        if type(value) is not type(default) or value != default:
+            yield name, value
 
 
 def _fields(

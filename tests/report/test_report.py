@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.finding import Finding
-from judgebayes.report.decisions import decisions_section
+from judgebayes.report.decisions import first_items
 from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.held_out import HeldOut, probabilities_section
+from judgebayes.report.held_out import held_out_blocks
 from judgebayes.report.page import (
     DARK,
     LIGHT,
@@ -211,21 +212,20 @@ def test_a_heat_map_is_written_out_and_allowed() -> None:
     assert page.of("figure")[0]["class"] == "paper"
 
 
-def held_out() -> HeldOut:
-    """Ten items in four splits, two classes."""
-    rng = np.random.default_rng(3)
-    items = np.tile(np.arange(10), 4)
-    p = rng.uniform(0.02, 0.98, 40)
-    labels = np.tile(rng.integers(0, 2, 10), 4)
-    return HeldOut(items, labels, np.log(np.stack([1 - p, p], 1)), None, 4)
+def held_out(log_probs: np.ndarray) -> Evaluation:
+    """Ten items in four splits."""
+    items = np.tile(np.arange(10), (4, 1))
+    labels = np.tile(np.random.default_rng(3).integers(0, 2, 10), (4, 1))
+    return Evaluation(items, labels, log_probs, labels, np.zeros(4, int))
 
 
 def test_the_table_of_confidence_matches_hand_counts() -> None:
-    answers = held_out()
-    section = probabilities_section(answers, ["no", "yes"], "m", degenerate=False)
-    table = next(block for block in section.blocks if isinstance(block, Table))
-    confidence = np.exp(answers.log_probs).max(1)
-    right = answers.log_probs.argmax(1) == answers.labels
+    p = np.random.default_rng(4).uniform(0.02, 0.98, (4, 10))
+    answers = held_out(np.log(np.stack([1 - p, p], -1)))
+    blocks = held_out_blocks(answers, None, ["no", "yes"], "m")
+    table = next(block for block in blocks if isinstance(block, Table))
+    confidence = np.maximum(p, 1 - p)
+    right = (p > 0.5) == answers.labels
     for name, items, share, promised, observed in table.rows:
         low, high = (float(end.strip("%")) / 100 for end in str(name).split(" to "))
         in_bin = (confidence > low) & (confidence <= high)
@@ -234,28 +234,23 @@ def test_the_table_of_confidence_matches_hand_counts() -> None:
         assert promised == f"{confidence[in_bin].mean():.1%}"
         assert str(observed).startswith(f"{right[in_bin].mean():.1%}")
     assert sum(float(str(row[2]).strip("%")) for row in table.rows) == pytest.approx(100, abs=3)
-    page = check(render(Page("p", [], [section])))
+    page = check(render(Page("p", blocks, [])))
     assert len(page.of("svg")) == 1
-    three = HeldOut(*answers[:2], np.log(np.full((40, 3), 1 / 3)), None, 4)
-    section = probabilities_section(three, ["a", "b", "c"], "m", degenerate=False)
-    assert len(check(render(Page("p", [], [section]))).of("svg")) == 3
+    three = held_out(np.log(np.full((4, 10, 3), 1 / 3)))
+    blocks = held_out_blocks(three, None, ["a", "b", "c"], "m")
+    assert len(check(render(Page("p", blocks, []))).of("svg")) == 3
 
 
-def test_decisions_sets_and_the_least_certain_items() -> None:
+def test_the_least_certain_items_come_first() -> None:
     p = np.array([0.9, 0.52, 0.2, 0.45])
     answers = pd.DataFrame({"item": HOSTILE[:4], "p(no)": 1 - p, "p(yes)": p})
-    sets = np.array([[0, 1], [1, 1], [1, 0], [1, 1]], bool)
-    labelled = np.array([False, False, False, True])
-    decided = (p > 0.5).astype(int)
-    args = (answers, ["no", "yes"], decided, np.minimum(p, 1 - p), sets, ["Sets."], "absolute")
-    section = decisions_section(*args, labelled)
-    made, kinds, first = (block for block in section.blocks if isinstance(block, Table))
-    assert [row[:2] for row in made.rows] == [("no", "2"), ("yes", "2")]
-    assert made.rows[1][3:] == ("71.0%", "0.290")
-    assert [row[:2] for row in kinds.rows] == [("yes", "1"), ("no", "1"), ("no | yes", "2")]
-    assert [row[3] for row in first.rows] == ["yes", "no", "yes"]  # 0.52, 0.2, 0.9
-    assert first.caption.endswith(
-        "without a label with an expected loss above 0.01: all, review these first"
+    answers["decision"] = np.where(p > 0.5, "yes", "no")
+    answers["expected_loss"] = np.minimum(p, 1 - p)
+    table = first_items(answers, np.array([False, False, False, True]))
+    assert isinstance(table, Table)
+    assert [row[3] for row in table.rows] == ["yes", "no", "yes"]  # 0.52, 0.2, 0.9
+    assert table.rows[0][1:3] == ["0.480", "0.520"]
+    assert table.caption == (
+        "Items without a label with an expected loss above 0.01: all, review these first"
     )
-    assert "without a label" in first.caption
-    check(render(Page("p", [], [section])))
+    check(render(Page("p", [table], [])))
