@@ -151,7 +151,7 @@ def _forecast(
         splits=SPLITS,
         seed=seed,
     )
-    said = more_labels(compared, name, method, votes, labels, more, seed=seed)
+    said = more_labels(compared, name, more)
     return None if said is None else said.forecast
 
 

@@ -136,10 +136,7 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         ends = [(b[which].right.low, b[which].right.high) for b in bins]
         by_interval.setdefault("right by probability", []).append((ends, bins[0][which].place))
         if replay < setting.fewer(HALF):
-            grown = [
-                grow(at, OWN, methods[OWN], votes, labels, loss, seed=replay)
-                for at in _at_levels(compared)
-            ]
+            grown = [grow(at, OWN) for at in _at_levels(compared)]
             smaller = list(grown[0].labels)
             for name, each in (
                 ("NLL by labels", [g.nll[0] for g in grown]),

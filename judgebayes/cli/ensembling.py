@@ -12,7 +12,7 @@ from judgebayes.cli.console import WARNING, Console, numbers, say, say_next, sho
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
-from judgebayes.sentence import percent
+from judgebayes.sentence import percent, rounded, with_interval
 from judgebayes.workflow.ensembling import MajorityError, ensemble
 from judgebayes.workflow.label_session import label_session
 from judgebayes.workflow.machine import CommandResult
@@ -104,7 +104,10 @@ def _print(console: Console, result: MajorityError) -> None:
     columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
     columns |= {} if result.abstained is None else ABSTAINED
     say(console, [" ".join(f"{name}: {meaning}" for name, meaning in columns.items())])
-    panels = [(r.panel, _interval(r.error, r.low, r.high)) for r in result.panels.itertuples()]
+    panels = [
+        (panel, with_interval(ends, ".1f", unit=""))
+        for panel, *ends in result.panels.itertuples(index=False)
+    ]
     title = f"Error of the votes that each item has, in %, with {level} intervals"
     show_rows(console, title, ("panel", "error"), panels)
     console.print()
@@ -122,11 +125,13 @@ def _table(
     numbers(table, "votes", *names, "")
     like = list(curves.values())[-1]
     for i, size in enumerate(like.size):
-        cells = [_interval(c.error[i], c.low[i], c.high[i]) for c in curves.values()]
-        if independent is not None:
-            cells.append(f"{100 * independent.error[i]:.1f}")
-        if abstained is not None:
-            cells.append(f"{100 * abstained[i]:.1f}" if np.isfinite(abstained[i]) else "-")
+        cells = [
+            with_interval((c.error[i], c.low[i], c.high[i]), ".1f", unit="")
+            for c in curves.values()
+        ]
+        alone = [] if independent is None else [independent.error[i]]
+        alone += [] if abstained is None else [abstained[i]]
+        cells += [rounded(100 * share, ".1f") for share in alone]
         table.add_row(str(size), *cells, "extrapolated" if like.extrapolated[i] else "")
     return table
 
@@ -136,12 +141,6 @@ def _items(frame: pd.DataFrame) -> list[tuple[str, str, str, str]]:
         (str(item), str(votes), percent(share), f"{right:.2f}")
         for item, votes, share, right in frame.itertuples(index=False)
     ]
-
-
-def _interval(error: float, low: float, high: float) -> str:
-    if not np.isfinite(error):
-        return "-"
-    return f"{100 * error:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def show_next_items(

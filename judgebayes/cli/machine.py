@@ -6,7 +6,6 @@ input of the same command, or each other, are refused.
 
 import contextlib
 import inspect
-import operator
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,8 +32,7 @@ R = TypeVar("R")
 def taking_records(command: Callable[..., R]) -> Callable[..., R]:
     """Return the command with its record parameters replaced by their fields, for Typer.
 
-    A field is annotated with an `Option`, with its help text alone (a bool is then a flag), or like a
-    parameter of a Typer command.
+    A field is annotated with an `Option`, or with its help text alone; a bool is then a flag.
     """
     return taking_fields(command, _parameter)
 
@@ -46,20 +44,21 @@ def options_of(record: type) -> list[inspect.Parameter]:
 
 def _parameter(leaf: Leaf) -> inspect.Parameter:
     """Return a parameter that Typer reads as this option."""
-    kind, own = inspect.Parameter.KEYWORD_ONLY, leaf.option
-    if not isinstance(own, str | Option):
-        typed: Any = operator.getitem(Annotated, (leaf.type, own))
-        return inspect.Parameter(leaf.name, kind, default=leaf.default, annotation=typed)
-    own = Option(own) if isinstance(own, str) else own
+    own = Option(leaf.option) if isinstance(leaf.option, str) else leaf.option
     default = ... if leaf.default is inspect.Parameter.empty else leaf.default
-    if own.positional:
-        made = typer.Argument(default, help=own.help)
-    else:
-        names = own.names or ((f"--{leaf.name.replace('_', '-')}",) if leaf.type is bool else ())
-        complete = completing(own.values) if own.values else None
-        made = typer.Option(default, *names, help=own.help, min=own.least, autocompletion=complete)
+    names = own.names or ((f"--{leaf.name.replace('_', '-')}",) if leaf.type is bool else ())
+    made = (typer.Argument if own.positional else typer.Option)(
+        default,
+        *(() if own.positional else names),
+        help=own.help,
+        min=own.least,
+        metavar=own.metavar,
+        autocompletion=completing(own.values) if own.values else None,
+    )
     hint = leaf.type if own.type is None else own.type
-    return inspect.Parameter(leaf.name, kind, default=made, annotation=hint)
+    return inspect.Parameter(
+        leaf.name, inspect.Parameter.KEYWORD_ONLY, default=made, annotation=hint
+    )
 
 
 def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
@@ -132,18 +131,18 @@ class MachineOptions:
 
     json: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE|-",
-            help="Where to write the results as JSON; - is standard output, and all sentences then go "
+        Option(
+            "Where to write the results as JSON; - is standard output, and all sentences then go "
             "to standard error.",
+            metavar="FILE|-",
         ),
     ] = None
     require: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PATH>NUMBER",
-            help="A number of the JSON that must be as stated, such as `held_out.accuracy.low>0.7`; "
+        Option(
+            "A number of the JSON that must be as stated, such as `held_out.accuracy.low>0.7`; "
             "otherwise the exit code is 1. Repeat the option for more.",
+            metavar="PATH>NUMBER",
         ),
     ] = None
     fail_on: Annotated[

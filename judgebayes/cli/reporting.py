@@ -55,16 +55,7 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
         result = answer(request, data, progress, wins=wins)
         curve = None  # without labels, or where all scores are the same
         if result.compared is not None and not result.hide_nll:
-            curve = grow(
-                result.compared,
-                result.choice.name,
-                result.method,
-                data.read.votes,
-                data.labels,
-                result.losses.matrix,
-                seed=request.seed,
-                progress=progress,
-            )
+            curve = grow(result.compared, result.choice.name, progress)
     sets = "" if request.conformal is None else f" --conformal {request.conformal:g}"
     if request.conformal_by is not None:
         sets += f" --conformal-by {shlex.quote(request.conformal_by)}"

@@ -4,12 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
-from judgebayes.cli.machine import completing
 from judgebayes.cli.priors import HELP as PRIORS_HELP
 from judgebayes.io.formats import FORMATS
-from judgebayes.workflow.names import CALIBRATORS, METHODS
 from judgebayes.workflow.options import (
     AllowDegenerate,
     CalibrateRequest,
@@ -20,6 +16,7 @@ from judgebayes.workflow.options import (
     ItemColumn,
     JudgeColumn,
     Missing,
+    Option,
     OrderColumn,
     ReadRequest,
     SampleColumn,
@@ -35,10 +32,11 @@ class ReproduceRequest:
 
     what: Annotated[
         list[str] | None,
-        Argument(
-            metavar="[PAPER[/TABLE]]...",
-            help="For example `distribution-calibrated` or `distribution-calibrated/table3`; by "
+        Option(
+            "For example `distribution-calibrated` or `distribution-calibrated/table3`; by "
             "default all papers. With --merge, the folders of the shards.",
+            metavar="[PAPER[/TABLE]]...",
+            positional=True,
         ),
     ] = None
     data: Annotated[
@@ -47,17 +45,15 @@ class ReproduceRequest:
         "beside the checkout, else the folder of `judgebayes data get`.",
     ] = None
     twins: Annotated[bool, "Use only the embedded twins (simulated data)."] = False
-    splits: Annotated[
-        int, Option(min=2, help="Number of random calibration/evaluation splits.")
-    ] = 100
+    splits: Annotated[int, Option("Number of random calibration/evaluation splits.", least=2)] = 100
     smoke: Annotated[bool, "Run a small version of everything, in minutes."] = False
     seed: Annotated[int, "Seed of the random splits."] = 0
-    jobs: Annotated[int, Option(min=1, help="Experiments that run at a time.")] = 1
+    jobs: Annotated[int, Option("Experiments that run at a time.", least=1)] = 1
     shard: Annotated[
         str | None,
         Option(
+            "Run one of N shards of about equal time, such as `1/8`, each with its own --out.",
             metavar="I/N",
-            help="Run one of N shards of about equal time, such as `1/8`, each with its own --out.",
         ),
     ] = None
     merge: Annotated[bool, "Merge the results of all shards: `reproduce --merge FOLDER...`."] = (
@@ -69,7 +65,7 @@ class ReproduceRequest:
         "options.",
     ] = Path("results")
     listed: Annotated[
-        bool, Option("--list", help="Only list the experiments, with their usual time and memory.")
+        bool, Option("Only list the experiments, with their usual time and memory.", ("--list",))
     ] = False
     costs: Annotated[
         Path | None,
@@ -87,7 +83,7 @@ class UntilSettled:
     ] = 0.002
     answers: Annotated[
         Path | None,
-        ("Where to write the calibrated results: probabilities and decision for each item."),
+        "Where to write the calibrated results: probabilities and decision for each item.",
     ] = None
 
 
@@ -108,36 +104,35 @@ class CollectRequest:
 
     items: Annotated[
         Path,
-        Argument(
-            help="The items to judge, one per row: .csv, .tsv, .jsonl or .parquet, with a prompt and "
-            "one or two responses."
+        Option(
+            "The items to judge, one per row: .csv, .tsv, .jsonl or .parquet, with a prompt and "
+            "one or two responses.",
+            positional=True,
         ),
     ]
     judge: Annotated[
         list[str],
         Option(
-            metavar="[ALIAS=]NAME@URL",
-            help="A model at an OpenAI-compatible address, such as `NAME@http://localhost:8000/v1`; "
+            "A model at an OpenAI-compatible address, such as `NAME@http://localhost:8000/v1`; "
             "repeat the option for further judges.",
+            metavar="[ALIAS=]NAME@URL",
         ),
     ]
     n: Annotated[
         int | None,
         Option(
-            "-n",
-            min=1,
-            help="Votes of each judge on each item, half in each order; 12 by default.",
+            "Votes of each judge on each item, half in each order; 12 by default.", ("-n",), least=1
         ),
     ] = None
     out: Annotated[
         Path,
-        Option("--out", "-o", help=("Where to write the judges' answers, one per line: .jsonl.")),
+        Option("Where to write the judges' answers, one per line: .jsonl.", ("--out", "-o")),
     ] = Path("votes.jsonl")
     key_env: Annotated[
         list[str] | None,
         Option(
+            "The environment variable with the API key, for all judges or for one.",
             metavar="[JUDGE=]NAME",
-            help="The environment variable with the API key, for all judges or for one.",
         ),
     ] = None
     task: Annotated[
@@ -150,39 +145,33 @@ class CollectRequest:
         "Your own prompt: a text file with {prompt}, {response_a} and {response_b}, or "
         "{response}; other columns can be used in the same way.",
     ] = None
-    temperature: Annotated[float, Option(min=0.0, help="Temperature of the judges.")] = 1.0
-    max_tokens: Annotated[int, Option(min=1, help="Maximum length of an answer, in tokens.")] = 2048
+    temperature: Annotated[float, Option("Temperature of the judges.", least=0.0)] = 1.0
+    max_tokens: Annotated[int, Option("Maximum length of an answer, in tokens.", least=1)] = 2048
     body: Annotated[
         str | None,
         Option(
-            metavar="JSON",
-            help="Additional fields of each request; null removes a field: "
+            "Additional fields of each request; null removes a field: "
             '`{"max_tokens": null, "max_completion_tokens": 2048}`.',
+            metavar="JSON",
         ),
     ] = None
-    concurrency: Annotated[
-        int, Option(min=1, help="Number of simultaneous requests to a judge.")
-    ] = 8
-    timeout: Annotated[float, Option(min=0.01, help="Seconds to wait for an answer.")] = 180.0
+    concurrency: Annotated[int, Option("Number of simultaneous requests to a judge.", least=1)] = 8
+    timeout: Annotated[float, Option("Seconds to wait for an answer.", least=0.01)] = 180.0
     retries: Annotated[
-        int, Option(min=0, help=("Maximum number of times that a failed request is sent again."))
+        int, Option("Maximum number of times that a failed request is sent again.", least=0)
     ] = 6
     budget_calls: Annotated[
-        int | None, ("Maximum number of paid answers, over all runs that write to the same file.")
+        int | None, "Maximum number of paid answers, over all runs that write to the same file."
     ] = None
     budget_tokens: Annotated[
         int | None,
-        (
-            "Maximum number of paid tokens (prompts and answers), over all runs that write to "
-            "the same file."
-        ),
+        "Maximum number of paid tokens (prompts and answers), over all runs that write to "
+        "the same file.",
     ] = None
     until_settled: Annotated[
         bool,
-        (
-            "Stop early: request another vote on an item only if it is worth its price according "
-            "to --fit."
-        ),
+        "Stop early: request another vote on an item only if it is worth its price according "
+        "to --fit.",
     ] = False
     settling: UntilSettled = field(default_factory=UntilSettled)
     columns: JudgedColumns = field(default_factory=JudgedColumns)
@@ -198,20 +187,9 @@ class CollectRequest:
 class ReportRequest(CalibrateRequest):
     """The options of `judgebayes report`: those of `calibrate`, with a page instead of a table."""
 
-    out: Annotated[Path, Option("--out", "-o", help="Where to write the page (HTML).")] = Path(
+    out: Annotated[Path, Option("Where to write the page (HTML).", ("--out", "-o"))] = Path(
         "report.html"
     )
-    method: Annotated[
-        str,
-        Option(
-            help="As in calibrate; auto compares the methods that suit the votes.",
-            autocompletion=completing(METHODS),
-        ),
-    ] = "auto"
-    calibrator: Annotated[
-        str, Option(help="As in calibrate.", autocompletion=completing(CALIBRATORS))
-    ] = "auto"
-    inference: Annotated[str, "As in calibrate."] = "drps"
     conformal: Annotated[
         float | None,
         "Coverage of the conformal sets: how often a set contains the label.",
@@ -236,16 +214,14 @@ class PosteriorRequest(ReadRequest):
         "errors of the judges) or independent. For stacking: centred or uncentred. The first is the "
         "default.",
     ] = None
-    prior: Annotated[list[str] | None, Option(metavar="NAME=NUMBERS", help=PRIORS_HELP)] = None
+    prior: Annotated[list[str] | None, Option(PRIORS_HELP, metavar="NAME=NUMBERS")] = None
     out: Annotated[
         Path,
-        Option("--out", "-o", help="Where to write the posterior; a name in .nc exports netCDF."),
+        Option("Where to write the posterior; a name in .nc exports netCDF.", ("--out", "-o")),
     ] = Path("posterior.npz")
-    draws: Annotated[int, Option(min=20, help="Draws per chain.")] = 1000
-    warmup: Annotated[int, Option(min=20, help="Warm-up steps per chain.")] = 1000
-    chains: Annotated[
-        int, Option(min=2, help="Number of chains, at least two, to compare them.")
-    ] = 4
+    draws: Annotated[int, Option("Draws per chain.", least=20)] = 1000
+    warmup: Annotated[int, Option("Warm-up steps per chain.", least=20)] = 1000
+    chains: Annotated[int, Option("Number of chains, at least two, to compare them.", least=2)] = 4
     target_accept: Annotated[
         float,
         "Target acceptance probability; higher means smaller steps and fewer divergences.",
@@ -268,13 +244,13 @@ class ImportRequest:
 
     form: Annotated[
         str,
-        Argument(
-            metavar="FORMAT", help="One of the formats above.", autocompletion=completing(FORMATS)
+        Option(
+            "One of the formats above.", metavar="FORMAT", values=tuple(FORMATS), positional=True
         ),
     ]
-    path: Annotated[Path, Argument(help="A file, or a folder of such files.")]
+    path: Annotated[Path, Option("A file, or a folder of such files.", positional=True)]
     out: Annotated[
-        Path, Option("--out", "-o", help="Where to write the votes: .parquet, .csv, .jsonl.")
+        Path, Option("Where to write the votes: .parquet, .csv, .jsonl.", ("--out", "-o"))
     ]
     labels_out: Annotated[Path | None, "Where to write the labels, if the source has them."] = None
     item: ItemColumn = None

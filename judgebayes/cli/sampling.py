@@ -28,8 +28,9 @@ from judgebayes.posterior.compare import Compared, compare, one_left_out, target
 from judgebayes.posterior.models import build, sample, variant_of
 from judgebayes.posterior.story import TARGETS, ModelSpec
 from judgebayes.progress import stepped
+from judgebayes.report.text import ends_of
 from judgebayes.report.versions import versions
-from judgebayes.sentence import sentences
+from judgebayes.sentence import rounded, sentences, with_interval
 from judgebayes.votes.array import Data
 from judgebayes.workflow.data import read_files
 from judgebayes.workflow.machine import CommandResult
@@ -371,15 +372,14 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
 def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> None:
     parts = [part for _, part in shown.groupby("variable", sort=False)]
     each = max(ROWS // len(parts), 4) if len(shown) > ROWS else len(shown)
-    printed = pd.concat([_ends(part, each) for part in parts])
+    printed = pd.concat([ends_of(part, each, "mean") for part in parts])
     rows = []
     for name, row in printed.iterrows():
         fixed = row["sd"] < FIXED  # constant, up to rounding
         sd = 0.0 if fixed else row["sd"]
         cells = [f"{x:.3g}" for x in (row["mean"], sd, row["low"], row["high"])]
         ess = np.nan if fixed else min(row["ess_bulk"], row["ess_tail"])
-        agree = f"{row['r_hat']:.3f}" if np.isfinite(row["r_hat"]) else "-"
-        rows.append([str(name), *cells, f"{ess:.0f}" if np.isfinite(ess) else "-", agree])
+        rows.append([str(name), *cells, rounded(ess, ".0f"), rounded(row["r_hat"], ".3f")])
     title = "Posterior: mean, 90 % interval, effective sample size (ESS) and R-hat"
     show_rows(console, title, ("", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"), rows)
     if len(printed) < len(shown):
@@ -395,21 +395,12 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> N
     console.print()
 
 
-def _ends(part: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Return the rows of a variable; of many, those with the highest and the lowest means."""
-    if len(part) <= most:
-        return part
-    ranked = part.sort_values("mean", ascending=False, kind="stable")
-    return pd.concat([ranked.head(most - most // 2), ranked.tail(most // 2)])
-
-
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
     rows = []
     printed = _most_extreme(checks, CHECKS)
     for each in printed:
-        low, high = np.quantile(each.replicated, (0.05, 0.95))
-        replicated = f"{each.replicated.mean():.3f} [{low:.3f}, {high:.3f}]"
-        rows.append((each.name, f"{each.observed:.3f}", replicated, f"{each.p:.3f}"))
+        ends = each.replicated.mean(), *np.quantile(each.replicated, (0.05, 0.95))
+        rows.append((each.name, f"{each.observed:.3f}", with_interval(ends), f"{each.p:.3f}"))
     title = "Posterior predictive checks: replicated data from the fitted model, and observed"
     show_rows(console, title, ("share or rate", "observed", "replicated [90 %]", "p"), rows)
     rest = len(checks) - len(printed)
@@ -495,7 +486,7 @@ def _forest_table(drawn: Any, story: ModelSpec, shown: pd.DataFrame) -> pd.DataF
             part = part.sort_values("mean", ascending=False, kind="stable")
         if len(part) > FOREST_ROWS:
             panel += f" ({FOREST_ROWS // 2} highest and lowest of {len(part)})"
-            part = _ends(part, FOREST_ROWS)
+            part = ends_of(part, FOREST_ROWS, "mean")
         for label, row in part.iterrows():
             lower, upper = np.quantile(draws[str(label)], (0.25, 0.75))
             text = str(label).removeprefix(f"{name}[").removesuffix("]")

@@ -19,7 +19,7 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.decide import TIE_TOLERANCE, decide
 from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
 from judgebayes.measures.significance import Interval
-from judgebayes.sentence import percent
+from judgebayes.sentence import with_interval
 from judgebayes.votes import Coding, Votes
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import PERSON, Losses
@@ -40,17 +40,16 @@ class Abstention(NamedTuple):
     @property
     def sentence(self) -> str:
         """The share of items sent, and the mean loss of the others."""
-        low, high = self.share.low, self.share.high
         cost = "the expected cost of asking" if self.cost is None else f"{self.cost:g}"
         share = (
-            f"Items with an expected loss above {cost} go to a person: {percent(self.share.mean, 1)} "
-            f"[{percent(low, 1)}, {percent(high, 1)}] of the held-out items"
+            f"Items with an expected loss above {cost} go to a person: "
+            f"{with_interval(self.share, '.1f', unit=' %')} of the held-out items"
         )
         if not np.isfinite(self.risk.mean):
             return f"{share}, so that no decision is left."
         return (
-            f"{share}. The mean loss of the other decisions is {self.risk.mean:z.3f} "
-            f"[{self.risk.low:z.3f}, {self.risk.high:z.3f}] (90 % intervals)."
+            f"{share}. The mean loss of the other decisions is {with_interval(self.risk)} "
+            "(90 % intervals)."
         )
 
 

@@ -210,15 +210,7 @@ def answer(
     more = None
     if request.forecast is not None and compared is not None:
         more = more_labels(
-            compared,
-            choice.name,
-            compared_methods([choice], read.coding.classes, read.votes)[choice.name],
-            read.votes,
-            labels,
-            request.forecast,
-            seed=request.seed,
-            by_user=not auto,
-            progress=progress,
+            compared, choice.name, request.forecast, by_user=not auto, progress=progress
         )
         if more is None:
             warnings.append(

@@ -25,6 +25,7 @@ from judgebayes.measures.significance import (
 )
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.progress import Progress, followed
+from judgebayes.sentence import rounded, with_interval
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import fit_on_of, rules_among, traits_of
@@ -40,6 +41,16 @@ SIMPLE = {
 """The baselines, explained."""
 LEAST_SIZE, MOST_SIZES = 10, 6
 """The least number of labels of a point of `grow`, and the largest number of points."""
+
+
+class Inputs(NamedTuple):
+    """What methods were compared on."""
+
+    methods: Mapping[str, Aggregator]
+    votes: Votes
+    labels: ItemInts
+    loss: Float[np.ndarray, "action class"]
+    seed: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +70,8 @@ class Compared:
     """Whether the classes have an order, without which there is no MAE."""
     level: float = 0.95
     """The probability of the intervals."""
+    inputs: Inputs | None = None
+    """What was compared, to fit a method again to fewer labels."""
 
     __repr__ = summary
 
@@ -266,7 +279,17 @@ def compare(
     if label_noise > 0:
         for name, e in results.items():
             means[name]["nll"] = float(np.nanmean(_nll(e, label_noise), axis=1).mean())
-    return Compared(parts, means, results, len(labels), groups, label_noise, unseen, ordered)
+    return Compared(
+        parts,
+        means,
+        results,
+        len(labels),
+        groups,
+        label_noise,
+        unseen,
+        ordered,
+        inputs=Inputs(methods, votes, labels, loss, seed),
+    )
 
 
 def better_method(leads: Mapping[str, Interval]) -> str | None:
@@ -301,38 +324,16 @@ class Growth(NamedTuple):
     """The decrease of the mean loss by the last doubling."""
 
 
-def grow(
-    compared: Compared,
-    name: str,
-    method: Aggregator,
-    votes: Votes,
-    labels: ItemInts,
-    loss: Float[np.ndarray, "action class"],
-    *,
-    seed: int,
-    progress: Progress | None = None,
-) -> Growth:
+def grow(compared: Compared, name: str, progress: Progress | None = None) -> Growth:
     """Fit a compared method on half, a quarter, ... of the labels of every split.
 
     The results with all labels are taken from the comparison.
     """
-    sizes = [compared.held_in]
+    assert compared.inputs is not None
+    sizes, loss = [compared.held_in], compared.inputs.loss
     while len(sizes) < MOST_SIZES and sizes[0] // 2 >= LEAST_SIZE:
         sizes.insert(0, sizes[0] // 2)
-    every = [
-        *on_fewer(
-            compared,
-            name,
-            method,
-            votes,
-            labels,
-            sizes[:-1],
-            loss=loss,
-            seed=seed,
-            progress=progress,
-        ),
-        compared.evaluations[name],
-    ]
+    every = [*on_fewer(compared, name, sizes[:-1], progress), compared.evaluations[name]]
     nll = [compared.nll_of(each) for each in every]
     losses = [each.losses(loss) for each in every]
 
@@ -353,30 +354,25 @@ def grow(
 def on_fewer(
     compared: Compared,
     name: str,
-    method: Aggregator,
-    votes: Votes,
-    labels: ItemInts,
     sizes: list[int],
-    *,
-    loss: Float[np.ndarray, "action class"] | None = None,
-    splits: int | None = None,
-    seed: int,
     progress: Progress | None,
+    *,
+    splits: int | None = None,
 ) -> list[Evaluation]:
     """Fit a compared method on fewer labels of the splits, or of the first of them.
 
     The sets of labels are nested, and padded so that all use one compiled program.
     """
-    parts = compared.parts
-    place = np.arange(parts.calibration.shape[1])
+    assert compared.inputs is not None
+    methods, votes, labels, loss, seed = compared.inputs
+    fitted, held_out = compared.parts.calibration[:splits], compared.parts.evaluation[:splits]
+    place = np.arange(fitted.shape[1])
     return [
         evaluate_splits(
-            method,
+            methods[name],
             votes,
             labels,
-            Splits(
-                np.where(place < size, parts.calibration, -1)[:splits], parts.evaluation[:splits]
-            ),
+            Splits(np.where(place < size, fitted, -1), held_out),
             fit_on=fit_on_of([name])[name],
             loss=loss,
             seed=seed,
@@ -409,8 +405,9 @@ def comparison_rows(
     table = comparison_table(compared, leads, hide_nll=hide_nll)
     rows = []
     for name, *figures, extra, low, high in table.itertuples(index=False):
-        shown = "" if np.isnan(extra) else f"{extra:+z.3f} [{low:+z.3f}, {high:+z.3f}]"
-        rows.append([name, *map(_figure, figures), shown])
+        shown = "" if np.isnan(extra) else with_interval((extra, low, high), "+z.3f")
+        figures = ["refused" if np.isnan(value) else rounded(value) for value in figures]
+        rows.append([name, *figures, shown])
     return rows
 
 
@@ -480,12 +477,6 @@ def comparison_words(
     return [*words, " ".join(text for name, text in SIMPLE.items() if name in compared.means)]
 
 
-def _figure(value: float) -> str:
-    if np.isnan(value):
-        return "refused"
-    return f"{value:z.3f}" if np.isfinite(value) else "-"
-
-
 def within_noise(leads: Mapping[str, Interval]) -> list[str]:
     """Return sentences that name the baselines which the method does not clearly beat."""
     words = {
@@ -495,7 +486,7 @@ def within_noise(leads: Mapping[str, Interval]) -> list[str]:
     }
     return [
         f"On held-out labels, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "
-        f"(extra loss {lead.mean:+z.3f} [{lead.low:+z.3f}, {lead.high:+z.3f}])."
+        f"(extra loss {with_interval(lead, '+z.3f')})."
         for name, lead in leads.items()
         if name in words and lead.low <= 0 and not (name == "margin-threshold" and lead.high >= 0)
     ]

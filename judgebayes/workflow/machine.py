@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
+from itertools import chain
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
@@ -140,13 +141,14 @@ class Requirement:
         return {"requirement": str(self), "value": value, "holds": bool(holds)}
 
     def _number(self, content: Mapping[str, Any]) -> float | None:
-        there = [*_values_at(content.get("result"), self.path), *_values_at(content, self.path)]
-        numbers = [each for each in there if each is None or _is_number(each)]
-        if numbers:
-            return numbers[0]
+        result, there = content.get("result") or {}, False
+        for path, value in chain(_nodes(result), _nodes(content)):
+            if path == self.path and (value is None or _is_number(value)):
+                return value
+            there |= path == self.path
         what = f"{self.path!r} is not a number" if there else f"the JSON has no {self.path!r}"
-        result = content.get("result") or {}
-        paths = _number_paths({**result, **content, "result": None})
+        every = _nodes({**result, **content, "result": None}, most=ROWS)
+        paths = [path for path, value in every if _is_number(value)]
         raise JudgeBayesError(
             f"--require {str(self)!r}: {what}.{did_you_mean(self.path, paths)} The JSON has "
             f"{', '.join(map(repr, [*result, *content]))}."
@@ -181,59 +183,24 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _values_at(node: Any, path: str | None) -> Iterator[Any]:
-    """Yield what stands at a path of names joined by dots; a name may contain dots itself.
-
-    None is the end of a path, and an empty text a name that follows its last dot.
+def _nodes(node: Any, path: str = "", most: int | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield everything in a document with its path of names joined by dots, the whole before its parts.
 
     In a table (a list of rows) the names are the values of the first columns, as many as it takes to
-    find one row, or the number of a row, from 0.
+    find one row, or the number of a row, from 0. Of each table, `most` rows are read.
     """
-    if path is None:
-        yield node
-    elif isinstance(node, dict):
-        for key in sorted(_leading(node, path), key=len, reverse=True):
-            yield from _values_at(node[key], _after(key, path))
-    elif isinstance(node, list):
-        for name, rows in _rows_by_first(node).items():
-            if _leading([name], path):
-                there = rows[0] if len(rows) == 1 else [_without_first(row) for row in rows]
-                yield from _values_at(there, _after(name, path))
-        number = path.partition(".")[0]
-        if number.isdecimal() and int(number) < len(node):
-            yield from _values_at(node[int(number)], _after(number, path))
+    yield path, node
+    parts = node.items() if isinstance(node, dict) else ()
+    for name, part in _rows(node[:most]) if isinstance(node, list) else parts:
+        yield from _nodes(part, f"{path}.{name}" if path else str(name), most)
 
 
-def _after(name: str, path: str) -> str | None:
-    return None if path == name else path[len(name) + 1 :]
-
-
-def _leading(names: Any, path: str) -> list[str]:
-    """Return the names that a path can begin with."""
-    return [name for name in names if path == name or path.startswith(f"{name}.")]
-
-
-def _rows_by_first(rows: list[Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of a table by the text of the value of their first column."""
+def _rows(rows: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a table by the text of their first cell, without it if several have it."""
     named: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if isinstance(row, dict) and row:
             named.setdefault(str(next(iter(row.values()))), []).append(row)
-    return named
-
-
-def _without_first(row: dict[str, Any]) -> dict[str, Any]:
-    return dict([*row.items()][1:])
-
-
-def _number_paths(node: Any, prefix: str = "") -> Iterator[str]:
-    """Yield the paths of all numbers, of long tables only those of the first rows."""
-    if _is_number(node):
-        yield prefix
-    elif isinstance(node, dict):
-        for key, each in node.items():
-            yield from _number_paths(each, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(node, list):
-        for name, rows in _rows_by_first(node[:ROWS]).items():
-            there = rows[0] if len(rows) == 1 else [_without_first(row) for row in rows]
-            yield from _number_paths(there, f"{prefix}.{name}")
+    for name, own in named.items():
+        yield name, own[0] if len(own) == 1 else [dict([*row.items()][1:]) for row in own]
+    yield from ((str(number), row) for number, row in enumerate(rows))

@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregators import Aggregator
-from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.learning_curve import Forecast, forecast_loss
 from judgebayes.progress import Progress
 from judgebayes.sentence import percent
-from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import Compared, on_fewer
 from judgebayes.workflow.results import ends
 
@@ -87,12 +84,8 @@ def check_forecast(more: int | None, labelled: int) -> None:
 def more_labels(
     compared: Compared,
     name: str,
-    method: Aggregator,
-    votes: Votes,
-    labels: ItemInts,
     more: int,
     *,
-    seed: int,
     by_user: bool = False,
     progress: Progress | None = None,
 ) -> MoreLabels | None:
@@ -100,19 +93,10 @@ def more_labels(
 
     None if the method was certain and wrong on a held-out item, or is certain of every answer.
     """
-    full, now = compared.held_in, int((labels >= 0).sum())
+    assert compared.inputs is not None
+    full, now = compared.held_in, int((compared.inputs.labels >= 0).sum())
     sizes = [full // 4, full // 2, full]
-    fewer = on_fewer(
-        compared,
-        name,
-        method,
-        votes,
-        labels,
-        sizes[:-1],
-        splits=SPLITS,
-        seed=seed,
-        progress=progress,
-    )
+    fewer = on_fewer(compared, name, sizes[:-1], progress, splits=SPLITS)
     losses = [*map(compared.nll_of, fewer), compared.nll(name)[:SPLITS]]
     if any(np.isinf(each).any() for each in losses):
         return None
@@ -125,6 +109,6 @@ def more_labels(
         n_items=compared.n_items,
         groups=compared.groups,
         level=LEVEL,
-        seed=seed,
+        seed=compared.inputs.seed,
     )
     return MoreLabels(name, now, forecast, by_user)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from judgebayes.measures.significance import Interval
+from judgebayes.sentence import with_interval
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import better_method
 from judgebayes.workflow.methods import FEW_LABELS
@@ -42,10 +43,9 @@ def calibration_steps(
     steps = _first_steps(problems, labelled, items)
     best = better_method(leads)
     if by_user and best is not None:
-        lead = leads[best]
         steps.append(
-            f"Leave out --method, or use --method {best}: its decisions lose {-lead.mean:.3f} "
-            f"[{-lead.high:.3f}, {-lead.low:.3f}] less than those of {method} on held-out labels."
+            f"Leave out --method, or use --method {best}: its decisions lose "
+            f"{with_interval(leads[best].negative())} less than those of {method} on held-out labels."
         )
     if more is not None:
         added = more.forecast.labels - more.now

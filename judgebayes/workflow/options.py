@@ -32,6 +32,8 @@ class Option:
     positional: bool = False
     type: Any = None
     """Its type on the command line, if it differs: a path where functions also take tables."""
+    metavar: str | None = None
+    """What the help writes for its value."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ MatchIds = Annotated[
     ),
 ]
 DropUnknownLabels = Annotated[
-    bool, ("Leave out labels of items without votes, instead of raising an error.")
+    bool, "Leave out labels of items without votes, instead of raising an error."
 ]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
 Loss = Annotated[

@@ -11,7 +11,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.logit_mixture import Verdicts, verdicts
 from judgebayes.generators.win_rate import TIES, WinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
-from judgebayes.sentence import percent
+from judgebayes.sentence import percent, with_interval
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.options import TARGETS, WinRateRequest, check_choices
 from judgebayes.workflow.records import with_options
@@ -57,8 +57,7 @@ class WinRate(Result):
         return [
             f"{start}, of {TARGETS[self.target]}, with {percent(LEVEL)} intervals. Best: "
             f"{best['system']}, with probability {best['P(best)']:.2f}; its mean win rate is "
-            f"{percent(best['mean win rate'], 1)} [{percent(best['low'], 1)}, "
-            f"{percent(best['high'], 1)}].",
+            f"{_share(best, 'mean win rate', 'low', 'high')}.",
             self._assumption,
         ]
 
@@ -76,17 +75,16 @@ class WinRate(Result):
                 "--ties half."
             ]
         known = row["labelled"] == row["items"] and self.target == "these"
-        ends = "" if known else f" [{percent(row['low'], 1)}, {percent(row['high'], 1)}]"
+        estimate = percent(row["estimate"], 1) if known else _share(row, "estimate", "low", "high")
         how = "every item is labelled" if known else f"{percent(LEVEL)} interval"
         lines = [
-            f"Win rate of {row['pair']}: {percent(row['estimate'], 1)}{ends} of "
+            f"Win rate of {row['pair']}: {estimate} of "
             f"{TARGETS[self.target]} ({how}; {RULES[self.ties]}). Naive rate of the votes, uncorrected: "
             f"{naive}. P({row['pair'].replace(' over ', ' better than ')}) = {row['P(better)']:.2f}."
         ]
         if self.ties == "separate":
             shares = (
-                f"{word} {percent(row[word], 1)} [{percent(row[f'{word}_low'], 1)}, "
-                f"{percent(row[f'{word}_high'], 1)}]"
+                f"{word} {_share(row, word, f'{word}_low', f'{word}_high')}"
                 for word in ("tie", "loss")
             )
             lines.append(f"The other items: {', '.join(shares)}.")
@@ -140,6 +138,10 @@ class WinRate(Result):
         """The pairs, and the systems."""
         tables = {"win rates": self.pairs}
         return tables if self.systems is None else tables | {"systems": self.systems}
+
+
+def _share(row: pd.Series, *columns: str) -> str:
+    return with_interval(row[[*columns]], ".1f", unit=" %")
 
 
 @with_options

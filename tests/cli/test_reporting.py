@@ -113,7 +113,7 @@ def test_growth_is_that_of_nested_labels(votes: Votes, labels: np.ndarray) -> No
     loss, method = absolute_loss(3), BaseRate()
     with jax.enable_x64(True):
         compared = compare({"best-constant": method}, votes, labels, None, loss, splits=3, seed=5)
-        growth = grow(compared, "best-constant", method, votes, labels, loss, seed=5)
+        growth = grow(compared, "best-constant")
         assert growth.labels == (10, 20, 40)
         assert growth.nll[-1].mean == pytest.approx(compared.means["best-constant"]["nll"])
         for size, nll in zip(growth.labels, growth.nll, strict=True):

@@ -79,7 +79,7 @@ def test_a_broken_requirement_is_one_sentence(text: str) -> None:
         ("win_rat.low", "the JSON has no 'win_rat.low'. Did you mean 'win_rate.low'?"),
         ("tables.judges.gpt-4.votes", "Did you mean 'tables.judges.gpt-4.1.votes'?"),
         ("tables.held out.sc.loss", "Did you mean 'tables.held out.sc.3.loss'?"),
-        ("tables.judges.7.votes", "Did you mean 'tables.judges.gpt-4.1.votes'?"),
+        ("tables.judges.7.votes", "Did you mean 'tables.judges.0.votes'?"),
         ("xyz", "the JSON has no 'xyz'. The JSON has 'win_rate', 'method', 'good', 'tables'"),
         ("method", "'method' is not a number."),
         ("win_rate", "'win_rate' is not a number. Did you mean 'win_rate.low'?"),
