@@ -36,6 +36,15 @@ def percent(share: SupportsFloat, digits: int = 0, *, sign: bool = False) -> str
     return f"{100 * float(share):{'+' if sign else ''}.{digits}f} %"
 
 
+def of_votes(number: object) -> str:
+    """Return a number of votes in words.
+
+    >>> of_votes(1), of_votes("2 to 5")
+    ('1 vote', '2 to 5 votes')
+    """
+    return "1 vote" if str(number) == "1" else f"{number} votes"
+
+
 def rounded(value: SupportsFloat, form: str = "z.3f") -> str:
     """Return a number as tables write it, a hyphen if it is not finite.
 

@@ -53,7 +53,6 @@ TASKS = (
             "workflow.check_scales",
             "workflow.calibrating",
             "workflow.calibration",
-            "workflow.conformal_answers",
             "workflow.diagnosing",
             "workflow.answers",
             "workflow.results",
@@ -137,7 +136,6 @@ TASKS = (
         (
             *("generators", "workflow.precision", "workflow.precision_methods", "workflow.systems"),
             "workflow.win_rates",
-            "workflow.precision_fits",
             "workflow.precision_tables",
         ),
     ),

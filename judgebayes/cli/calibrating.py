@@ -1,11 +1,5 @@
-"""`judgebayes calibrate` and `judgebayes apply`: print and write answers on a user's files.
+"""`judgebayes calibrate` and `judgebayes apply`: print and write answers on a user's files."""
 
-Print a comparison of methods on held-out labels.
-
-Print who wins: the win rate of a pair, or the tables of pairs and systems.
-"""
-
-from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -14,16 +8,14 @@ from judgebayes.cli.console import WARNING, Console, say, say_commands, say_next
 from judgebayes.cli.diagnosing import print_judges
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.io.tables import check_writable, write_table
-from judgebayes.measures.significance import Interval
 from judgebayes.progress import shown
 from judgebayes.report.origin import wins_tables
 from judgebayes.workflow import applying
 from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import read_words
-from judgebayes.workflow.comparing import Compared, comparison_rows, comparison_words
+from judgebayes.workflow.comparing import comparison_rows
 from judgebayes.workflow.comparison_plan import plan_words
 from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
-from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
 from judgebayes.workflow.win_rates import WinRate
@@ -31,33 +23,12 @@ from judgebayes.workflow.win_rates import WinRate
 
 def print_wins(console: Console, wins: WinRate) -> None:
     """Print the answer, and the tables of pairs and systems if there are several pairs."""
-    say(console, wins.lead)
+    say(console, *wins.lead)
     tables = wins_tables(wins)
     for title, head, rows in tables:
         show_rows(console, title, head, rows)
     if tables:
         console.print()
-
-
-def print_comparison(
-    console: Console,
-    compared: Compared,
-    leads: Mapping[str, Interval],
-    losses: Losses,
-    *,
-    hide_nll: bool,
-) -> None:
-    """Print a row per method with its metrics and extra loss, and explain the columns."""
-    rows = comparison_rows(compared, leads, hide_nll=hide_nll)
-    show_rows(console, compared.title, compared.head, rows)
-    say(console, comparison_words(compared, leads, losses, hide_nll=hide_nll))
-    console.print()
-
-
-def print_strata(console: Console, strata: pd.DataFrame, *, no_empty: bool) -> None:
-    """Print the coverage of conformal sets by stratum."""
-    head, rows = strata_rows(strata, no_empty=no_empty)
-    show_rows(console, STRATA_TITLE, head, rows)
 
 
 JUDGES = 6
@@ -79,45 +50,40 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     wins = wins_in(request, data)
     if wins is not None:
         print_wins(console, wins)
-    say(console, read_words(data) + plan_words(request, data))
+    say(console, *read_words(data), *plan_words(request, data))
     with shown() as progress:
         result = answer(request, data, progress, wins=wins)
     if data.labelled:
         print_judges(console, result.judges[list(SHOWN)], JUDGES)
-    say(console, result.chosen)
-    if result.compared is not None:
-        print_comparison(
-            console, result.compared, result.leads, result.losses, hide_nll=result.hide_nll
-        )
-    say(console, [f.sentence for f in result.unsound] + result.warnings, WARNING)
+    say(console, *result.chosen)
+    if result.compared is not None and result.held_out is not None:
+        rows = comparison_rows(result.held_out)
+        show_rows(console, result.compared.title, result.compared.head, rows)
+        say(console, *result.explained)
+        console.print()
+    say(console, *[f.sentence for f in result.unsound], *result.warnings, mark=WARNING)
     if result.sets is not None:
-        say(console, result.sets.sentences)
+        say(console, *result.sets.sentences)
         if result.sets.strata is not None:
-            print_strata(console, result.sets.strata, no_empty=request.no_empty_sets)
-    say(console, result.decided)
+            head_and_rows = strata_rows(result.sets.strata, no_empty=request.no_empty_sets)
+            show_rows(console, STRATA_TITLE, *head_and_rows)
+    say(console, *result.decided)
     if result.more is not None:
-        say(console, [result.more.sentence])
+        say(console, result.more.sentence)
     _write(console, request.out, result.answers)
     if request.save is not None:
         applying.save(result, request.save)
         say(
             console,
-            [
-                f"The fit is in {request.save}. Use it with: judgebayes apply {request.save} NEW_VOTES"
-            ],
+            f"The fit is in {request.save}. Use it with: judgebayes apply {request.save} NEW_VOTES",
         )
     say_next(console, result.next_steps)
     console.print()
-    say(console, ["Commands on the same files:"])
+    say(console, "Commands on the same files:")
     say_commands(
         console,
-        [
-            (f"A check of all judges ({result.counted}):", diagnosing),
-            (
-                "These results as an HTML page, with figures and the effect of more labels:",
-                reporting,
-            ),
-        ],
+        (f"A check of all judges ({result.counted}):", diagnosing),
+        ("These results as an HTML page, with figures and the effect of more labels:", reporting),
     )
     return result.for_machines()
 
@@ -127,9 +93,9 @@ def apply_fit(request: ApplyRequest) -> CommandResult:
     console = Console()
     check_writable(request.out)
     result = applying.apply(request)
-    say(console, result.said)
-    say(console, result.warnings, WARNING)
-    say(console, [result.decided])
+    say(console, *result.said)
+    say(console, *result.warnings, mark=WARNING)
+    say(console, result.decided)
     _write(console, request.out, result.answers)
     say_next(console, result.next_steps)
     return result.for_machines()
@@ -138,7 +104,7 @@ def apply_fit(request: ApplyRequest) -> CommandResult:
 def _write(console: Console, out: Path | None, answers: pd.DataFrame) -> None:
     if out is not None:
         write_table(answers, out)
-        say(console, [f"Probabilities, decision and expected loss of every item are in {out}."])
+        say(console, f"Probabilities, decision and expected loss of every item are in {out}.")
         return
-    say(console, ["The first items (use --out FILE for all):"])
+    say(console, "The first items (use --out FILE for all):")
     console.print(answers.head(5).to_string(index=False), markup=False, highlight=False)

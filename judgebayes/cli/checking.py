@@ -20,8 +20,8 @@ def check_files(request: CheckRequest) -> CommandResult:
     for severity in ("bad", "note", "good"):
         say(
             console,
-            [each.text for each in result.findings if each.severity == severity],
-            MARKS[severity],
+            *(each.text for each in result.findings if each.severity == severity),
+            mark=MARKS[severity],
         )
     rows = [
         (str(row.question), str(row[2]), f"{'yes' if row.can else 'no'}: {row.why}")
@@ -33,10 +33,10 @@ def check_files(request: CheckRequest) -> CommandResult:
     if result.command is None:
         say(
             console,
-            ["No command can read these files as they are: mend what is marked with x first."],
+            "No command can read these files as they are: mend what is marked with x first.",
         )
     else:
-        say(console, ["This command runs:"])
+        say(console, "This command runs:")
         say_plainly(console, f"  {result.command}")
     if request.out is not None:
         say_plainly(console, f"The items of the labels are in {request.out}.")

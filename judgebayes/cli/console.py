@@ -15,8 +15,8 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
 
-from judgebayes.finding import Severity
-from judgebayes.sentence import sentences
+from judgebayes.finding import Finding, Severity
+from judgebayes.sentence import sentence, sentences
 
 LAYOUT = "\n\t"
 
@@ -65,23 +65,24 @@ WARNING = "[yellow]![/]"
 MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
 
 
-def say(console: Console, lines: Sequence[str], mark: str = "") -> None:
+def say(console: Console, *lines: str, mark: str = "") -> None:
     """Print sentences behind a mark. The mark is rich markup; the sentences are escaped."""
-    for line in sentences(lines):
-        _say_line(console, line, mark)
+    for text in map(escape, sentences(lines)):
+        if not console.is_terminal:
+            console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
+            continue
+        hanging = Table.grid(padding=(0, 1, 0, 0))
+        if mark:
+            hanging.add_column()
+        hanging.add_column(overflow="fold")
+        hanging.add_row(*([mark] if mark else []), text)
+        console.print(hanging, highlight=False)
 
 
-def _say_line(console: Console, line: str, mark: str = "") -> None:
-    text = escape(line)
-    if not console.is_terminal:
-        console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
-        return
-    hanging = Table.grid(padding=(0, 1, 0, 0))
-    if mark:
-        hanging.add_column()
-    hanging.add_column(overflow="fold")
-    hanging.add_row(*([mark] if mark else []), text)
-    console.print(hanging, highlight=False)
+def say_findings(console: Console, findings: Iterable[Finding]) -> None:
+    """Print findings behind the marks of their severity."""
+    for finding in findings:
+        say(console, finding.sentence, mark=MARKS[finding.severity])
 
 
 def say_plainly(console: Console, *lines: str) -> None:
@@ -93,7 +94,7 @@ def say_plainly(console: Console, *lines: str) -> None:
 def show(console: Console, title: str, table: Table) -> None:
     """Print a title and, below it, a table; the title may be wider than the table."""
     console.print()
-    say(console, [f"{title}:"])
+    say(console, f"{title}:")
     console.print(table, highlight=False)
 
 
@@ -125,13 +126,12 @@ def say_next(console: Console, steps: Sequence[str]) -> None:
     """Print what to do next, if there is anything, below a title."""
     if steps:
         console.print()
-        say(console, ["What to do next:"])
-        say(console, steps, "-")
+        say(console, "What to do next:")
+        say(console, *steps, mark="-")
 
 
-def say_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:
+def say_commands(console: Console, *commands: tuple[str, str]) -> None:
     """Print commands to run next, each below its purpose, on a line of its own to copy."""
-    lines = sentences([line for pair in commands for line in pair])
-    for purpose, command in zip(lines[::2], lines[1::2], strict=True):
-        _say_line(console, purpose)
-        console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
+    for purpose, command in commands:
+        say(console, purpose)
+        say_plainly(console, f"  {sentence(command)}")

@@ -5,7 +5,7 @@ import pandas as pd
 from rich.markup import escape
 from rich.table import Table
 
-from judgebayes.cli.console import MARKS, Console, numbers, say, say_next, show, show_rows
+from judgebayes.cli.console import Console, numbers, say, say_findings, say_next, show, show_rows
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.report.text import ends_of, judge_cells, percent_with_interval, shortened
 from judgebayes.workflow.diagnosing import diagnose
@@ -24,29 +24,28 @@ def diagnose_votes(request: DiagnoseRequest) -> CommandResult:
     check_writable(request.out)
     check_writable(request.plot, table=False)
     diagnosis = diagnose(request)
-    say(console, diagnosis.said)
+    say(console, *diagnosis.said)
     print_judges(console, diagnosis.judges, request.judges)
     table = diagnosis.judges
     if diagnosis.by is not None and request.by is not None:
         table = diagnosis.by
         _print_by(console, table, request.by, request.judges)
-        say(console, diagnosis.by_words)
+        say(console, *diagnosis.by_words)
         console.print()
     if diagnosis.grouped:
-        say(console, diagnosis.grouped)
+        say(console, *diagnosis.grouped)
         console.print()
-    for finding in diagnosis.findings:
-        say(console, [finding.sentence], MARKS[finding.severity])
+    say_findings(console, diagnosis.findings)
     if request.out is not None:
         write_table(table, request.out)
         what = "all judges" if request.by is None else f"all judges by {request.by!r}"
-        console.print(escape(f"The table of {what} is in {request.out}."), highlight=False)
+        say(console, f"The table of {what} is in {request.out}.")
     if request.plot is not None:
         from judgebayes.plots.judge_map import judge_map  # Matplotlib takes half a second to import
 
         figure = judge_map(diagnosis.judges, title="Judges, with 90 % intervals")
         figure.savefig(request.plot, dpi=150)
-        console.print(escape(f"The plot of the judges is in {request.plot}."), highlight=False)
+        say(console, f"The plot of the judges is in {request.plot}.")
     say_next(console, diagnosis.next_steps)
     return diagnosis.for_machines()
 
@@ -69,7 +68,7 @@ def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> 
     title = f"{rates_shown} by {column!r}, in % with 90 % intervals"
     show_rows(console, title, ["judge", column, *heads], rows, texts=2)
     if len(judges) > most:
-        say(console, [f"{len(judges) - most} more judges are not shown. --out FILE writes all."])
+        say(console, f"{len(judges) - most} more judges are not shown. --out FILE writes all.")
 
 
 def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
@@ -104,15 +103,13 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
         columns = ", ".join(left_out)
         say(
             console,
-            [
-                f"Not shown, because the terminal is too narrow: {columns}. Use --out FILE for all "
-                "columns."
-            ],
+            f"Not shown, because the terminal is too narrow: {columns}. Use --out FILE for all "
+            "columns.",
         )
     if "weight" in cells:
         say(
             console,
-            ["Weight: what a vote adds to the log-odds of its class, given the judge's accuracy."],
+            "Weight: what a vote adds to the log-odds of its class, given the judge's accuracy.",
         )
     console.print()
 

@@ -43,17 +43,17 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
     console = Console()
     if request.session is not None or request.new_label is not None:
         step = label_session(request)
-        say(console, step.sentences)
+        say(console, *step.sentences)
         return step.for_machines()
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
     with shown() as progress:
         result = ensemble(request, progress=progress)
-    say(console, result.said)
+    say(console, *result.said)
     _print(console, result)
-    say(console, result.labels_to_go)
-    say(console, result.warnings, WARNING)
+    say(console, *result.labels_to_go)
+    say(console, *result.warnings, mark=WARNING)
     if result.next_items is not None:
         show_next_items(
             console,
@@ -63,7 +63,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
         )
     if request.out is not None:
         write_table(result.errors, request.out)
-        say(console, [f"The table is in {request.out}."])
+        say(console, f"The table is in {request.out}.")
     if request.plot is not None:
         from judgebayes.plots.curves import error_curves  # Matplotlib takes half a second to import
 
@@ -73,7 +73,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
             result.curves | other, title=f"Error of a majority vote on {result.about}"
         )
         figure.savefig(request.plot, dpi=130)
-        say(console, [f"The plot is in {request.plot}."])
+        say(console, f"The plot is in {request.plot}.")
     say_next(console, result.next_steps)
     return result.for_machines()
 
@@ -103,7 +103,7 @@ def _print(console: Console, result: MajorityError) -> None:
         console.print()
     columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
     columns |= {} if result.abstained is None else ABSTAINED
-    say(console, [" ".join(f"{name}: {meaning}" for name, meaning in columns.items())])
+    say(console, " ".join(f"{name}: {meaning}" for name, meaning in columns.items()))
     panels = [
         (panel, with_interval(ends, ".1f", unit=""))
         for panel, *ends in result.panels.itertuples(index=False)
@@ -154,13 +154,11 @@ def show_next_items(
     draw(table.head(SHOWN), f"Label next: {len(table)} item(s)")
     if len(table) > SHOWN:
         more = " --next-out FILE writes all." if out is None else ""
-        say(console, [f"{len(table) - SHOWN} more are not shown.{more}"])
+        say(console, f"{len(table) - SHOWN} more are not shown.{more}")
     if out is not None:
         write_table(table[list(columns)].assign(label=""), out)
         say(
             console,
-            [
-                f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
-                "and run again."
-            ],
+            f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
+            "and run again.",
         )

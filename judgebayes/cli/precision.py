@@ -30,7 +30,7 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
     result = precision(request)
-    say(console, result.said)
+    say(console, *result.said)
     title, percents = (
         "Generators" if result.noun == "generator" else "Win rates",
         ("estimate", "raw mean"),
@@ -56,7 +56,7 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
             f"Beats next: the probability of being better than the next row; settled if at least "
             f"{SETTLED:g}{never}."
         )
-    say(console, lines)
+    say(console, *lines)
     if result.systems is not None:
         rates = ("mean win rate", "raw mean win rate")
         _print(console, _ranking(result.systems), "Systems", percent=rates)
@@ -66,13 +66,11 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     good, poor = ("valid", "invalid") if result.noun == "generator" else ("won", "lost")
     say(
         console,
-        [
-            f"TPR: the share of {good} items that the judge calls {good}; their number is in the "
-            f'column "on valid". TNR: the share of {poor} items that it calls {poor}; their '
-            'number is in the column "on invalid". Both are over all generators.'
-        ],
+        f"TPR: the share of {good} items that the judge calls {good}; their number is in the "
+        f'column "on valid". TNR: the share of {poor} items that it calls {poor}; their '
+        'number is in the column "on invalid". Both are over all generators.',
     )
-    say(console, result.warnings, WARNING)
+    say(console, *result.warnings, mark=WARNING)
     if result.next_items is not None:
         show_next_items(
             console,
@@ -102,7 +100,7 @@ def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
     title = f"Check: each labelled {noun}, predicted from the others"
     shares = ("labels say", "predicted", *simple)
     _print(console, shown, title, percent=tuple(heads.get(name, name) for name in shares))
-    say(console, check_words(table, noun))
+    say(console, *check_words(table, noun))
 
 
 def _print(console: Console, frame: pd.DataFrame, title: str, percent: tuple[str, ...]) -> None:

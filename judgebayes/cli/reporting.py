@@ -50,7 +50,7 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
     wins = wins_in(request, data)
     if wins is not None:
         print_wins(console, wins)
-    say(console, read_words(data))
+    say(console, *read_words(data))
     with shown() as progress:
         result = answer(request, data, progress, wins=wins)
         curve = None  # without labels, or where all scores are the same
@@ -76,9 +76,7 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
     )
     with atomically(request.out) as temporary:
         temporary.write_text(render(page), encoding="utf-8")
-    say(
-        console, [f"The report is in {request.out}: method {result.choice.name}, {result.counted}."]
-    )
+    say(console, f"The report is in {request.out}: method {result.choice.name}, {result.counted}.")
     say_next(console, result.next_steps)
     done = result.for_machines()
     return replace(done, values={**done.values, "page": request.out})

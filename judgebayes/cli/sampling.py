@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes import __version__
-from judgebayes.cli.console import MARKS, Console, say, say_commands, show_rows
+from judgebayes.cli.console import MARKS, Console, say, say_commands, say_findings, show_rows
 from judgebayes.cli.machine import INTERRUPTED
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
@@ -79,13 +79,11 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         target_accept=request.target_accept,
     )
     what = ", ".join([request.model, variant, *(request.prior or ())])
-    say(console, [*words, *story.words])
+    say(console, *words, *story.words)
     say(
         console,
-        [
-            f"Sampling {what}: {nuts.chains} chains of {nuts.warmup} warm-up steps and {nuts.draws} "
-            f"draws, seed {request.seed}."
-        ],
+        f"Sampling {what}: {nuts.chains} chains of {nuts.warmup} warm-up steps and {nuts.draws} "
+        f"draws, seed {request.seed}.",
     )
     attributes = _attributes(request, data, variant, command, nuts)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
@@ -110,72 +108,59 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     table = summary.rename_axis("parameter").reset_index()
     shown = _rows_of(summary, story.shown)
     _print_summary(console, shown, story)
-    _print_findings(console, findings)
+    say_findings(console, findings)
     if bad:
-        _print_findings(
-            console, [Finding("bad", "The results below are not reliable until this is fixed.")]
-        )
+        say(console, "The results below are not reliable until this is fixed.", mark=MARKS["bad"])
     checks = check(drawn)
     _print_checks(console, checks)
     messages = in_words(checks, story.advice)
     # Draws that are not from the posterior are evidence neither for the model nor against it.
     messages = [replace(m, severity="note") for m in messages] if bad else messages
-    _print_findings(console, messages)
+    say_findings(console, messages)
     for target in targets(drawn):
         predictions = one_left_out(drawn, target)
-        _print_findings(console, predictions)
+        say_findings(console, predictions)
         messages += predictions
     if request.table is not None:
         write_table(table, request.table)
-        say(console, [f"The summary of all {len(table)} parameters is in {request.table}."])
+        say(console, f"The summary of all {len(table)} parameters is in {request.table}.")
     if request.plot is not None:
         _plot(request, drawn, story, shown, checks)
-        say(console, [f"Forest, rank and predictive plots are in {request.plot}."])
+        say(console, f"Forest, rank and predictive plots are in {request.plot}.")
     size, netcdf = request.out.stat().st_size / 1e6, request.out.suffix == posterior.NETCDF
     opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
-    say(
-        console,
-        [f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}."],
-    )
+    say(console, f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}.")
     tables = {
         "parameters": rows_of(table),
         "checks": [
             {
-                "statistic": each.name,
-                "observed": each.observed,
-                "replicated": each.replicated.mean(),
-                "p": each.p,
+                "statistic": c.name,
+                "observed": c.observed,
+                "replicated": c.replicated.mean(),
+                "p": c.p,
             }
-            for each in checks
+            for c in checks
         ],
     }
     said = sentences([*words, *story.words])
     values |= {"reliable": not bad, "sentences": said, "tables": tables}
     result = CommandResult(values, [*findings, *messages])
     if bad:
-        _print_findings(console, [Finding("bad", "Do not use it: the chains failed (see above).")])
-        more = [
-            word
-            for option, steps, usual in (
-                ("--draws", nuts.draws, NUTS().draws),
-                ("--warmup", nuts.warmup, NUTS().warmup),
-            )
-            for word in (option, str(max(2 * steps, usual)))
-        ]
-        again = shlex.join([*command, *more, "--overwrite"])  # of an option, the last value counts
-        say_commands(console, [("Next, more draws into the same file:", again)])
+        say(console, "Do not use it: the chains failed (see above).", mark=MARKS["bad"])
+        draws, warmup = max(2 * nuts.draws, NUTS().draws), max(2 * nuts.warmup, NUTS().warmup)
+        more = ["--draws", str(draws), "--warmup", str(warmup), "--overwrite"]
+        again = shlex.join([*command, *more])  # of an option, the last value counts
+        say_commands(console, ("Next, more draws into the same file:", again))
         return result
     if netcdf:  # posterior-compare does not read it
         return result
     comparison = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.npz"
     say_commands(
         console,
-        [
-            (
-                "Next, sample a second model of the same data, and compare their predictions:",
-                comparison,
-            )
-        ],
+        (
+            "Next, sample a second model of the same data, and compare their predictions:",
+            comparison,
+        ),
     )
     return result
 
@@ -192,9 +177,9 @@ def _interrupted(
     drawn.attrs[FAULTS] = note
     posterior.save(drawn, request.out, overwrite=request.overwrite)
     findings = [Finding("bad", note)]
-    _print_findings(console, findings)
+    say_findings(console, findings)
     whole_run = shlex.join([*command, "--overwrite"])
-    say_commands(console, [("Next, the whole run into the same file:", whole_run)])
+    say_commands(console, ("Next, the whole run into the same file:", whole_run))
     values |= {"reliable": False, "sentences": [note], "tables": {}}
     return CommandResult(values, findings, INTERRUPTED)
 
@@ -216,17 +201,17 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
         check_choice("site", site, TARGETS)
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, site)
-    say(console, [f"All of {next(iter(files.values())).attrs['data']}."])
+    say(console, f"All of {next(iter(files.values())).attrs['data']}.")
     findings = [
         Finding("bad", f"{name}: {sentence}")
         for name, data in files.items()
         for sentence in str(data.attrs.get(FAULTS, "")).splitlines()
     ]
-    _print_findings(console, findings)
+    say_findings(console, findings)
     tables = {each.target: _comparison_rows(each) for each in compared}
     for comparison in compared:
         _print_comparison(console, comparison, tables[comparison.target], files)
-        _print_findings(console, comparison.words())
+        say_findings(console, comparison.words())
         findings += comparison.words()
     return CommandResult({"tables": tables}, findings)
 
@@ -385,13 +370,11 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> N
     if len(printed) < len(shown):
         say(
             console,
-            [
-                f"{len(shown) - len(printed)} of {len(shown)} rows, between the highest and the lowest, "
-                "are not shown; --table FILE writes all."
-            ],
+            f"{len(shown) - len(printed)} of {len(shown)} rows, between the highest and the lowest, "
+            "are not shown; --table FILE writes all.",
         )
     names = dict.fromkeys(shown["variable"])
-    say(console, [f"{n}: {story.meanings[n]}." for n in names if n in story.meanings])
+    say(console, *(f"{n}: {story.meanings[n]}." for n in names if n in story.meanings))
     console.print()
 
 
@@ -409,7 +392,7 @@ def _print_checks(console: Console, checks: Sequence[Check]) -> None:
     ]
     if rest:
         lines.append(f"{rest} more checks, closer to the model, are not shown.")
-    say(console, lines)
+    say(console, *lines)
 
 
 def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:
@@ -437,7 +420,7 @@ def _print_comparison(
     head = ("posterior", "model", "log score", "per item", "behind", "k > 0.7")
     show_rows(console, title, head, cells, texts=2)
     if comparison.only_common:
-        say(console, ["Items that only some of the models predict are left out."])
+        say(console, "Items that only some of the models predict are left out.")
 
 
 def _plot(
@@ -512,10 +495,3 @@ def _checks_table(checks: Sequence[Check]) -> pd.DataFrame:
             rows.append((each.name, series, float(x.mean()), float(low), float(high)))
         rows.append((each.name, "observed", each.observed, each.observed, each.observed))
     return pd.DataFrame(rows, columns=["statistic", "data", "value", "low", "high"])
-
-
-def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Print findings behind their marks; notes have no mark."""
-    for finding in findings:
-        mark = "" if finding.severity == "note" else MARKS[finding.severity]
-        say(console, [finding.sentence], mark)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from judgebayes.finding import Finding
 from judgebayes.measures.scores import krippendorff_alpha
-from judgebayes.panel.checks import about
+from judgebayes.panel.checks import about, listed
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 
@@ -92,14 +92,14 @@ def check_agreement(votes: Votes, names: Sequence[str]) -> list[Finding]:
             )
         )
     gap = table["agreement"] - table["chance"]
-    odd = np.flatnonzero((gap < -BELOW * table["agreement_error"]).to_numpy()).tolist()
     findings += about(
         "bad",
         "{n} judge(s) agree with the others less than votes at random would: {who}. Check whether their "
         "votes are reversed, or about other items.",
         "agreement",
-        [names[j] for j in odd],
-        [f"{percent(table['agreement'][j])}, {percent(table['chance'][j])} by chance" for j in odd],
+        names,
+        (gap < -BELOW * table["agreement_error"]).to_numpy(),
+        lambda j: f"{percent(table['agreement'][j])}, {percent(table['chance'][j])} by chance",
     )
     voted = share.sum(2) > 0
     same = []
@@ -108,14 +108,13 @@ def check_agreement(votes: Votes, names: Sequence[str]) -> list[Finding]:
         alike = np.array_equal(share[both, a], share[both, b])
         if both.sum() >= LEAST and alike and (share[both, a].max(0) > 0).sum() > 1:
             same.append((a, b, int(both.sum())))
-    return findings + about(
+    return findings + listed(
         "bad",
         "{n} pair(s) of judges give the same vote on every item: {who}. One is perhaps a copy of the "
         "other, and would count as a second opinion.",
         "redundancy",
         list(dict.fromkeys(names[j] for a, b, _ in same for j in (a, b))),
-        [f"{n} items" for *_, n in same],
-        [f"{names[a]} and {names[b]}" for a, b, _ in same],
+        [f"{names[a]} and {names[b]} ({n} items)" for a, b, n in same],
     )
 
 
@@ -129,7 +128,7 @@ def check_constant(
     """
     share = _shares(votes)
     voted = share.sum(2) > 0
-    constant = []
+    constant: dict[str, str] = {}
     for judge in range(len(names)):
         own = share[voted[:, judge], judge]
         top = int(own.sum(0).argmax()) if len(own) else 0
@@ -142,12 +141,12 @@ def check_constant(
         else:
             expected = float(others[top] / others.sum()) if others.sum() else 0.0
         if expected ** len(own) < SURPRISING:
-            constant.append((judge, f"{classes[top]}, {len(own)} items"))
-    return about(
+            constant[names[judge]] = f"{names[judge]} ({classes[top]}, {len(own)} items)"
+    return listed(
         "bad",
         "{n} judge(s) give the same vote on every item: {who}. Such votes say nothing about an item: "
         "check the prompt and the parser, or leave the judge out.",
         "constant",
-        [names[judge] for judge, _ in constant],
-        [what for _, what in constant],
+        list(constant),
+        list(constant.values()),
     )

@@ -1,11 +1,11 @@
 """Single checks of a panel and of its labels; each reports a finding beyond a threshold."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 
 from judgebayes.finding import Finding, Severity
 from judgebayes.panel.judges import position_bias
@@ -90,25 +90,30 @@ def about(
     severity: Severity,
     text: str,
     topic: str,
-    who: Sequence[str],
-    details: Sequence[str] = (),
-    named: Sequence[str] = (),
+    names: Sequence[str],
+    where: Bool[np.ndarray, " judge"],
+    detail: Callable[[int], str] | None = None,
+    by: Float[np.ndarray, " judge"] | None = None,
 ) -> list[Finding]:
-    """Return a finding about some judges, or none without a judge.
+    """Return a finding about the judges `where` it is so, the least `by` a value first; or none.
 
-    In the text, `{n}` is the number of what is `named`, by default the judges, and `{who}` its list.
+    In the text, `{n}` is the number of judges and `{who}` their list, with a detail of each.
     """
-    if not who:
+    which = np.flatnonzero(where)
+    which = which if by is None else which[np.argsort(by[which], kind="stable")]
+    shown = [names[j] if detail is None else f"{names[j]} ({detail(j)})" for j in which.tolist()]
+    return listed(severity, text, topic, [names[j] for j in which], shown)
+
+
+def listed(
+    severity: Severity, text: str, topic: str, judges: Sequence[str], shown: Sequence[str]
+) -> list[Finding]:
+    """Return a finding about judges, with a list of what is shown of them; none if that is empty."""
+    if not shown:
         return []
-    named = named or who
-    shown = (
-        [f"{name} ({detail})" for name, detail in zip(named, details, strict=True)]
-        if details
-        else named
-    )
-    rest = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    sentence = text.format(n=len(named), who=", ".join(shown[:MOST_NAMED]) + rest)
-    return [Finding(severity, sentence, topic, tuple(who))]
+    rest = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    sentence = text.format(n=len(shown), who=", ".join(shown[:MOST_NAMED]) + rest)
+    return [Finding(severity, sentence, topic, tuple(judges))]
 
 
 def check_parseability(
@@ -117,25 +122,22 @@ def check_parseability(
     """Report judges with too few readable votes; `share` is the share of readable votes of each."""
 
     def below(severity: Severity, least: float, most: float, advice: str) -> list[Finding]:
-        where = (share >= least) & (share < most)
-        which = np.flatnonzero(where)[np.argsort(share[where], kind="stable")]
         return about(
             severity,
             f"{{n}} judge(s) gave fewer than {percent(most)} of the requested votes in a readable form: "
             f"{{who}}. {advice}.",
             "parseability",
-            [names[j] for j in which],
-            [percent(share[j]) for j in which],
+            names,
+            (share >= least) & (share < most),
+            lambda j: percent(share[j]),
+            share,
         )
 
-    return below(
-        "bad", -np.inf, limits.unreadable, "Fix the parser or leave these judges out"
-    ) + below(
-        "note",
-        limits.unreadable,
-        limits.readable,
-        "Look at their answers without a readable vote",
-    )
+    low, high = limits.unreadable, limits.readable
+    return [
+        *below("bad", -np.inf, low, "Fix the parser or leave these judges out"),
+        *below("note", low, high, "Look at their answers without a readable vote"),
+    ]
 
 
 def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[Finding]:
@@ -148,15 +150,15 @@ def check_position(votes: Votes, names: list[str], limits: Thresholds) -> list[F
     """
     bias, error = position_bias(votes)
     significant = np.abs(bias) > NORMAL_90 * error
-    which = np.flatnonzero(significant & (np.abs(bias) >= limits.bias))
-    which = which[np.argsort(-np.abs(bias[which]), kind="stable")]
     return about(
         "note",
         "{n} judge(s) have a position bias: {who} (+ for the response shown first). Ask in both orders "
         "and use both votes.",
         "position-bias",
-        [names[j] for j in which],
-        [percent(bias[j], sign=True) for j in which],
+        names,
+        significant & (np.abs(bias) >= limits.bias),
+        lambda j: percent(bias[j], sign=True),
+        -np.abs(bias),
     )
 
 
@@ -191,7 +193,7 @@ def check_label_balance(
     return []
 
 
-def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+def check_leaks(tally: Tally, limits: Thresholds) -> list[Finding]:
     """Report judges that are right, or wrong, on all of their labelled items."""
     findings: list[Finding] = []
     enough = tally.trials >= limits.leak_labels
@@ -199,8 +201,7 @@ def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Find
         ("right", tally.hits == tally.trials),
         ("wrong", tally.hits == 0),
     ):
-        which = np.flatnonzero(where & enough)
-        counts = sorted({int(n) for n in tally.trials[which]})
+        counts = sorted({int(n) for n in tally.trials[where & enough]})
         of = " to ".join(str(n) for n in dict.fromkeys((*counts[:1], *counts[-1:])))
         findings += about(
             "bad",
@@ -209,7 +210,8 @@ def check_leaks(tally: Tally, names: list[str], limits: Thresholds) -> list[Find
             + (" or produced it" if what == "right" else " reversed, or is broken")
             + ". A method that learns weights will use only this judge. Leave it out.",
             "leak",
-            [names[j] for j in which],
+            tally.names,
+            where & enough,
         )
     return findings
 
@@ -240,21 +242,21 @@ def check_few_labels(tally: Tally, limits: Thresholds) -> list[Finding]:
     ]
 
 
-def check_below_chance(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+def check_below_chance(tally: Tally, limits: Thresholds) -> list[Finding]:
     """Report judges that are reliably right less often than chance, 1 / classes."""
     from scipy.special import betainc
 
     above = betainc(1 + tally.trials - tally.hits, 1 + tally.hits, 1 - 1 / tally.n_classes)
-    which = np.flatnonzero(above < (1 - limits.below_chance) / max(len(names), 1))
     rate = part_of(tally.hits, tally.trials)
-    which = which[np.argsort(rate[which], kind="stable")]
     return about(
         "note",
         f"{{n}} judge(s) are less accurate than chance ({percent(1 / tally.n_classes)}): {{who}}. A "
         "method that learns weights reverses their votes. A majority vote gets worse because of them.",
         "below-chance",
-        [names[j] for j in which],
-        [percent(rate[j]) for j in which],
+        tally.names,
+        above < (1 - limits.below_chance) / max(len(tally.names), 1),
+        lambda j: percent(rate[j]),
+        rate,
     )
 
 
@@ -280,14 +282,12 @@ def _by_label(values: np.ndarray, tally: Tally) -> Float[np.ndarray, "label judg
     return member @ values
 
 
-def _by_class(
-    share: Float[np.ndarray, "label judge"], which: Int[np.ndarray, " some"]
-) -> list[str]:
-    """Return each judge's shares, the highest label first."""
-    return [", ".join(percent(r) for r in share[::-1, j] if np.isfinite(r)) for j in which]
+def _by_class(share: Float[np.ndarray, "label judge"], judge: int) -> str:
+    """Return a judge's shares, the highest label first."""
+    return ", ".join(percent(r) for r in share[::-1, judge] if np.isfinite(r))
 
 
-def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+def check_one_coin(tally: Tally, limits: Thresholds) -> list[Finding]:
     """Report judges whose accuracy differs between labels, contrary to the one-coin model."""
     hits, trials = _by_label(tally.right, tally), _by_label(tally.voted.astype(float), tally)
     p = _homogeneity(hits, trials, limits.common)
@@ -298,104 +298,98 @@ def check_one_coin(tally: Tally, names: list[str], limits: Thresholds) -> list[F
         np.nanmax(np.where(tested, recall, 0.0), 0) - np.nanmin(np.where(tested, recall, 0.0), 0),
         0.0,
     )
-    differs = (p * len(names) < limits.significance) & (recall_range >= limits.asymmetry)
-    which = np.flatnonzero(differs)
-    which = which[np.argsort(-recall_range[which], kind="stable")]
+    differs = (p * len(tally.names) < limits.significance) & (recall_range >= limits.asymmetry)
     findings = about(
         "note",
-        f"{{n}} of {len(names)} judge(s) are more accurate on items of one label than of another: "
+        f"{{n}} of {len(tally.names)} judge(s) are more accurate on items of one label than of another: "
         "{who} (highest label first). The one-coin model assumes one accuracy per judge, which does not "
         "describe them; use a confusion matrix per judge (Dawid-Skene). On pairs, look for position "
         "bias.",
         "one-coin",
-        [names[j] for j in which],
-        _by_class(recall, which),
+        tally.names,
+        differs,
+        lambda j: _by_class(recall, j),
+        -recall_range,
     )
     if tally.n_classes == 2:
-        findings += _wrong_sign(recall, tally, names)
+        findings += _wrong_sign(recall, tally)
     return findings
 
 
-def _wrong_sign(
-    recall: Float[np.ndarray, "label judge"], tally: Tally, names: list[str]
-) -> list[Finding]:
+def _wrong_sign(recall: Float[np.ndarray, "label judge"], tally: Tally) -> list[Finding]:
     """Report judges whose one-coin weight has the opposite sign to the evidence of their votes."""
     youden = recall.sum(0) - 1
     trials = _by_label(tally.voted.astype(float), tally)
     error = np.sqrt((recall * (1 - recall) / np.maximum(trials, 1)).sum(0))
     accuracy_excess = part_of(tally.hits, tally.trials) - 0.5
     significant = np.isfinite(youden) & (np.abs(youden) > NORMAL_90 * error)
-    which = np.flatnonzero(significant & (youden * accuracy_excess < 0))
     return about(
         "bad",
         "The one-coin model gives {n} judge(s) a weight of the wrong sign, because one label is more "
         "common: {who}. Use Dawid-Skene, or stacking.",
         "one-coin",
-        [names[j] for j in which],
-        [
-            f"accuracy {percent(accuracy_excess[j] + 0.5)}, TPR + TNR - 1 = {youden[j]:+.2f}"
-            for j in which
-        ],
+        tally.names,
+        significant & (youden * accuracy_excess < 0),
+        lambda j: f"accuracy {percent(accuracy_excess[j] + 0.5)}, TPR + TNR - 1 = {youden[j]:+.2f}",
     )
 
 
-def check_missingness(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+def check_missingness(tally: Tally, limits: Thresholds) -> list[Finding]:
     """Report judges that leave out items of one label more often than items of another."""
     voted = _by_label((tally.voted | (tally.undecided > 0)).astype(float), tally)
     items = _by_label(tally.asked.astype(float), tally)
     p = _homogeneity(voted, items, limits.common)
-    which = np.flatnonzero(p * len(names) < limits.significance)
     return about(
         "note",
         "{n} judge(s) have missing votes more often on items of one label than of another: {who}. A "
         "missing vote then contains information, but every aggregator here ignores it.",
         "missingness",
-        [names[j] for j in which],
+        tally.names,
+        p * len(tally.names) < limits.significance,
     )
 
 
-def check_undecided(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+def check_undecided(tally: Tally, limits: Thresholds) -> list[Finding]:
     """Report judges that are mostly undecided, and those that are so more often on one label."""
     given = _by_label((tally.voted | (tally.undecided > 0)).astype(float), tally)
     none = _by_label(tally.undecided, tally)
     share = part_of(none.sum(0), given.sum(0))
-    mostly = np.flatnonzero(share > limits.undecided)
-    mostly = mostly[np.argsort(-share[mostly], kind="stable")]
     findings = about(
         "note",
         f"{{n}} judge(s) are undecided on more than {percent(limits.undecided)} of the labelled items: "
         "{who}. Their accuracy is that of the few items on which they decide.",
         "undecided",
-        [names[j] for j in mostly],
-        [percent(share[j]) for j in mostly],
+        tally.names,
+        share > limits.undecided,
+        lambda j: percent(share[j]),
+        -share,
     )
     p = _homogeneity(none, given, limits.common)
-    which = np.flatnonzero(p * len(names) < limits.significance)
     return findings + about(
         "note",
         "{n} judge(s) are undecided more often on items of one label than of another: {who} (highest "
         "label first). An undecided vote then says something about the label: one-coin, Dawid-Skene and "
         "stacking use it where the classes are not two responses that could be swapped.",
         "undecided",
-        [names[j] for j in which],
-        _by_class(part_of(none, given), which),
+        tally.names,
+        p * len(tally.names) < limits.significance,
+        lambda j: _by_class(part_of(none, given), j),
     )
 
 
-def check_redundancy(tally: Tally, names: list[str], limits: Thresholds) -> list[Finding]:
+def check_redundancy(tally: Tally, limits: Thresholds) -> list[Finding]:
     """Report pairs of judges with nearly the same errors, and panels with few effective judges."""
-    correlation = error_correlation(tally, limits.common)
+    correlation, names = error_correlation(tally, limits.common), tally.names
     above = np.triu(correlation, 1) >= limits.duplicate  # NaN is not
     pairs = sorted(np.argwhere(above).tolist(), key=lambda ij: -correlation[ij[0], ij[1]])
-    findings = about(
+    findings = listed(
         "note",
         "{n} pair(s) of judges make nearly the same errors (correlation given the label of "
         f"{limits.duplicate} or more): {{who}}. The one-coin model and Dawid-Skene treat them as "
         "independent.",
         "redundancy",
         list(dict.fromkeys(names[j] for pair in pairs for j in pair)),
-        [f"{correlation[i, j]:.2f}" for i, j in pairs],
-        [f"{names[i]} and {names[j]}" for i, j in pairs],
+        [f"{names[i]} and {names[j]} ({correlation[i, j]:.2f})" for i, j in pairs],
     )
     varied = int(np.isfinite(np.diag(correlation)).sum())
     worth = effective_judges(correlation)

@@ -189,17 +189,17 @@ def diagnose(
         )
         findings += check_agreement(votes, names)
     else:
-        leaks = check_leaks(tally, names, limits)
+        leaks = check_leaks(tally, limits)
         findings += check_few_labels(tally, limits)
         findings += check_label_balance(tally, classes, limits) + leaks
-        findings += check_missingness(tally, names, limits) + check_undecided(tally, names, limits)
+        findings += check_missingness(tally, limits) + check_undecided(tally, limits)
         # A leak would dominate the other checks, which therefore exclude it.
         leaking = {name for finding in leaks for name in finding.judges}
         not_leaking = np.array([j for j, name in enumerate(names) if name not in leaking], int)
         tally = tally.of_judges(not_leaking)
         names = tally.names
-        findings += check_below_chance(tally, names, limits) + check_one_coin(tally, names, limits)
-        findings += check_redundancy(tally, names, limits)
+        findings += check_below_chance(tally, limits) + check_one_coin(tally, limits)
+        findings += check_redundancy(tally, limits)
         both_classes = tally.n_classes == 2 and len(np.unique(tally.label)) == 2
         # A panel may be right on all of a few labels.
         if both_classes and len(names) > 1 and len(tally.label) >= limits.common:

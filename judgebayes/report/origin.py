@@ -12,7 +12,7 @@ from judgebayes.report.versions import versions
 from judgebayes.sentence import percent, rounded, sentences, with_interval
 from judgebayes.workflow.answers import decided_counts
 from judgebayes.workflow.calibration import Calibration, read_words
-from judgebayes.workflow.comparing import comparison_rows, comparison_words
+from judgebayes.workflow.comparing import comparison_rows
 from judgebayes.workflow.records import options_in
 from judgebayes.workflow.win_rates import LEVEL, WinRate
 
@@ -115,13 +115,12 @@ def _digest(path: Path) -> str:
 
 def method_section(result: Calibration) -> Section:
     """Return the section on the method, the comparison with other methods, and the settings."""
-    compared, leads, hide_nll = result.compared, result.leads, result.hide_nll
     reasons = result.chosen or [f"Method: {result.choice.name}, as requested."]
     blocks: list[Block] = [*map(Paragraph, reasons)]
-    if compared is not None:
-        rows = comparison_rows(compared, leads, hide_nll=hide_nll)
-        words = comparison_words(compared, leads, result.losses, hide_nll=hide_nll)
-        blocks += [Table(compared.title, compared.head, rows), *map(Paragraph, words)]
+    if result.compared is not None and result.held_out is not None:
+        rows = comparison_rows(result.held_out)
+        blocks.append(Table(result.compared.title, result.compared.head, rows))
+    blocks += map(Paragraph, result.explained)
     settings = [
         ("method used", result.choice.method),
         ("calibration map used", result.choice.map_name),

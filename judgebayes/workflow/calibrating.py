@@ -39,8 +39,12 @@ from judgebayes.workflow.comparison_plan import (
     fit_and_answer,
     splits_of,
 )
-from judgebayes.workflow.conformal_answers import conformal_sets, outside_words, strata_of
-from judgebayes.workflow.conformal_sets import AGREEMENT
+from judgebayes.workflow.conformal_sets import (
+    AGREEMENT,
+    conformal_sets,
+    outside_words,
+    strata_of,
+)
 from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import check_losses, losses_of
 from judgebayes.workflow.methods import (

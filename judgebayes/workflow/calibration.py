@@ -231,10 +231,7 @@ class Calibration(Result):
         """Who wins, what was read, the method and the reason for it, problems, and the decisions."""
         lines = [] if self.wins is None else self.wins.lead
         lines = [*lines, *read_words(self.given), *self.chosen]
-        if self.compared is not None:
-            lines += comparison_words(
-                self.compared, self.leads, self.losses, hide_nll=self.hide_nll
-            )
+        lines += self.explained
         lines += [*(f.sentence for f in self.unsound), *self.warnings]
         lines += [] if self.sets is None else self.sets.sentences
         return [*lines, *self.decided, *([] if self.more is None else [self.more.sentence])]
@@ -258,6 +255,20 @@ class Calibration(Result):
         if self.more is not None:
             numbers["more_labels"] = self.more.numbers
         return numbers | count_findings(self.findings)
+
+    @property
+    def held_out(self) -> pd.DataFrame | None:
+        """A row per method with its held-out metrics; None if nothing was compared."""
+        if self.compared is None:
+            return None
+        return comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
+
+    @property
+    def explained(self) -> list[str]:
+        """What the columns of the comparison mean, in sentences."""
+        if self.compared is None:
+            return []
+        return comparison_words(self.compared, self.leads, self.losses, hide_nll=self.hide_nll)
 
     @property
     def decided(self) -> list[str]:
@@ -285,8 +296,8 @@ class Calibration(Result):
     def tables(self) -> dict[str, pd.DataFrame]:
         """The answers, the held-out comparison, and the judges."""
         tables = {"answers": self.answers}
-        if self.compared is not None:
-            tables["held out"] = comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
+        if self.held_out is not None:
+            tables["held out"] = self.held_out
         if self.sets is not None and self.sets.strata is not None:
             tables["conformal"] = self.sets.strata
         tables |= {"judges": self.judges}

@@ -398,11 +398,11 @@ def _with_label_noise(
     return jax.vmap(with_label_noise, (0, None))(log_probs, label_noise)
 
 
-def comparison_rows(
-    compared: Compared, leads: Mapping[str, Interval], *, hide_nll: bool
-) -> list[list[str]]:
-    """Return a row per method, the chosen one first, with the columns of `Compared.head`."""
-    table = comparison_table(compared, leads, hide_nll=hide_nll)
+def comparison_rows(table: pd.DataFrame) -> list[list[str]]:
+    """Return a row per method, the chosen one first, with the columns of `Compared.head`.
+
+    `table` is the result of `comparison_table`.
+    """
     rows = []
     for name, *figures, extra, low, high in table.itertuples(index=False):
         shown = "" if np.isnan(extra) else with_interval((extra, low, high), "+z.3f")

@@ -1,4 +1,4 @@
-"""Conformal sets of a user's items, and their coverage, size and share of empty sets by stratum.
+"""The conformal set of every item of a calibration, and the coverage of such sets by stratum.
 
 Strata of the items that have conformal thresholds of their own: by agreement, or by a column.
 """
@@ -13,12 +13,23 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from judgebayes.aggregators import Aggregator
 from judgebayes.arrays import ItemInts
 from judgebayes.calibrators.conformal import ROUNDING, FittedConformal, SplitConformal, coverage_law
+from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_fit import predict
 from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.significance import independent_trials, item_means
 from judgebayes.sentence import percent, with_interval
+from judgebayes.votes import MISSING, Coding
 from judgebayes.votes.classes import listing
+from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.comparison_plan import fit_to_labels
+from judgebayes.workflow.data import Data, values_of
+from judgebayes.workflow.methods import Choice, compared_methods, fit_on_of
+from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import ends
 
 AGREEMENT = "agreement"
@@ -29,6 +40,8 @@ FITTED_SHARE = 2 / 3
 """The share of the labels that the method is fitted to; the others give the thresholds."""
 STRATA_TITLE = "Conformal sets on labelled items, coverage in %"
 """The title of the table that `strata_rows` writes."""
+SET_DIVISIONS = 20
+"""How often the labels are divided to measure the coverage of conformal sets."""
 OTHERS = "the others"
 """The name of the stratum that the values with too few labels share."""
 
@@ -75,15 +88,6 @@ def _distinct_percents(shares: Float[np.ndarray, " share"]) -> list[str]:
     return texts
 
 
-def threshold_labels(labels: Int[np.ndarray, " stratum"]) -> Int[np.ndarray, " stratum"]:
-    """Return how many of the labels are for the thresholds, the others being for the fit.
-
-    >>> threshold_labels(np.array([30, 100])).tolist()
-    [10, 33]
-    """
-    return labels - np.round(FITTED_SHARE * labels).astype(int)
-
-
 def with_enough(
     strata: Strata, labelled: Int[np.ndarray, " some"], least: int
 ) -> tuple[Strata, list[str]]:
@@ -92,7 +96,7 @@ def with_enough(
     This stratum of the others comes last. It is returned also if it has fewer labels.
     """
     labels = np.bincount(strata.of_item[labelled], minlength=len(strata.names))
-    enough = threshold_labels(labels) >= least
+    enough = labels - np.round(FITTED_SHARE * labels) >= least
     few, kept = np.flatnonzero(~enough), np.flatnonzero(enough)
     if not len(few):
         return strata, []
@@ -152,7 +156,6 @@ class ConformalSets:
 
     inside: Bool[np.ndarray, "item class"]
     sentences: list[str]
-    threshold_labels: int
     strata: pd.DataFrame | None = None
     """Held-out coverage by stratum, as `strata_table` gives it; None without held-out answers."""
 
@@ -236,7 +239,7 @@ def sets_of(
             f"of the {len(held)}, are in {listing(few)}: they have one threshold together"
             + (f", that of all {len(held)}, so that their coverage may differ." if pooled else ".")
         )
-    return ConformalSets(inside, sentences, len(held))
+    return ConformalSets(inside, sentences)
 
 
 def leave_one_out_sets(
@@ -432,3 +435,122 @@ def strata_words(table: pd.DataFrame, *, by: str | None, level: float, no_empty:
             f"{percent(own['coverage_otherwise'])}."
         )
     return words
+
+
+def conformal_sets(
+    request: CalibrateRequest,
+    choice: Choice,
+    method: Aggregator,
+    given: Data,
+    compared: Compared | None,
+) -> ConformalSets:
+    """Return the conformal set of each item: a fit to some labels, thresholds from the others."""
+    level, by = request.conformal, request.conformal_by
+    assert level is not None
+    read, labels = given.read, given.labels
+    labelled = np.flatnonzero(labels >= 0)
+    every = strata_of(given, by)
+    strata, few = strata_by(by, every, np.asarray(read.votes.pooled_counts()), labelled, level)
+    parts = _divided(given, strata, 1, request.seed)
+    fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
+    own = np.full_like(labels, MISSING)
+    own[fitted_on] = labels[fitted_on]
+    fitted = fit_to_labels(choice, method, read, own, request.seed)
+    log_probs = np.asarray(predict(fitted, read.votes))
+    threshold = threshold_of(
+        log_probs, labels, held, level, strata=strata, no_empty=request.no_empty_sets
+    )
+    sets = sets_of(threshold, log_probs, labels, fitted_on=len(fitted_on), few=few)
+    if compared is None:
+        return sets
+    table = _measured_sets(
+        request, choice, given, strata, every if by is None else every | {by: strata}
+    )
+    words = strata_words(table, by=by, level=level, no_empty=request.no_empty_sets)
+    return replace(sets, sentences=[*sets.sentences, *words], strata=table)
+
+
+def _measured_sets(
+    request: CalibrateRequest,
+    choice: Choice,
+    given: Data,
+    strata: Strata,
+    shown: Mapping[str, Strata],
+) -> pd.DataFrame:
+    """Return `strata_table` of the labelled items, from repeated divisions of their labels."""
+    assert request.conformal is not None
+    read, labels = given.read, given.labels
+    splits = min(request.splits or SET_DIVISIONS, SET_DIVISIONS)
+    parts = _divided(given, strata, splits, request.seed)
+    method = compared_methods([choice], read.coding.classes, read.votes)[choice.name]
+    evaluation = evaluate_splits(
+        method,
+        read.votes,
+        labels,
+        parts,
+        fit_on=fit_on_of([choice.name])[choice.name],
+        seed=request.seed,
+    )
+    return strata_table(
+        evaluation,
+        request.conformal,
+        strata,
+        shown,
+        no_empty=request.no_empty_sets,
+        groups=read.groups,
+    )
+
+
+def _divided(given: Data, strata: Strata, splits: int, seed: int) -> Splits:
+    """Return divisions of the labels between the fit and the thresholds."""
+    groups = given.read.groups
+    return random_splits(
+        len(given.labels),
+        splits=splits,
+        calibration=FITTED_SHARE,
+        strata=strata.of_item if groups is None else None,
+        groups=groups,
+        among=np.flatnonzero(given.labels >= 0),
+        seed=seed,
+    )
+
+
+def strata_of(given: Data, by: str | None) -> dict[str, Strata]:
+    """Return the strata of the items by a column, if one is named, and by agreement."""
+    strata = {}
+    if by is not None and by != AGREEMENT:
+        if given.opened is None:
+            raise JudgeBayesError(
+                "--conformal-by names a column, and these votes have no other columns; pass files or "
+                "tables instead of the result of judgebayes.read."
+            )
+        if by == given.read.label:
+            raise JudgeBayesError(
+                f"--conformal-by is {by!r}, the column of the labels; name a column that is known for "
+                "items without a label too."
+            )
+        code, names = values_of(given.opened.tables, given.read, by)
+        if (code < 0).any():
+            code, names = np.where(code < 0, len(names), code), [*names, "(none)"]
+        strata[by] = Strata(code, names)
+    if given.read.coding.judges.size > 1 or given.read.votes.n_samples > 1:
+        strata[AGREEMENT] = agreement_strata(np.asarray(given.read.votes.pooled_counts()))
+    elif by == AGREEMENT:
+        raise JudgeBayesError("--conformal-by agreement needs several votes on an item.")
+    return strata
+
+
+def outside_words(
+    inside: Bool[np.ndarray, "item class"], decisions: ItemInts, coding: Coding
+) -> list[str]:
+    """Return sentences about the items whose decision is not in their set."""
+    out = ~inside[np.arange(len(decisions)), decisions]
+    if not out.any():
+        return []
+    first = str(coding.items[int(np.argmax(out))])
+    return [
+        f"On {int(out.sum())} of {len(out)} items (the first is {first!r}), the decision is not in the "
+        "set. A set contains the classes that are probable enough under a fit to fewer labels; the "
+        "decision has the least expected loss under the fit to all labels. Use the decision if you "
+        "need one answer, and the set if a class outside it must rarely be the label."
+    ]

@@ -4,8 +4,10 @@ How wide the interval is now, and how many labels a target width needs, in sente
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import mannwhitneyu
@@ -17,6 +19,7 @@ from judgebayes.majority import (
     FittedDistribution,
     FittedSplitCurve,
     Measure,
+    SplitCurve,
     Splits,
     Thinning,
     label_forecast,
@@ -24,7 +27,7 @@ from judgebayes.majority import (
     mean_loss,
     odd_sizes,
 )
-from judgebayes.sentence import percent
+from judgebayes.sentence import of_votes, percent
 from judgebayes.workflow.ensemble_panel import EnsemblePanel
 from judgebayes.workflow.options import EnsembleRequest
 
@@ -47,6 +50,27 @@ class Estimates:
     groups: ItemInts | None
     effect: float
     """The design effect of the groups."""
+    noise: float
+    """The share of wrong labels."""
+
+    @cached_property
+    def fitted(self) -> FittedSplitCurve:
+        """How probably each class is right given how the votes split."""
+        method = SplitCurve(by_class=self.panel.by_class, noise=self.noise)
+        key = jax.random.key(self.request.seed)
+        return method.fit(self.panel.splits, weight=self.weight, key=key)
+
+    def curve(
+        self,
+        sizes: tuple[int, ...] | None,
+        measure: Measure,
+        level: float | None = None,
+        of: tuple[FittedSplitCurve, Splits] | None = None,
+    ) -> ErrorCurve:
+        """Return the curve as it is asked for; `of` other votes than the panel's, with their fit."""
+        fitted, splits = (self.fitted, self.panel.splits) if of is None else of
+        level = self.request.level if level is None else level
+        return fitted.curve(splits, sizes, measure=measure, level=level, **self.asked)
 
     @property
     def weight(self) -> ItemFloats:
@@ -84,13 +108,10 @@ class Estimates:
             return None
         return np.array([(self.panel.splits.total >= k).sum() for k in sizes]) / self.effect
 
-    def paper(
-        self, fitted: FittedSplitCurve, mixture: FittedDistribution, sizes: tuple[int, ...]
-    ) -> dict[str, ErrorCurve]:
+    def paper(self, mixture: FittedDistribution, sizes: tuple[int, ...]) -> dict[str, ErrorCurve]:
         """Return P(S < k/2) at odd numbers of votes (P3 Definition 3.2)."""
         level = self.request.level
         alone = self.from_labels(sizes, level)
-        curve = fitted.curve(self.panel.splits, sizes, measure="paper", level=level, **self.asked)
         modelled = mixture.curve(
             sizes,
             level=level,
@@ -100,7 +121,7 @@ class Estimates:
             seed=self.request.seed,
         )
         return {
-            CURVE: self.no_narrower(curve, alone),
+            CURVE: self.no_narrower(self.curve(sizes, "paper"), alone),
             FREE: alone,
             MIXTURE: self.no_narrower(modelled, alone),
         }
@@ -120,20 +141,17 @@ class Estimates:
         low, high = np.fmin(curve.low, alone.low), np.fmax(curve.high, alone.high)
         return replace(curve, low=low, high=high)
 
-    def all_votes(self, fitted: FittedSplitCurve) -> tuple[float, float, float]:
+    def all_votes(self) -> tuple[float, float, float]:
         """Return the error of all votes that each item has, and its interval."""
         splits = self.panel.splits
-        of_all = fitted.curve(splits, None, measure="wrong", level=self.request.level, **self.asked)
-        error, low, high = (float(x[0]) for x in (of_all.error, of_all.low, of_all.high))
+        error, low, high = first_of(self.curve(None, "wrong"))
         if 0 < int(splits.labelled.sum()) < LEAST_LABELS:
             most = int(splits.total[splits.labelled].max())
-            alone = self.decided(fitted, (most,), "wrong")[FREE]
+            alone = self.decided((most,), "wrong")[FREE]
             low, high = float(np.fmin(low, alone.low[0])), float(np.fmax(high, alone.high[0]))
         return error, low, high
 
-    def decided(
-        self, fitted: FittedSplitCurve, sizes: tuple[int, ...], measure: Measure
-    ) -> dict[str, ErrorCurve]:
+    def decided(self, sizes: tuple[int, ...], measure: Measure) -> dict[str, ErrorCurve]:
         """Return P(the decision is wrong), or its mean distance from the label in classes."""
         splits = self.panel.splits
         labelled, position = np.flatnonzero(splits.labelled), splits.positions()
@@ -155,15 +173,14 @@ class Estimates:
             level=self.request.level,
             population=self.population(sizes),
         )
-        scaled = ErrorCurve(
-            free.size,
-            free.error * largest,
-            free.low * largest,
-            free.high * largest,
-            free.extrapolated,
-        )
-        curve = fitted.curve(splits, sizes, measure=measure, level=self.request.level, **self.asked)
-        return {CURVE: self.no_narrower(curve, scaled), FREE: scaled}
+        parts = {name: getattr(free, name) * largest for name in ("error", "low", "high")}
+        scaled = replace(free, **parts)
+        return {CURVE: self.no_narrower(self.curve(sizes, measure), scaled), FREE: scaled}
+
+
+def first_of(curve: ErrorCurve) -> tuple[float, float, float]:
+    """Return the error at the first number of votes, and its interval."""
+    return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
 
 
 def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:
@@ -232,27 +249,23 @@ ASSURANCE = 0.9
 SIMULATIONS = 48
 
 
-def labels_to_go(
-    estimates: Estimates, fitted: FittedSplitCurve, target_width: float | None
-) -> list[str]:
+def labels_to_go(estimates: Estimates) -> list[str]:
     """Return the width of the interval, and the labels that a target width needs.
 
     They are computed at the largest odd number of votes that half of the labelled items have. The
     default target is half the present width.
     """
     splits, request = estimates.panel.splits, estimates.request
-    now = interval_now(estimates, fitted, request.level)
-    size = int(now.size[0])
-    width = float(now.high[0] - now.low[0])
-    votes = "1 vote" if size == 1 else f"{size} votes"
-    said = f"With {votes}, the {percent(request.level)} interval is {points(width)} wide"
+    target_width, now = request.target_width, interval_now(estimates, request.level)
+    size, width = int(now.size[0]), float(now.high[0] - now.low[0])
+    said = f"With {of_votes(size)}, the {percent(request.level)} interval is {points(width)} wide"
     if width == 0:
         return [f"{said}: the label of every item is known."]
     goal = float(f"{width / 2:.1g}") if target_width is None else target_width
     if width <= goal:
         return [f"{said}, which meets the target of {points(goal)}."]
     forecast = label_forecast(
-        fitted,
+        estimates.fitted,
         splits,
         size,
         goal,
@@ -275,7 +288,7 @@ def labels_to_go(
     return [f"{words}; with {percent(ASSURANCE)} assurance {assured}, {assured - labels} more."]
 
 
-def interval_now(estimates: Estimates, fitted: FittedSplitCurve, level: float) -> ErrorCurve:
+def interval_now(estimates: Estimates, level: float) -> ErrorCurve:
     """Return the error with its interval at the largest odd number of votes that half of the items have.
 
     These are the labelled items; without labels, all.
@@ -283,7 +296,7 @@ def interval_now(estimates: Estimates, fitted: FittedSplitCurve, level: float) -
     splits = estimates.panel.splits
     total = splits.total[splits.labelled] if splits.labelled.any() else splits.total
     size = odd_sizes(max(int(np.median(total)), 1))[-1]
-    curve = fitted.curve(splits, (size,), measure=estimates.measure, level=level, **estimates.asked)
+    curve = estimates.curve((size,), estimates.measure, level)
     if not splits.labelled.any():
         return curve
     return estimates.no_narrower(curve, estimates.from_labels((size,), level))

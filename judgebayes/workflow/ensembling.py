@@ -18,7 +18,6 @@ from judgebayes.majority import (
     ErrorCurve,
     FittedDistribution,
     FittedSplitCurve,
-    SplitCurve,
     Splits,
     correct_counts,
     design_effect,
@@ -26,7 +25,7 @@ from judgebayes.majority import (
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
-from judgebayes.sentence import percent
+from judgebayes.sentence import of_votes, percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.data import Data, data_in_request, read_files, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import (
@@ -177,14 +176,9 @@ def ensemble(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
     ):
         fit = each.fit(counts, weight=weight, key=jax.random.key(request.seed))
-    fitted = SplitCurve(by_class=panel.by_class, noise=data.label_noise).fit(
-        panel.splits, weight=weight, key=jax.random.key(request.seed)
-    )
     odd = tuple(size for size in sizes if size % 2)
-    paper = estimates.paper(fitted, fit, odd) if odd else {}
-    curves = (
-        paper if panel.papers_error and odd == sizes else estimates.decided(fitted, sizes, "wrong")
-    )
+    paper = estimates.paper(fit, odd) if odd else {}
+    curves = paper if panel.papers_error and odd == sizes else estimates.decided(sizes, "wrong")
     median = request.decision == "median"
     independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
     none = np.full(len(odd), np.nan)
@@ -194,34 +188,32 @@ def ensemble(
         counts=counts,
         splits=panel.splits,
         sizes=sizes,
-        split_curve=fitted,
+        split_curve=estimates.fitted,
         fit=fit,
         curves=curves,
         paper={} if curves is paper else paper,
-        distance=estimates.decided(fitted, sizes, "absolute") if median else {},
+        distance=estimates.decided(sizes, "absolute") if median else {},
         independent=ErrorCurve(
             np.asarray(odd), independent, none, none, np.asarray(odd) > counts.most
         ),
         abstained=panel.abstained(sizes),
-        panels=compared_panels(estimates, fitted, data, progress),
+        panels=compared_panels(estimates, data, progress),
         said=[
             *words,
             *(fit.words() if counts.most > 1 else []),
-            *split_words(fitted, panel.splits),
+            *split_words(estimates.fitted, panel.splits),
         ],
-        labels_to_go=labels_to_go(estimates, fitted, request.target_width),
+        labels_to_go=labels_to_go(estimates),
         warnings=[
             *_warnings(fit, counts, sizes),
             *chosen_words(panel.splits),
             *first_words(panel.splits),
         ],
-        next_items=_next_items(estimates, fitted, data, sizes),
+        next_items=_next_items(estimates, data, sizes),
     )
 
 
-def _next_items(
-    estimates: Estimates, fitted: FittedSplitCurve, data: Data, sizes: tuple[int, ...]
-) -> pd.DataFrame | None:
+def _next_items(estimates: Estimates, data: Data, sizes: tuple[int, ...]) -> pd.DataFrame | None:
     """Return a row per item to label next: its votes, and how probably their plurality is right."""
     most = estimates.request.next_labels
     if most is None:
@@ -229,7 +221,7 @@ def _next_items(
     splits = estimates.panel.splits
     papers = estimates.panel.papers_error
     chosen = next_labels(
-        fitted,
+        estimates.fitted,
         splits,
         most,
         tuple(size for size in sizes if size % 2) if papers else sizes,
@@ -241,7 +233,7 @@ def _next_items(
     some = splits.take(chosen)
     share = some.given[:, some.label_classes] / np.maximum(some.total, 1)[:, None]
     top = share == share.max(1, keepdims=True)
-    probs = fitted.mean_probs(some)
+    probs = estimates.fitted.mean_probs(some)
     return pd.DataFrame(
         {
             "item": pd.Index(data.read.coding.items)[chosen],
@@ -259,20 +251,13 @@ def estimates_of(
     groups, effect, words = data.read.groups, 1.0, []
     if groups is not None:
         effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
-        words.append(_grouped(data, counts, effect))
-    return Estimates(request, panel, counts, groups, effect), words
-
-
-def _grouped(data: Data, counts: Counts, effect: float) -> str:
-    """Return how groups change the intervals, in a sentence."""
-    groups = data.read.groups
-    assert groups is not None
-    labelled = np.asarray(counts.correct) >= 0
-    return (
-        f"--group: the {int(labelled.sum())} labelled items are in {len(np.unique(groups[labelled]))} "
-        f"groups of column {data.read.columns['group']!r}, and say as much as "
-        f"{labelled.sum() / effect:.0f} independent items."
-    )
+        labelled = np.asarray(counts.correct) >= 0
+        words.append(
+            f"--group: the {int(labelled.sum())} labelled items are in "
+            f"{len(np.unique(groups[labelled]))} groups of column {data.read.columns['group']!r}, and "
+            f"say as much as {labelled.sum() / effect:.0f} independent items."
+        )
+    return Estimates(request, panel, counts, groups, effect, data.label_noise), words
 
 
 def sizes_of(text: str | None, most: int, even: bool = False) -> tuple[int, ...]:
@@ -314,8 +299,9 @@ def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
         )
     between = f"{given.max()}" if given.min() == given.max() else f"{given.min()} to {given.max()}"
     words = read.words()
-    each = "1 vote" if between == "1" else f"{between} votes"
-    words.append(f"{len(given)} of {len(labels)} items are labelled, with {each} each.")
+    words.append(
+        f"{len(given)} of {len(labels)} items are labelled, with {of_votes(between)} each."
+    )
     return counts, words
 
 

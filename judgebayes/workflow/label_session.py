@@ -4,7 +4,6 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-import jax
 import numpy as np
 import pandas as pd
 
@@ -12,7 +11,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.appended import Appended, AppendedWords
 from judgebayes.majority import (
-    SplitCurve,
     correct_counts,
     is_check,
     labelling_order,
@@ -21,7 +19,7 @@ from judgebayes.majority import (
 )
 from judgebayes.sentence import percent
 from judgebayes.workflow.data import Data, encoded, undecided_as_class
-from judgebayes.workflow.ensemble_estimates import interval_now, points
+from judgebayes.workflow.ensemble_estimates import first_of, interval_now, points
 from judgebayes.workflow.ensemble_panel import check_goal, panel_of
 from judgebayes.workflow.ensembling import estimates_of
 from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed
@@ -223,12 +221,8 @@ def _step(
         panel = panel_of(data, request)
         counts = correct_counts(panel.votes, data.labels)
         estimates, grouped = estimates_of(data, panel, counts, request)
-        fitted = SplitCurve(by_class=panel.by_class).fit(
-            panel.splits, weight=estimates.weight, key=jax.random.key(request.seed)
-        )
-        now = interval_now(estimates, fitted, request.level)
-        votes, error = int(now.size[0]), float(now.error[0])
-        low, high = float(now.low[0]), float(now.high[0])
+        now = interval_now(estimates, request.level)
+        votes, (error, low, high) = int(now.size[0]), first_of(now)
         said += [
             *grouped,
             f"A decision by {votes} votes is wrong on {percent(error, 1)} of {TARGETS[request.target]}, "
@@ -236,7 +230,7 @@ def _step(
         ]
         if is_check(n) or not left:
             stricter = stopping_level(request.level)
-            checked = interval_now(estimates, fitted, stricter)
+            checked = interval_now(estimates, stricter)
             width = float(checked.high[0] - checked.low[0])
             enough = width <= goal
             said.append(

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from judgebayes.measures.significance import Interval
-from judgebayes.sentence import with_interval
+from judgebayes.sentence import of_votes, with_interval
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import better_method
 from judgebayes.workflow.methods import FEW_LABELS
@@ -84,10 +84,9 @@ def majority_steps(
     if len(sizes) > 1:
         enough = int(np.flatnonzero(error <= error.min() + MATTERS)[0])
         if enough < len(sizes) - 1:
-            votes = "1 vote" if sizes[enough] == 1 else f"{sizes[enough]} votes"
             steps.append(
-                f"Ask for {votes} an item: more, up to {sizes[-1]}, lower the estimated error by less "
-                "than half a point."
+                f"Ask for {of_votes(sizes[enough])} an item: more, up to {sizes[-1]}, lower the "
+                "estimated error by less than half a point."
             )
         else:
             steps.append(

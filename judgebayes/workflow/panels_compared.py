@@ -7,23 +7,20 @@ import pandas as pd
 
 from judgebayes.aggregators import Stacking
 from judgebayes.arrays import ItemFloats
-from judgebayes.majority import FittedSplitCurve, SplitCurve, Splits, losses, mean_loss, splits_of
-from judgebayes.majority.counts import ErrorCurve
+from judgebayes.majority import SplitCurve, Splits, losses, mean_loss, splits_of
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.progress import Progress
 from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import compare
 from judgebayes.workflow.data import Data
-from judgebayes.workflow.ensemble_estimates import Estimates
+from judgebayes.workflow.ensemble_estimates import Estimates, first_of
 
 LEAST_LABELS = 20
 """The least number of labels to compare stacking, which is fitted on four fifths of them."""
 SPLITS = 20
 
 
-def compared_panels(
-    estimates: Estimates, fitted: FittedSplitCurve, data: Data, progress: Progress | None
-) -> pd.DataFrame:
+def compared_panels(estimates: Estimates, data: Data, progress: Progress | None) -> pd.DataFrame:
     """Return a row per panel: the error of all its votes on each item, and its interval.
 
     If judges are named, their panel is compared with all judges, the best single one and stacking. The
@@ -33,8 +30,8 @@ def compared_panels(
 
     Parameters
     ----------
-    estimates, fitted
-        The panel, and its split curve.
+    estimates
+        The panel.
     data
         The votes of all judges.
     progress
@@ -42,7 +39,7 @@ def compared_panels(
     """
     chosen = estimates.panel.chosen
     if chosen is None:
-        return _table([("all votes of each item", *estimates.all_votes(fitted))])
+        return _table([("all votes of each item", *estimates.all_votes())])
     panel, level, these = estimates.panel, estimates.request.level, estimates.these
     votes, label_classes = data.read.votes, panel.splits.label_classes
     names = [str(name) for name in data.read.coding.judges]
@@ -54,15 +51,13 @@ def compared_panels(
         (f"all {len(names)} judges", splits),
     ):
         curve = SplitCurve(by_class=panel.by_class, noise=data.label_noise)
-        of_all = curve.fit(votes_of, weight=weight).curve(
-            votes_of, None, measure="wrong", level=level, **estimates.asked
-        )
-        rows.append((name, *_first(of_all)))
+        own = curve.fit(votes_of, weight=weight), votes_of
+        rows.append((name, *first_of(estimates.curve(None, "wrong", of=own))))
     labelled = np.flatnonzero(splits.labels >= 0)
     population = len(splits.labels) / estimates.effect if these else None
     wrong, best = best_single(votes, splits)
     single = mean_loss((1,), wrong[None], weight=weight, level=level, population=population)
-    rows.append((f"best single judge ({names[best]})", *_first(single)))
+    rows.append((f"best single judge ({names[best]})", *first_of(single)))
     if len(labelled) >= LEAST_LABELS and len(np.unique(splits.labels[labelled])) > 1:
         result = compare(
             {"stacking": Stacking(symmetric=not panel.by_class)},
@@ -79,10 +74,6 @@ def compared_panels(
         name = f"stacking, fitted on {result.held_in} labels"
         rows.append((name, 1 - right.mean, 1 - right.high, 1 - right.low))
     return _table(rows)
-
-
-def _first(curve: ErrorCurve) -> tuple[float, float, float]:
-    return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
 
 
 def _table(rows: list[tuple[str, float, float, float]]) -> pd.DataFrame:

@@ -22,17 +22,14 @@ from judgebayes.generators import (
     stratify,
     valid_share,
 )
-from judgebayes.generators.clusters import copies_among
 from judgebayes.generators.posterior import Posterior
 from judgebayes.io.options import split_names
-from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical
 from judgebayes.votes.columns import Evidence, positions
 from judgebayes.workflow.data import Data, by_item, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice
-from judgebayes.workflow.precision_fits import Points, PrecisionFit
-from judgebayes.workflow.precision_methods import Given, answer
+from judgebayes.workflow.precision_methods import Given, Points, PrecisionFit, answer
 from judgebayes.workflow.precision_tables import (
     LEVEL,
     generator_table,
@@ -55,16 +52,6 @@ from judgebayes.workflow.systems import (
 GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
 EVERY = "all items"
 """The name of the only generator where no column names generators."""
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    """What was read, and what the methods learn from."""
-
-    data: Data
-    matches: Matches | None
-    notes: list[str]
-    given: Given
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,40 +136,27 @@ def precision(
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
     if request.next_out is not None and request.next_labels is None:
         raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
-    inputs = _inputs(request)
-    given = inputs.given
+    data, matches, notes, given = _given(request)
     fit, sentences, legend, target = answer(request.method, request.inference, given)
-    noun = "generator" if inputs.matches is None else "pair"
-    held_out = held_out_table(given, fit)
-    n_next = request.next_labels
     return Precision(
-        data=inputs.data,
+        data=data,
         request=request,
         counts=given.counts,
         fit=fit,
-        shares=generator_table(given.names, given.counts, fit, request.seed).rename(
-            columns={"generator": noun}
-        ),
-        systems=None if inputs.matches is None else _systems(inputs.matches, fit, request.seed),
-        judges=judge_table(given.judges, given.counts),
-        held_out=None if held_out is None else held_out.rename(columns={"generator": noun}),
-        next_items=None if n_next is None else _next_items(inputs, noun, n_next, request),
-        said=[*inputs.notes, *_grouped(inputs, fit), *sentences],
+        shares=generator_table(given, fit, request.seed),
+        systems=None if matches is None else _systems(matches, fit, request.seed),
+        judges=judge_table(given),
+        held_out=held_out_table(given, fit),
+        next_items=None if request.next_labels is None else _next_items(data, given, request),
+        said=[*notes, *_grouped(data.read, fit), *sentences],
         legend=legend,
         target=target,
-        warnings=precision_warnings(
-            given.names,
-            given.judges,
-            given.counts,
-            fit,
-            copies_among(given.votes, given.labels, given.generator),
-        ),
+        warnings=precision_warnings(given, fit),
     )
 
 
-def _grouped(inputs: _Inputs, fit: PrecisionFit) -> list[str]:
+def _grouped(table: Reading, fit: PrecisionFit) -> list[str]:
     """Return how many groups there are, and how alike their items, in a sentence."""
-    table = inputs.data.read
     if table.groups is None:
         return []
     line = (
@@ -210,7 +184,8 @@ def _systems(matches: Matches, fit: PrecisionFit, seed: int) -> pd.DataFrame | N
     return system_points(matches, rates, name)
 
 
-def _inputs(request: PrecisionRequest) -> _Inputs:
+def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], Given]:
+    """Return what was read, the pairs of systems, notes on it, and what the methods learn from."""
     paired = request.systems is not None
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
     data = data_in_request(request) or read_files(
@@ -235,14 +210,12 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         matches = read_matches(data, request.systems)
         votes, labels, ties = binary_votes(read.votes, data.labels, read.coding.classes, matches)
         names, generator = matches.names, matches.of_item
-    notes = list(opened.notes)
+    first, notes = list(opened.notes), []
     if names == [EVERY]:
-        notes.append(
+        first.append(
             "No column of generators is recognised, so that all items count as one system's; name their "
             "column with --generator."
         )
-    top = read.coding.classes.names[-1]
-    notes += _words(votes, labels, generator, len(names), top, matches)
     unmatched = _unmatched_labels(opened, read)
     if unmatched:
         notes.append(f"{unmatched} label(s) of items without votes are left out.")
@@ -257,6 +230,7 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         valid = expected_validity(votes, labels, evidence, generator)
         counts = expected_counts(votes, valid, generator, n)
     given = Given(
+        "generator" if matches is None else "pair",
         votes,
         labels,
         generator,
@@ -268,7 +242,7 @@ def _inputs(request: PrecisionRequest) -> _Inputs:
         read.groups,
         evidence,
     )
-    return _Inputs(data, matches, notes, given)
+    return data, matches, [*first, *_words(given, read.coding.classes.names[-1]), *notes], given
 
 
 def _evidence(data: Data, labels: ItemInts, matches: Matches | None) -> Evidence | None:
@@ -290,12 +264,12 @@ def _unmatched_labels(opened: Opened, read: Reading) -> int:
     return int((positions(read.coding.items, of, gold.item) < 0).sum())
 
 
-def _next_items(inputs: _Inputs, noun: str, most: int, request: PrecisionRequest) -> pd.DataFrame:
+def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataFrame:
     """Return a row per item to label next, with its probability of being valid."""
-    given = inputs.given
+    assert request.next_labels is not None
     labelling = given.labelling
     items = labelling.propose(
-        most,
+        request.next_labels,
         between=_between(request.between, given.names),
         more=request.target == "more",
         groups=given.groups,
@@ -305,8 +279,8 @@ def _next_items(inputs: _Inputs, noun: str, most: int, request: PrecisionRequest
     generator = given.generator[items]
     return pd.DataFrame(
         {
-            "item": pd.Index(inputs.data.read.coding.items)[items],
-            noun: [given.names[g] for g in generator],
+            "item": pd.Index(data.read.coding.items)[items],
+            given.noun: [given.names[g] for g in generator],
             "valid votes": valid_share(given.votes)[items],
             "P(valid)": expected[generator, labelling.strata.of_item[items]],
         }
@@ -380,21 +354,17 @@ def generators_of(
     return [EVERY], np.zeros(len(read.coding.items), int)
 
 
-def _words(
-    votes: Votes,
-    labels: ItemInts,
-    generator: ItemInts,
-    n_generators: int,
-    top: str,
-    matches: Matches | None,
-) -> list[str]:
-    what = "a generator" if matches is None else "a pair of systems"
-    meaning = "valid" if matches is None else "a win of the system in the first column"
-    labelled = len(np.unique(generator[labels >= 0]))
+def _words(given: Given, top: str) -> list[str]:
+    """Return what was read in sentences; `top` is the class of a vote for valid."""
+    what, meaning, poor = "generator", "valid", "invalid"
+    if given.noun == "pair":
+        what, meaning = "pair of systems", "a win of the system in the first column"
+        poor = "lost by the first of the pair"
+    votes, labels = given.votes, given.labels
+    labelled = len(np.unique(given.generator[labels >= 0]))
     return [
-        f"{n_generators} {what.removeprefix('a ')}(s), {votes.n_items} items, {votes.n_judges} "
-        f"judge(s); a vote for {top!r} means {meaning}.",
-        f"{int((labels >= 0).sum())} items of {labelled} {what.removeprefix('a ')}(s) are "
-        f"labelled, {int((labels == 0).sum())} of them "
-        f"{'invalid' if matches is None else 'lost by the first of the pair'}.",
+        f"{len(given.names)} {what}(s), {votes.n_items} items, {votes.n_judges} judge(s); a vote for "
+        f"{top!r} means {meaning}.",
+        f"{int((labels >= 0).sum())} items of {labelled} {what}(s) are labelled, "
+        f"{int((labels == 0).sum())} of them {poor}.",
     ]

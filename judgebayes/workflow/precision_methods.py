@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
+from scipy.special import ndtri
 
-from judgebayes.arrays import AnyArray, ItemInts
+from judgebayes.arrays import AnyArray, ItemInts, Key
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
     Impression,
@@ -27,6 +29,7 @@ from judgebayes.generators import (
     shares,
     valid_share,
 )
+from judgebayes.generators.clusters import normal_draws
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator, Posterior
 from judgebayes.generators.systems import Answer as Rate
 from judgebayes.generators.systems import Method as RateMethod
@@ -46,7 +49,6 @@ from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
 from judgebayes.workflow.options import check_choice
-from judgebayes.workflow.precision_fits import Normal, Points, PrecisionFit
 
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
@@ -75,9 +77,60 @@ ONLY_MORE = "Its intervals are about more items like these, whatever the --targe
 
 
 @dataclass(frozen=True)
+class Points:
+    """Point estimates without intervals."""
+
+    values: Float[np.ndarray, " generator"]
+    status: Int[Array, ""]
+    raw: bool = False
+    """Whether they are the mean votes, without any correction."""
+
+    def estimate(self) -> Float[np.ndarray, " generator"]:
+        """Return the values."""
+        return self.values
+
+
+@dataclass(frozen=True)
+class Normal(Posterior):
+    """Normal estimates, each from its generator's own items; NaN where a generator has none."""
+
+    values: Float[np.ndarray, " generator"]
+    covariance: Float[np.ndarray, "generator generator"]
+    """NaN where a generator has no interval; not 0 between generators with the same groups of items."""
+    status: Int[Array, ""]
+
+    def estimate(self) -> Float[np.ndarray, " generator"]:
+        """Return the values."""
+        return self.values
+
+    def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
+        """Return a normal quantile of each value, which is not clipped to [0, 1]."""
+        return self.values + float(ndtri(level)) * np.sqrt(np.diag(self.covariance))
+
+    def sample(
+        self, n_draws: int = 4000, key: Key | None = None
+    ) -> Float[np.ndarray, "draw generator"]:
+        """Return joint draws; NaN where a generator has no interval."""
+        key = jax.random.key(0) if key is None else key
+        known = np.flatnonzero(np.isfinite(np.diag(self.covariance)))
+        draws = np.full((n_draws, len(self.values)), np.nan)
+        draws[:, known] = self.values[known] + normal_draws(
+            self.covariance[np.ix_(known, known)], n_draws, key
+        )
+        return draws
+
+
+PrecisionFit = Points | Posterior
+"""An estimate of each generator's share of valid items, NaN where the method has none; with intervals
+and joint draws if it is a posterior."""
+
+
+@dataclass(frozen=True)
 class Given:
     """What the methods learn from."""
 
+    noun: str
+    """What the generators are: generator, or pair (of systems)."""
     votes: Votes
     labels: ItemInts
     generator: ItemInts

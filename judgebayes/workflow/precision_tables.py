@@ -22,7 +22,7 @@ from judgebayes.generators import (
     rogan_gladen,
 )
 from judgebayes.generators.baselines import LEAST
-from judgebayes.generators.clusters import COPIES
+from judgebayes.generators.clusters import COPIES, copies_among
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.labelling import valid_share
 from judgebayes.generators.posterior import Posterior
@@ -35,8 +35,7 @@ from judgebayes.generators.systems import (
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.precision_fits import Points, PrecisionFit
-from judgebayes.workflow.precision_methods import Given
+from judgebayes.workflow.precision_methods import Given, Points, PrecisionFit
 
 LEVEL = 0.9
 """Probability of the intervals."""
@@ -49,9 +48,7 @@ SIMPLER = {"logit shift": "logit-shift", "Rogan-Gladen": "rogan-gladen"}
 """Simpler methods of the check that are a `--method`, by their columns."""
 
 
-def generator_table(
-    names: list[str], counts: PrecisionCounts, fit: PrecisionFit, seed: int = 0
-) -> pd.DataFrame:
+def generator_table(given: Given, fit: PrecisionFit, seed: int = 0) -> pd.DataFrame:
     """Return a row per generator, the best first, and whether it is better than the next.
 
     The order of two generators is settled if one is better in at least 95 % of the joint draws, in
@@ -60,8 +57,8 @@ def generator_table(
     others is assumed. A fit without intervals has no columns of ends and of orders, and raw means are no
     estimate.
     """
-    estimate = np.asarray(fit.estimate(), float)
-    columns = {"generator": names, "estimate": estimate}
+    counts, estimate = given.counts, np.asarray(fit.estimate(), float)
+    columns = {given.noun: given.names, "estimate": estimate}
     if isinstance(fit, Posterior):
         low, high = fit.interval(LEVEL)
         columns |= {"low": np.asarray(low), "high": np.asarray(high)}
@@ -95,14 +92,14 @@ def _above(
     ]
 
 
-def judge_table(names: list[str], counts: PrecisionCounts) -> pd.DataFrame:
+def judge_table(given: Given) -> pd.DataFrame:
     """Return each judge's rates over all labelled items, and the share of items it voted on."""
-    rates = counts.rates()
+    counts, rates = given.counts, given.counts.rates()
     voted = counts.judged + counts.valid_judged + counts.invalid_judged
     total = (counts.valid + counts.invalid + counts.unlabelled).sum()
     return pd.DataFrame(
         {
-            "judge": names,
+            "judge": given.judges,
             "TPR": np.asarray(rates.tpr),
             "TNR": np.asarray(rates.tnr),
             "on valid": np.rint(counts.valid_judged.sum(0)).astype(int),
@@ -134,7 +131,7 @@ def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
         identified = has_youden_index(others)
         records.append(
             {
-                "generator": given.names[place],
+                given.noun: given.names[place],
                 "labels say": float(given.counts.labelled_precision[place]),
                 OURS: estimate[place],
                 "low": low[place],
@@ -214,17 +211,9 @@ UNINFORMATIVE = 0.5
 """A panel is called uninformative from this posterior probability."""
 
 
-def precision_warnings(
-    generators: Sequence[str],
-    judges: Sequence[str],
-    counts: PrecisionCounts,
-    fit: PrecisionFit,
-    copies: Sequence[tuple[int, int, float]] = (),
-) -> list[str]:
-    """Return what is missing for a safe answer, with what to do about it.
-
-    `copies` are two judges each, and their residual correlation.
-    """
+def precision_warnings(given: Given, fit: PrecisionFit) -> list[str]:
+    """Return what is missing for a safe answer, with what to do about it."""
+    names, judges, counts = given.names, given.judges, given.counts
     lines = []
     if int(fit.status) == Status.MAX_STEPS:
         lines.append(NOT_CONVERGED)
@@ -245,18 +234,23 @@ def precision_warnings(
     without = np.flatnonzero(~np.asarray(counts.labelled))
     if labelled and len(without) and isinstance(fit, Posterior):
         lines.append(
-            f"{len(without)} of {len(generators)} have no label of their own "
-            f"({listing([generators[int(place)] for place in without], 3)}): their intervals assume "
+            f"{len(without)} of {len(names)} have no label of their own "
+            f"({listing([names[int(place)] for place in without], 3)}): their intervals assume "
             "that the judges err on them as on the labelled ones, which votes cannot show. Where the "
             "judges share a bias for or against one, its interval is wrong, and no order of them is "
             "called settled: label a few items of each."
         )
     if labelled:
-        lines += _few_invalid(counts)
+        few = round(float(counts.invalid.sum()))
+        if few < FEW_INVALID:
+            lines.append(
+                f"Only {few} labelled item(s) are invalid, too few to estimate how often the judges "
+                "notice invalid items. Label more; --next 50 proposes items."
+            )
         lines += _uninformative(counts)
     if isinstance(fit, SharePosterior):
         lines += _odd_judges(judges, counts, fit)
-        lines += _contradicting(generators, counts, fit)
+        lines += _contradicting(names, counts, fit)
     for place in np.flatnonzero(judge_youden(counts).below(0.0) >= SETTLED).tolist():
         lines.append(
             f"Judge {judges[place]!r} calls invalid items valid more often than valid ones: check "
@@ -266,19 +260,9 @@ def precision_warnings(
         f"Judges {judges[a]!r} and {judges[b]!r} vote alike beyond what label and generator explain: "
         f"their residuals have a correlation of {rho:.2f} (said above {COPIES:g}). If one is a copy of "
         "the other, leave one out: two copies count as two opinions."
-        for a, b, rho in copies
+        for a, b, rho in copies_among(given.votes, given.labels, given.generator)
     ]
     return lines
-
-
-def _few_invalid(counts: PrecisionCounts) -> list[str]:
-    few = round(float(counts.invalid.sum()))
-    if few >= FEW_INVALID:
-        return []
-    return [
-        f"Only {few} labelled item(s) are invalid, too few to estimate how often the judges notice "
-        "invalid items. Label more; --next 50 proposes items."
-    ]
 
 
 def _uninformative(counts: PrecisionCounts) -> list[str]:

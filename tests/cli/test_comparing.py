@@ -16,7 +16,13 @@ from judgebayes.evaluate.splits import Splits
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import Classes, Votes
-from judgebayes.workflow.comparing import Compared, compare, comparison_rows, comparison_words
+from judgebayes.workflow.comparing import (
+    Compared,
+    compare,
+    comparison_rows,
+    comparison_table,
+    comparison_words,
+)
 from judgebayes.workflow.losses import losses_of
 
 ITEMS = 60
@@ -162,7 +168,7 @@ def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
         in words[2]
     )
     assert "margin-threshold" not in words[2]
-    row = comparison_rows(comparison, leads, hide_nll=False)[1]
+    row = comparison_rows(comparison_table(comparison, leads, hide_nll=False))[1]
     assert row[0] == "best-constant"
     assert row[-1].startswith(f"{leads['best-constant'].mean:+.3f} [")
 
