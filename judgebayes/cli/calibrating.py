@@ -95,7 +95,7 @@ def apply_fit(request: ApplyRequest) -> CommandResult:
     result = applying.apply(request)
     say(console, *result.said)
     say(console, *result.warnings, mark=WARNING)
-    say(console, result.decided)
+    say(console, result.decided_words)
     _write(console, request.out, result.answers)
     say_next(console, result.next_steps)
     return result.for_machines()

@@ -2,20 +2,18 @@
 
 import numpy as np
 import pandas as pd
-from rich.markup import escape
-from rich.table import Table
 
-from judgebayes.cli.console import Console, numbers, say, say_findings, say_next, show, show_rows
+from judgebayes.cli.console import Console, say, say_findings, say_next, show_rows
 from judgebayes.io.tables import check_writable, write_table
-from judgebayes.report.text import ends_of, judge_cells, percent_with_interval, shortened
+from judgebayes.report.text import ends_of, judge_cells, percent_with_interval
 from judgebayes.workflow.diagnosing import diagnose
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import DiagnoseRequest
 
 LEAST_NEEDED = ("votes", "not asked", "TNR", "TPR")
 """Columns that a narrow console leaves out, in this order."""
-SHORTEST_NAME = 22
-"""Names are shortened to this many characters, or to as many as keep them distinct."""
+ROOM = 22
+"""The room for names; longer ones are broken."""
 
 
 def diagnose_votes(request: DiagnoseRequest) -> CommandResult:
@@ -74,8 +72,8 @@ def _print_by(console: Console, rates: pd.DataFrame, column: str, most: int) -> 
 def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     """Print a line per judge, the most accurate first; of many, only the best and the worst.
 
-    Shares are in per cent. On a narrow console, long names lose their middle, and columns that do
-    not fit are left out and named below. Columns without values are not shown.
+    Shares are in per cent. On a narrow console, long names are broken, and columns that do not fit are
+    left out and named below. Columns without values are not shown.
     """
     labelled = bool(np.isfinite(judges["accuracy"]).any())
     first = "accuracy" if labelled or "agreement" not in judges else "agreement"
@@ -86,19 +84,15 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     cells = judge_cells(ranked)
     widths = {head: max(len(cell) for cell in (head, *column)) for head, column in cells.items()}
     left_out = []
-    needed = _least_room([str(name) for name in ranked["judge"]])
+    room = min(ROOM, max(len(str(name)) for name in ranked["judge"]))
     for head in LEAST_NEEDED:
-        if head in cells and console.width - sum(widths.values()) - 2 * len(widths) < needed:
+        if head in cells and room + sum(widths.values()) + 2 * len(widths) > console.width:
             left_out.append(head)
             del cells[head], widths[head]
-    width = max(console.width - sum(widths.values()) - 2 * len(widths), needed)
     of = "The judge" if len(judges) == 1 else f"{shown} of {len(judges)} judges"
-    table = Table(box=None, pad_edge=False)
-    table.add_column("judge", no_wrap=True)
-    numbers(table, *cells)
-    for name, *row in zip(ranked["judge"], *cells.values(), strict=True):
-        table.add_row(escape(shortened(str(name), width)), *row)
-    show(console, f"{of}, in % with 90 % intervals" if labelled else f"{of}, in %", table)
+    title = f"{of}, in % with 90 % intervals" if labelled else f"{of}, in %"
+    rows = zip(ranked["judge"].map(str), *cells.values(), strict=True)
+    show_rows(console, title, ["judge", *cells], rows)
     if left_out:
         columns = ", ".join(left_out)
         say(
@@ -112,13 +106,3 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
             "Weight: what a vote adds to the log-odds of its class, given the judge's accuracy.",
         )
     console.print()
-
-
-def _least_room(names: list[str]) -> int:
-    """Return how many characters the names need to stay distinct."""
-    longest = max(map(len, names))
-    widths = range(min(SHORTEST_NAME, longest), longest)
-    distinct = (
-        width for width in widths if len({shortened(n, width) for n in names}) == len(names)
-    )
-    return next(distinct, longest)

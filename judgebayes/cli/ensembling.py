@@ -1,6 +1,6 @@
 """`judgebayes ensemble`: the error of a majority vote on a user's items, printed and plotted."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from judgebayes.cli.console import WARNING, Console, numbers, say, say_next, sho
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
+from judgebayes.report.text import readable
 from judgebayes.sentence import percent, rounded, with_interval
 from judgebayes.workflow.ensembling import MajorityError, ensemble
 from judgebayes.workflow.label_session import label_session
@@ -55,12 +56,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
     say(console, *result.labels_to_go)
     say(console, *result.warnings, mark=WARNING)
     if result.next_items is not None:
-        show_next_items(
-            console,
-            result.next_items,
-            lambda some, title: show_rows(console, title, list(some), _items(some)),
-            request.next_out,
-        )
+        show_next_items(console, result.next_items, request.next_out)
     if request.out is not None:
         write_table(result.errors, request.out)
         say(console, f"The table is in {request.out}.")
@@ -79,7 +75,7 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
 
 
 def _print(console: Console, result: MajorityError) -> None:
-    level = percent(result.request.level)
+    level = percent(result.estimates.request.level)
     decision = "majority vote" if "mixture" in result.curves else "plurality"
     decision = "median" if result.distance else decision
     tables = [
@@ -136,22 +132,11 @@ def _table(
     return table
 
 
-def _items(frame: pd.DataFrame) -> list[tuple[str, str, str, str]]:
-    return [
-        (str(item), str(votes), percent(share), f"{right:.2f}")
-        for item, votes, share, right in frame.itertuples(index=False)
-    ]
-
-
 def show_next_items(
-    console: Console,
-    table: pd.DataFrame,
-    draw: Callable[[pd.DataFrame, str], None],
-    out: Path | None,
-    columns: tuple[str, ...] = ("item",),
+    console: Console, table: pd.DataFrame, out: Path | None, columns: Sequence[str] = ("item",)
 ) -> None:
-    """Draw the first items with a title, and write `columns` of all to `out` if it is named."""
-    draw(table.head(SHOWN), f"Label next: {len(table)} item(s)")
+    """Print the first items to label next, and write `columns` of all to `out` if it is named."""
+    show_rows(console, f"Label next: {len(table)} item(s)", *readable(table.head(SHOWN)))
     if len(table) > SHOWN:
         more = " --next-out FILE writes all." if out is None else ""
         say(console, f"{len(table) - SHOWN} more are not shown.{more}")

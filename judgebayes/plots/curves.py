@@ -48,9 +48,7 @@ def forest(table: pd.DataFrame, *, title: str) -> Figure:
         ax.set_ylim(len(part) - 0.4, -0.6)
         ax.set_title(str(part["panel"].iloc[0]), fontsize=9, loc="left")
         ax.tick_params(axis="x", labelsize=8)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="x", color="#DDDDDD", linewidth=0.6)
-        ax.set_axisbelow(True)
+        without_frame(ax, "x")
     figure.suptitle(title, fontsize=11)
     return figure
 

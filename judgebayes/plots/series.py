@@ -122,9 +122,7 @@ def intervals(
             ax.xaxis.set_major_formatter("{x:g}")
         if panel is None or ax in axes[-3:]:
             ax.set_xlabel(xlabel if panel is None else textwrap.fill(xlabel, 40))
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="x", color="#DDDDDD", linewidth=0.6)
-        ax.set_axisbelow(True)
+        without_frame(ax, "x")
         if group is not None:
             ax.set_title(str(group), fontsize=10)
     figure.suptitle(title, fontsize=11)

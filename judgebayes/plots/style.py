@@ -1,7 +1,7 @@
 """Shared style of figures: colours of methods, markers, panels, legends."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib.figure
 from matplotlib import rc_context
@@ -70,10 +70,10 @@ def dashes(name: str, place: int) -> Any:
     return DASHES[FIXED.get(name, (place + 3) % len(DASHES))]
 
 
-def without_frame(axes: Axes) -> None:
-    """Remove the top and right edges of a panel, and draw faint horizontal grid lines."""
+def without_frame(axes: Axes, lines_of: Literal["x", "y"] = "y") -> None:
+    """Remove the top and right edges of a panel, and draw faint grid lines of an axis."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
+    axes.grid(axis=lines_of, color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
 
 

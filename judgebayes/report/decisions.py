@@ -11,10 +11,11 @@ from judgebayes.report.figures import inline_svg, names_as_they_are
 from judgebayes.report.page import Block, Drawing, Paragraph, Section, Table
 from judgebayes.report.text import presentable
 from judgebayes.sentence import percent, rounded
-from judgebayes.workflow.answers import decided_counts, risk_curve
+from judgebayes.workflow.answers import risk_curve
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.losses import PERSON
+from judgebayes.workflow.methods import traits_of
 
 DESCRIBED_SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares whose risk is in the text description of the curve."""
@@ -50,6 +51,7 @@ def decisions_section(result: Calibration) -> Section:
     """Return the decisions by class, the conformal sets, and the items to review first."""
     names, losses = result.given.read.coding.classes.names, result.losses
     answers, sets = result.answers, result.sets
+    rule = traits_of(result.choice.name).rule or result.certain
     named = np.array([*names, PERSON])
     answers["decision"] = named[
         np.where(result.decisions.to_person, len(names), result.decisions.of_item)
@@ -57,14 +59,14 @@ def decisions_section(result: Calibration) -> Section:
     words = f"Each item gets the decision with the least expected loss ({losses.name} loss: "
     words += f"{losses.meaning}). " + (
         "This method is a rule, which gives no probability of an error."
-        if result.certain
+        if rule
         else f"Over all {len(answers):,} items the mean expected loss is "
         f"{answers['expected_loss'].mean():z.3f}."
     )
-    blocks: list[Block] = [Paragraph(words), _decisions_table(answers, result)]
+    blocks: list[Block] = [Paragraph(words), _decisions_table(answers, result, rule)]
     if result.abstention is not None:
         blocks.append(Paragraph(result.abstention.sentence))
-    if result.compared is not None and not result.certain and not result.hide_nll:
+    if result.compared is not None and not rule and not result.hide_nll:
         curve = risk_curve(result.compared, result.choice.name, losses)
         blocks.append(risk_drawing(curve, losses.cost))
     if sets is not None:
@@ -81,17 +83,17 @@ def decisions_section(result: Calibration) -> Section:
             blocks.append(Table(STRATA_TITLE, *head_and_rows))
     elif result.given.labelled:
         blocks.append(Paragraph("There are too few labels for conformal sets."))
-    if not result.certain:
+    if not rule:
         blocks.append(first_items(answers, result.given.labels >= 0))
     return Section("Decisions", blocks, name="decisions")
 
 
-def _decisions_table(answers: pd.DataFrame, result: Calibration) -> Table:
+def _decisions_table(answers: pd.DataFrame, result: Calibration, rule: bool) -> Table:
     rows = []
-    for name, n in decided_counts(result.given.read.coding.classes.names, result.decisions).items():
+    for name, n in result.decided_counts.items():
         here = answers[answers["decision"] == name]
         mean = here[f"p({name})"].mean() if f"p({name})" in here else np.nan
-        loss = np.nan if result.certain else here["expected_loss"].mean()
+        loss = np.nan if rule else here["expected_loss"].mean()
         rows.append(
             (name, f"{n:,}", f"{n / len(answers):.1%}", rounded(mean, ".1%"), rounded(loss))
         )

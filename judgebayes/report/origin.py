@@ -4,53 +4,31 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from judgebayes.finding import Finding
 from judgebayes.report.page import Block, Code, Facts, Findings, Paragraph, Section, Table
+from judgebayes.report.text import readable
 from judgebayes.report.versions import versions
 from judgebayes.sentence import percent, rounded, sentences, with_interval
-from judgebayes.workflow.answers import decided_counts
 from judgebayes.workflow.calibration import Calibration, read_words
 from judgebayes.workflow.comparing import comparison_rows
 from judgebayes.workflow.records import options_in
-from judgebayes.workflow.win_rates import LEVEL, WinRate
-
-HEADS = {"naive": "naive rate", "low": f"{percent(LEVEL)} interval"}
+from judgebayes.workflow.win_rates import WinRate
 
 
 def wins_tables(wins: WinRate) -> list[tuple[str, list[str], list[list[str]]]]:
     """Return title, head and rows of the tables of pairs and systems, if there are several pairs."""
     if len(wins.pairs) == 1:
         return []
-    systems = [] if wins.systems is None else [("Systems", *_rows(wins.systems))]
-    return [("Win rates", *_rows(wins.pairs)), *systems]
-
-
-def _rows(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    names = [str(name) for name in frame.columns]
-    shown = [name for name in names if not name.endswith(("low", "high"))]
-    if "low" in names:
-        shown.insert(2, "low")
-    rows = [
-        [str(row.iloc[0]), *(_cell(row, name) for name in shown[1:])] for _, row in frame.iterrows()
-    ]
-    return [HEADS.get(name, name) for name in shown], rows
-
-
-def _cell(row: pd.Series, name: str) -> str:
-    value = row[name]
-    if name == "low" and np.isfinite(value):
-        return f"{100 * value:.1f} to {100 * row['high']:.1f}"
-    if name in ("labelled", "items") or name.startswith("P("):
-        return rounded(value, ".2f" if name.startswith("P(") else ".0f")
-    return percent(value, 1) if np.isfinite(value) else "-"
+    pairs = wins.pairs[[name for name in wins.pairs if not name.endswith(("_low", "_high"))]]
+    systems = [] if wins.systems is None else [("Systems", *readable(wins.systems))]
+    return [("Win rates", *readable(pairs.rename(columns={"naive": "naive rate"}))), *systems]
 
 
 def summary_blocks(result: Calibration) -> list[Block]:
     """Return what the page says first: who wins, the main numbers, warnings, and what to do next."""
     data, compared, name = result.given, result.compared, result.choice.name
-    numbers, names = data.numbers, data.read.coding.classes.names
+    numbers = data.numbers
     facts = [
         ("Votes", "{votes:,} of {judges:,} judge(s) on {items:,} items".format(**numbers)),
         ("Labels", "{labels:,} of {items:,} items".format(**numbers)),
@@ -68,7 +46,7 @@ def summary_blocks(result: Calibration) -> list[Block]:
             ("Held-out accuracy [95 %]", with_interval(right, ".1%") + majority),
             ("Held-out NLL [95 %]", f"{with_interval(nll)}; constant: {rounded(constant)}"),
         ]
-    decided = decided_counts(names, result.decisions).items()
+    decided = result.decided_counts.items()
     facts.append(("Decisions", ", ".join(f"{each}: {count:,}" for each, count in decided)))
     blocks: list[Block] = []
     if result.wins is not None:

@@ -58,6 +58,32 @@ def ends_of(table: pd.DataFrame, most: int, by: str) -> pd.DataFrame:
     return pd.concat([ranked.head(most - most // 2), ranked.tail(most // 2)])
 
 
+INTERVAL = "90 % interval"
+
+
+def readable(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return the heading and the rows of a table of shares as text; blank where one is unknown.
+
+    Shares are in per cent, probabilities `P(...)` are not, and `low` and `high` are one column.
+    """
+    if "low" in table:
+        ends = zip(100 * table["low"], 100 * table["high"], strict=True)
+        between = ["known" if b - a < 1e-7 else f"{a:.1f} - {b:.1f}" for a, b in ends]
+        column = pd.Series(between, table.index, object).where(table["low"].notna(), "")
+        table = table.assign(low=column).rename(columns={"low": INTERVAL}).drop(columns="high")
+    rows = [
+        [_cell(str(name), value) for name, value in zip(table.columns, row, strict=True)]
+        for row in table.itertuples(index=False)
+    ]
+    return [str(name) for name in table.columns], rows
+
+
+def _cell(name: str, value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "" if np.isnan(value) else f"{value:.2f}" if name.startswith("P(") else f"{value:.1%}"
+
+
 MAX_TEXT = 4000
 MAX_NAME = 72
 # Control characters that a page must not contain, and marks that change the direction of text.

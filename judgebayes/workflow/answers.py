@@ -6,7 +6,7 @@ An item is sent if the least expected loss of a decision is above the cost of as
 Bayes action under a loss matrix with one more row, c for every class (Chow 1970).
 """
 
-from collections.abc import Sequence
+from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from judgebayes.sentence import with_interval
 from judgebayes.votes import Coding, Votes
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import PERSON, Losses
+from judgebayes.workflow.results import Result
 
 LEVEL = 0.9
 
@@ -159,77 +160,85 @@ def decisions_of(log_probs: LogProbs, losses: Losses, rule: LogProbs | None = No
     return Decisions(decisions, expected, losses.sent(np.exp(np.asarray(log_probs)), expected))
 
 
-def answer_table(
-    coding: Coding,
-    votes: Votes,
-    log_probs: LogProbs,
-    losses: Losses,
-    decisions: Decisions,
-    sets: Bool[np.ndarray, "item class"] | None = None,
-) -> pd.DataFrame:
-    """Return a row per item: probabilities, decision, expected loss, votes, and its conformal set.
+class AnsweredItems(Result):
+    """A result that answers every item: probabilities, a decision and its expected loss."""
 
-    The decision is `PERSON` if asking a person costs less than every decision, in expectation.
-    """
-    table = coding.decode(log_probs, decisions.of_item, decisions.expected)
-    if losses.person is not None:
-        table["decision"] = table["decision"].astype(object).mask(decisions.to_person, PERSON)
-    table["votes"] = np.asarray(votes.pooled_counts()).sum(1)
-    if sets is not None:
-        table["set"] = [set_name(inside, coding.classes.names) for inside in sets]
-    return table
+    log_probs: LogProbs
+    losses: Losses
+    """The loss of each decision."""
+    decisions: Decisions
 
+    @property
+    @abstractmethod
+    def voted(self) -> tuple[Coding, Votes]:
+        """The votes that are answered, with their names."""
 
-def set_name(inside: Bool[np.ndarray, " class"], names: Sequence[str]) -> str:
-    """Return the classes of a conformal set as text, `(empty)` if there are none."""
-    return " | ".join(np.array(names)[inside]) if inside.any() else "(empty)"
+    @property
+    def decider(self) -> str | None:
+        """The name of the rule that decided, if one did."""
+        return None
 
+    @property
+    def in_sets(self) -> Bool[np.ndarray, "item class"] | None:
+        """Whether each class is in an item's conformal set; None without sets."""
+        return None
 
-def decided_counts(names: Sequence[str], decisions: Decisions) -> dict[str, int]:
-    """Return how often each class was decided, and under `PERSON` how often a person is asked."""
-    sent = decisions.to_person
-    counts = np.bincount(decisions.of_item[~sent], minlength=len(names))
-    asked = {PERSON: int(sent.sum())} if sent.any() else {}
-    return dict(zip(names, map(int, counts), strict=True)) | asked
+    @property
+    def certain(self) -> bool:
+        """Whether the answers are 0 or 1, as those of a rule, which do not measure its errors."""
+        return bool(np.isin(np.exp(np.asarray(self.log_probs)), (0.0, 1.0)).all())
 
+    @property
+    def answers(self) -> pd.DataFrame:
+        """A row per item: probabilities, decision, expected loss, votes, and its conformal set.
 
-def decided_words(
-    coding: Coding,
-    log_probs: LogProbs,
-    losses: Losses,
-    decisions: Decisions,
-    rule: str | None = None,
-) -> str:
-    """Return how often each class was decided, and the mean expected loss of these decisions.
+        The decision is `PERSON` if asking a person costs less than every decision, in expectation.
+        """
+        (coding, votes), decisions = self.voted, self.decisions
+        table = coding.decode(self.log_probs, decisions.of_item, decisions.expected)
+        if self.losses.person is not None:
+            table["decision"] = table["decision"].astype(object).mask(decisions.to_person, PERSON)
+        table["votes"] = np.asarray(votes.pooled_counts()).sum(1)
+        if self.in_sets is not None:
+            names = np.array(coding.classes.names)
+            table["set"] = [" | ".join(names[own]) or "(empty)" for own in self.in_sets]
+        return table
 
-    `rule` is the name of the rule that decided, if one did.
-    """
-    names, kept = coding.classes.names, ~decisions.to_person
-    counts = decided_counts(names, decisions)
-    shares = ", ".join(f"{name}: {counts[name]}" for name in names)
-    if losses.person is not None:
-        shares += f"; sent to a person: {int((~kept).sum())}"
-    # The answers of a rule are 0 or 1, which do not measure its errors.
-    certain = bool(np.isin(np.exp(np.asarray(log_probs)), (0.0, 1.0)).all())
-    if not kept.any() or certain:
-        return f"Decisions: {shares}."
-    mean = float(decisions.expected[kept].mean())
-    if rule is not None:
-        return (
-            f"Decisions, by {rule}: {shares}. Their mean expected {losses.name} loss under the "
-            f"probabilities ({losses.meaning}) is {mean:.3f}."
+    @property
+    def decided_counts(self) -> dict[str, int]:
+        """How often each class was decided, and under `PERSON` how often a person is asked."""
+        names, sent = self.voted[0].classes.names, self.decisions.to_person
+        counts = np.bincount(self.decisions.of_item[~sent], minlength=len(names))
+        asked = {PERSON: int(sent.sum())} if sent.any() else {}
+        return dict(zip(names, map(int, counts), strict=True)) | asked
+
+    @property
+    def decided_words(self) -> str:
+        """How often each class was decided, and the mean expected loss of these decisions."""
+        coding, losses, decisions = self.voted[0], self.losses, self.decisions
+        names, kept, counts = coding.classes.names, ~decisions.to_person, self.decided_counts
+        shares = ", ".join(f"{name}: {counts[name]}" for name in names)
+        if losses.person is not None:
+            shares += f"; sent to a person: {int((~kept).sum())}"
+        if not kept.any() or self.certain:
+            return f"Decisions: {shares}."
+        mean = float(decisions.expected[kept].mean())
+        if self.decider is not None:
+            return (
+                f"Decisions, by {self.decider}: {shares}. Their mean expected {losses.name} loss under "
+                f"the probabilities ({losses.meaning}) is {mean:.3f}."
+            )
+        words = (
+            f"Decisions: {shares}. Each decision minimises the expected {losses.name} loss "
+            f"({losses.meaning}); the mean expected loss is {mean:.3f}."
         )
-    words = (
-        f"Decisions: {shares}. Each decision minimises the expected {losses.name} loss "
-        f"({losses.meaning}); the mean expected loss is {mean:.3f}."
-    )
-    logs = np.asarray(log_probs)
-    own = np.take_along_axis(logs, decisions.of_item[:, None], axis=1)[:, 0]
-    against = (logs.max(1) > own + 1e-9) & kept  # a class is clearly more probable
-    if against.any():
-        first = str(coding.items[int(np.argmax(against))])
-        words += (
-            f" {int(against.sum())} of them (the first is {first!r}) are not the most probable "
-            f"class: under the {losses.name} loss, the decided class costs less in expectation."
-        )
-    return words
+        logs = np.asarray(self.log_probs)
+        own = np.take_along_axis(logs, decisions.of_item[:, None], axis=1)[:, 0]
+        against = (logs.max(1) > own + 1e-9) & kept  # a class is clearly more probable
+        if against.any():
+            first = str(coding.items[int(np.argmax(against))])
+            words += (
+                f" {int(against.sum())} of them (the first is {first!r}) are not the most probable "
+                f"class: under the {losses.name} loss, the decided class costs less in expectation."
+            )
+        return words

@@ -15,14 +15,8 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 from judgebayes.io.in_memory import file_or_table
-from judgebayes.votes import MISSING, Votes
-from judgebayes.workflow.answers import (
-    Decisions,
-    answer_table,
-    decided_counts,
-    decided_words,
-    decisions_of,
-)
+from judgebayes.votes import MISSING, Coding, Votes
+from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
@@ -31,12 +25,11 @@ from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ApplyRequest, Fixed
 from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
 from judgebayes.workflow.sources import Source
 
 
 @dataclass(frozen=True, repr=False)
-class Applied(Result):
+class Applied(AnsweredItems):
     """The answers of a saved fit on new votes."""
 
     schema: ClassVar[str] = "judgebayes.applied/1"
@@ -56,7 +49,7 @@ class Applied(Result):
     @property
     def sentences(self) -> list[str]:
         """Which fit it is, what was read, what differs, and what was decided."""
-        return [*self.said, *self.warnings, self.decided]
+        return [*self.said, *self.warnings, self.decided_words]
 
     @property
     def next_steps(self) -> list[str]:
@@ -66,26 +59,23 @@ class Applied(Result):
     @property
     def numbers(self) -> dict[str, Any]:
         """The method, the numbers of items and judges, and how often each class was decided."""
-        coding = self.read.coding
         return {
             "method": self.saved.method,
             "items": self.votes.n_items,
-            "judges": len(coding.judges),
-            "decisions": decided_counts(coding.classes.names, self.decisions),
+            "judges": len(self.read.coding.judges),
+            "decisions": self.decided_counts,
         }
 
     @property
-    def decided(self) -> str:
-        """How often each class was decided."""
-        rule = _decider(self.saved, self.losses)
-        name = None if rule is None else rule.name
-        return decided_words(self.read.coding, self.log_probs, self.losses, self.decisions, name)
+    def voted(self) -> tuple[Coding, Votes]:
+        """The votes that are answered, with their names."""
+        return self.read.coding, self.votes
 
     @property
-    def answers(self) -> pd.DataFrame:
-        """A row per item: probabilities, decision, expected loss and votes."""
-        coding, losses = self.read.coding, self.losses
-        return answer_table(coding, self.votes, self.log_probs, losses, self.decisions)
+    def decider(self) -> str | None:
+        """The name of the rule that decided, if one did."""
+        rule = _decider(self.saved, self.losses)
+        return None if rule is None else rule.name
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool
 
 from judgebayes.aggregators import Aggregator, Davidson, Fitted, HierarchicalDavidson
 from judgebayes.aggregators.wrapped import DecidedBy
@@ -18,15 +19,9 @@ from judgebayes.inference import Status
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
 from judgebayes.sentence import percent, with_interval
-from judgebayes.votes import Votes
+from judgebayes.votes import Coding, Votes
 from judgebayes.votes.classes import listing, may_compare
-from judgebayes.workflow.answers import (
-    Abstention,
-    Decisions,
-    answer_table,
-    decided_counts,
-    decided_words,
-)
+from judgebayes.workflow.answers import Abstention, AnsweredItems, Decisions
 from judgebayes.workflow.comparing import (
     Compared,
     comparison_table,
@@ -42,7 +37,7 @@ from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.reading import Reading
-from judgebayes.workflow.results import Result, count_findings, ends
+from judgebayes.workflow.results import count_findings, ends
 from judgebayes.workflow.scales import no_order
 from judgebayes.workflow.win_rates import WinRate
 
@@ -197,7 +192,7 @@ def warnings_of(
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration(Result):
+class Calibration(AnsweredItems):
     """The chosen method, its fit to all labels, its answers, and the comparison of methods."""
 
     schema: ClassVar[str] = "judgebayes.calibration/1"
@@ -239,10 +234,10 @@ class Calibration(Result):
     @property
     def numbers(self) -> dict[str, Any]:
         """What was read, the method, its held-out results with 95 % intervals, and the decisions."""
-        given, classes = self.given, self.given.read.coding.classes
+        given = self.given
         numbers = given.numbers | ({} if self.wins is None else self.wins.own_numbers)
         numbers |= {"method": self.choice.name, "map": self.choice.map_name}
-        numbers["decisions"] = decided_counts(classes.names, self.decisions)
+        numbers["decisions"] = self.decided_counts
         if self.compared is not None:
             numbers["held_out"] = held_out_numbers(
                 self.compared, self.choice.name, self.losses.matrix, hide_nll=self.hide_nll
@@ -273,18 +268,23 @@ class Calibration(Result):
     @property
     def decided(self) -> list[str]:
         """How often each class was decided, and the results of sending items to a person."""
-        coding = self.given.read.coding
-        rule = self.fitted.name if isinstance(self.fitted, DecidedBy) else None
-        words = decided_words(coding, self.log_probs, self.losses, self.decisions, rule)
+        words = self.decided_words
         return [words] if self.abstention is None else [words, self.abstention.sentence]
 
     @property
-    def answers(self) -> pd.DataFrame:
-        """A row per item: probabilities, decision, expected loss, votes, and its conformal set."""
-        read, sets = self.given.read, None if self.sets is None else self.sets.inside
-        return answer_table(
-            read.coding, read.votes, self.log_probs, self.losses, self.decisions, sets
-        )
+    def voted(self) -> tuple[Coding, Votes]:
+        """The votes that are answered, with their names."""
+        return self.given.read.coding, self.given.read.votes
+
+    @property
+    def decider(self) -> str | None:
+        """The name of the rule that decided, if one did."""
+        return self.fitted.name if isinstance(self.fitted, DecidedBy) else None
+
+    @property
+    def in_sets(self) -> Bool[np.ndarray, "item class"] | None:
+        """Whether each class is in an item's conformal set; None without sets."""
+        return None if self.sets is None else self.sets.inside
 
     @property
     def judges(self) -> pd.DataFrame:
@@ -306,27 +306,15 @@ class Calibration(Result):
     @property
     def next_steps(self) -> list[str]:
         """What to mend, which labels to add, and whether another method decides better."""
-        return calibration_steps(
-            problems=count_findings(self.unsound)["problems"],
-            labelled=int((self.given.labels >= 0).sum()),
-            items=self.given.read.votes.n_items,
-            method=self.choice.name,
-            by_user=self.request.method != "auto",
-            leads=self.leads,
-            more=self.more,
-        )
+        numbers = self.given.numbers | count_findings(self.unsound)
+        named = None if self.request.method == "auto" else self.choice.name
+        return calibration_steps(numbers, self.leads, self.more, named)
 
     @property
     def hide_nll(self) -> bool:
         """Whether nearly constant labels make every NLL look good."""
         bad = any(f.topic == "labels" and f.severity == "bad" for f in self.findings)
         return bad and not self.request.allow_degenerate
-
-    @property
-    def certain(self) -> bool:
-        """Whether the answers are those of a rule: 0 or 1, or shares of ties."""
-        probs = np.exp(np.asarray(self.log_probs))
-        return traits_of(self.choice.name).rule or bool(np.isin(probs, (0.0, 1.0)).all())
 
     @property
     def unsound(self) -> list[Finding]:

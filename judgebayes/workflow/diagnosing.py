@@ -61,11 +61,7 @@ class Diagnosis(Result):
     @property
     def next_steps(self) -> list[str]:
         """What to mend or to label before calibration."""
-        return diagnosis_steps(
-            problems=count_findings(self.findings)["problems"],
-            labelled=int((self.data.labels >= 0).sum()),
-            items=self.data.read.votes.n_items,
-        )
+        return diagnosis_steps(self.numbers)
 
     @property
     def numbers(self) -> dict[str, Any]:

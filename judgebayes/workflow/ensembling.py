@@ -17,8 +17,6 @@ from judgebayes.majority import (
     Counts,
     ErrorCurve,
     FittedDistribution,
-    FittedSplitCurve,
-    Splits,
     correct_counts,
     design_effect,
     next_labels,
@@ -38,7 +36,14 @@ from judgebayes.workflow.ensemble_estimates import (
 from judgebayes.workflow.ensemble_panel import EnsemblePanel, check_goal, panel_of
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps
-from judgebayes.workflow.options import DECISIONS, TARGETS, EnsembleRequest, Fixed, check_choice
+from judgebayes.workflow.options import (
+    DECISIONS,
+    TARGETS,
+    EnsembleRequest,
+    Fixed,
+    check_choice,
+    check_next,
+)
 from judgebayes.workflow.panels_compared import compared_panels
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
@@ -52,15 +57,8 @@ class MajorityError(Result):
 
     schema: ClassVar[str] = "judgebayes.majority_error/1"
     data: Data
-    request: EnsembleRequest
-    counts: Counts
-    """The number of correct votes of each item."""
-    splits: Splits
-    """How the votes on each item split."""
-    sizes: tuple[int, ...]
-    """The numbers of votes."""
-    split_curve: FittedSplitCurve
-    """How probably each class is right given how the votes split."""
+    estimates: Estimates
+    """The panel's votes, the labels, and the split curve fitted to them."""
     fit: FittedDistribution
     """The mixture of hard and easy items."""
     curves: dict[str, ErrorCurve]
@@ -105,7 +103,7 @@ class MajorityError(Result):
     @property
     def about(self) -> str:
         """What the intervals are about: these items, or more items like these."""
-        return TARGETS[self.request.target]
+        return TARGETS[self.estimates.request.target]
 
     @property
     def errors(self) -> pd.DataFrame:
@@ -160,8 +158,7 @@ def ensemble(
     """
     if not 0 < request.level < 1:
         raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
-    if request.next_out is not None and request.next_labels is None:
-        raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")
+    check_next(request.next_labels, request.next_out)
     check_goal(request)
     check_choice("decision", request.decision, DECISIONS)
     data = undecided_as_class(data_in_request(request) or read_files(request))
@@ -184,11 +181,7 @@ def ensemble(
     none = np.full(len(odd), np.nan)
     return MajorityError(
         data=data,
-        request=request,
-        counts=counts,
-        splits=panel.splits,
-        sizes=sizes,
-        split_curve=estimates.fitted,
+        estimates=estimates,
         fit=fit,
         curves=curves,
         paper={} if curves is paper else paper,

@@ -25,24 +25,21 @@ SHOWN = 3
 
 
 def calibration_steps(
-    *,
-    problems: int,
-    labelled: int,
-    items: int,
-    method: str,
-    by_user: bool,
+    numbers: Mapping[str, int],
     leads: Mapping[str, Interval],
     more: MoreLabels | None,
+    method: str | None,
 ) -> list[str]:
     """Return what to do after a calibration.
 
-    `leads` are the mean losses of simple rules minus that of the method, as in the comparison. A rule
-    is recommended only if its whole interval is below zero, and only if the user named the method:
+    `numbers` are those of `items`, `labels` and `problems`; `method` is the one that the user named, if
+    any. `leads` are the mean losses of simple rules minus that of the method, as in the comparison. A
+    rule is recommended only if its whole interval is below zero, and only if the user named the method:
     otherwise its decisions have been taken already.
     """
-    steps = _first_steps(problems, labelled, items)
+    steps, labelled, items = _first_steps(numbers), numbers["labels"], numbers["items"]
     best = better_method(leads)
-    if by_user and best is not None:
+    if method is not None and best is not None:
         steps.append(
             f"Leave out --method, or use --method {best}: its decisions lose "
             f"{with_interval(leads[best].negative())} less than those of {method} on held-out labels."
@@ -61,10 +58,11 @@ def calibration_steps(
     return steps
 
 
-def diagnosis_steps(*, problems: int, labelled: int, items: int) -> list[str]:
-    """Return what to do after diagnostics."""
-    steps = _first_steps(problems, labelled, items)
-    return steps or ["Run judgebayes calibrate on these files: nothing found here prevents it."]
+def diagnosis_steps(numbers: Mapping[str, int]) -> list[str]:
+    """Return what to do after diagnostics; `numbers` are as in `calibration_steps`."""
+    return _first_steps(numbers) or [
+        "Run judgebayes calibrate on these files: nothing found here prevents it."
+    ]
 
 
 def majority_steps(
@@ -163,9 +161,10 @@ def _settled_by(a: Mapping[str, Any], b: Mapping[str, Any], *, these: bool) -> s
     )
 
 
-def _first_steps(problems: int, labelled: int, items: int) -> list[str]:
+def _first_steps(numbers: Mapping[str, int]) -> list[str]:
     """Return which problems to mend, and how many labels to add, before anything else."""
     steps = []
+    problems, labelled, items = (numbers[name] for name in ("problems", "labels", "items"))
     if problems:
         steps.append(f"Mend the {problems} problem(s) that judgebayes diagnose names first.")
     if labelled < FEW_LABELS:

@@ -518,3 +518,9 @@ def check_choice(name: str, value: str, values: Collection[str]) -> None:
     """
     if value not in values:
         raise JudgeBayesError(f"--{name} {value!r} is unknown; choose one of: {', '.join(values)}.")
+
+
+def check_next(labels: int | None, out: Path | None) -> None:
+    """Raise JudgeBayesError if there is a file for items to label next, and none are asked for."""
+    if out is not None and labels is None:
+        raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")

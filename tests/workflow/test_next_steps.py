@@ -24,18 +24,15 @@ ENDS = st.tuples(st.floats(-0.5, 0.5), st.floats(0, 0.5), st.floats(0, 0.5))
 NO_PANELS = pd.DataFrame({"panel": ["all"], "error": [0.1], "low": [0.05], "high": [0.15]})
 
 
-def after(**changed: object) -> list[str]:
+def after(
+    leads: dict[str, Interval] | None = None,
+    more: MoreLabels | None = None,
+    method: str | None = "stacking",
+    **changed: int,
+) -> list[str]:
     """The steps after a calibration with 100 labels and no problem."""
-    usual: dict[str, object] = {
-        "problems": 0,
-        "labelled": 100,
-        "items": 1000,
-        "method": "stacking",
-        "by_user": True,
-        "leads": {},
-        "more": None,
-    }
-    return calibration_steps(**{**usual, **changed})  # type: ignore[arg-type]
+    numbers = {"problems": 0, "labels": 100, "items": 1000} | changed
+    return calibration_steps(numbers, leads or {}, more, method)
 
 
 @given(st.dictionaries(st.sampled_from(["sc", "best-constant", "margin-threshold"]), ENDS))
@@ -47,7 +44,7 @@ def test_a_rule_is_recommended_only_if_the_table_calls_it_better(
     better = [name for name, lead in leads.items() if lead.high < 0]
     assert len(named) == bool(better)
     assert all(leads[name].mean == min(leads[each].mean for each in better) for name in named)
-    assert "use --method" not in " ".join(after(leads=leads, by_user=False))
+    assert "use --method" not in " ".join(after(leads=leads, method=None))
 
 
 @pytest.mark.parametrize(
@@ -61,16 +58,16 @@ def test_labels_are_recommended_only_for_a_gain(low: float, high: float, step: s
 
 
 def test_the_first_labels_and_problems_come_first() -> None:
-    assert after(labelled=0)[0].startswith("Label 30 or more random items")
-    first, second = after(labelled=12, problems=2)
+    assert after(labels=0)[0].startswith("Label 30 or more random items")
+    first, second = after(labels=12, problems=2)
     assert first.startswith("Mend the 2 problem(s)")
     assert second.startswith("Label 18 or more random items")
     (forecast,) = after()
     assert "--forecast 100" in forecast
     assert after(items=100) == []
-    (add,) = after(labelled=12, items=12)
+    (add,) = after(labels=12, items=12)
     assert add.startswith("Add 18 or more labelled items")
-    assert diagnosis_steps(problems=1, labelled=50, items=80) == [
+    assert diagnosis_steps({"problems": 1, "labels": 50, "items": 80}) == [
         "Mend the 1 problem(s) that judgebayes diagnose names first."
     ]
 
