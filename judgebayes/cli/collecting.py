@@ -67,11 +67,7 @@ def collect(request: CollectRequest) -> CommandResult:
     template = None if request.template is None else _read_template(request.template)
     table = read_items(request.items, asdict(request.columns), request.task, template)
     template = table.task.template if template is None else template
-    if settled is None:
-        plan = _plan(request, table, judges, template, request.n or VOTES, None, ())
-    else:
-        votes, rule, names = _rule(settled, request.n, table, judges)
-        plan = _plan(request, table, judges, template, votes, rule, names)
+    plan = _plan(request, table, judges, template)
     console = Console()
     say_plainly(console, *table.words())
     say_plainly(console, *_intention(plan, request.out))
@@ -97,14 +93,14 @@ def collect(request: CollectRequest) -> CommandResult:
         outcome = _with_progress(plan, ledger)
         asked = {judge.name for judge in judges}
         lines = [line for line in ledger.lines if line.judge in asked]
-    say_plainly(console, *_account(plan, outcome, lines))
+    values = _planned(plan, request.out) | _results(plan, outcome, lines)
+    say_plainly(console, *_account(values, lines))
     if settled is not None:
         say_plainly(console, *_settling(plan, lines))
         if settled.answers is not None:
             write_table(_answers(plan, lines), settled.answers)
             say_plainly(console, f"Answers: {settled.answers}")
     say_plainly(console, f"Votes: {request.out}")
-    values = _planned(plan, request.out) | _results(plan, outcome, lines)
     if outcome.complete:
         say_plainly(console, f"Next: {_next_command(request, table, lines)}")
         return CommandResult(values)
@@ -129,24 +125,26 @@ def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
     """Return the numbers of answers, and those of each judge."""
     rows = []
     for judge in plan.judges:
-        answers = [line for line in lines if line.judge == judge.name]
+        why = Counter(line.missing for line in lines if line.judge == judge.name)
         rows.append(
             {
                 "judge": judge.name,
-                "answers": len(answers),
-                "votes": sum(line.missing is None for line in answers),
+                "answers": why.total(),
+                "votes": why.pop(None, 0),
+                "missing": dict(why.most_common()),
                 "unanswered": outcome.unanswered[judge.name],
                 "reason": outcome.reasons.get(judge.name),
             }
         )
     tokens = [line.tokens for line in lines if line.tokens is not None]
+    repairs = Counter(each for line in lines if line.repairs for each in line.repairs.split(", "))
     return {
         "complete": outcome.complete,
         "new": outcome.asked,
         "earlier": outcome.kept,
         "missing": outcome.missing,
         "retried": outcome.retried,
-        "repaired": dict(_repairs(lines)),
+        "repaired": dict(repairs.most_common()),
         "tokens": sum(tokens) if tokens else None,
         "tables": {"judges": rows},
     }
@@ -157,11 +155,11 @@ def _plan(
     table: ItemTable,
     judges: list[Judge],
     template: str,
-    votes: int,
-    rule: "StoppingRule | None",
-    class_votes: tuple[str, ...],
 ) -> Plan:
-    orders = len(table.task.orders)
+    orders, settled = len(table.task.orders), request.settled
+    votes, rule, class_votes = request.n or VOTES, None, ()
+    if settled is not None:
+        votes, rule, class_votes = _rule(settled, request.n, table, judges)
     if votes < 1 or votes % orders:
         raise JudgeBayesError(
             f"-n {votes} cannot be divided equally between two orders; use -n {votes + 1}."
@@ -171,7 +169,6 @@ def _plan(
         if limit is not None and limit < 1:
             raise JudgeBayesError(f"--budget-{name} is {limit}; it must be 1 or more.")
     body = {"temperature": request.temperature, "max_tokens": request.max_tokens}
-    fewest = 0 if request.settled is None else orders
     return Plan(
         table.items,
         judges,
@@ -183,7 +180,7 @@ def _plan(
         RetryPolicy(request.timeout, request.retries),
         request.concurrency,
         rule,
-        fewest,
+        0 if settled is None else orders,
         class_votes,
     )
 
@@ -315,35 +312,29 @@ def _with_progress(plan: Plan, ledger: Ledger) -> Outcome:
         return collect_votes(plan, ledger, Watch(more, answered, interrupted))
 
 
-def _account(plan: Plan, outcome: Outcome, lines: list[Line]) -> list[str]:
-    sentences = [f"Answers: {outcome.asked} new, {outcome.kept} from earlier runs."]
-    for judge in plan.judges:
-        answers = [line for line in lines if line.judge == judge.name]
-        why = Counter(line.missing for line in answers if line.missing is not None)
-        read = len(answers) - why.total()
-        if answers:
-            reasons = ", ".join(f"{reason} {count}" for reason, count in why.most_common())
-            sentences.append(
-                f"{judge.name}: {read} of {len(answers)} answers contain a vote "
-                f"({percent(read / len(answers), 1)})"
-                + (f"; missing votes: {reasons}." if why else ".")
-            )
-    repairs = _repairs(lines)
-    if repairs:
-        named = ", ".join(f"{name} {count}" for name, count in repairs.most_common())
-        sentences.append(f"Repaired: {named}.")
-    counted = [line.tokens for line in lines if line.tokens is not None]
-    if counted:
-        silent = len(lines) - len(counted)
+def _account(values: dict[str, Any], lines: list[Line]) -> list[str]:
+    """Return the numbers of answers in sentences."""
+    said = [f"Answers: {values['new']} new, {values['earlier']} from earlier runs."]
+    said += [
+        f"{row['judge']}: {row['votes']} of {row['answers']} answers contain a vote "
+        f"({percent(row['votes'] / row['answers'], 1)})"
+        + (f"; missing votes: {_counted(row['missing'])}." if row["missing"] else ".")
+        for row in values["tables"]["judges"]
+        if row["answers"]
+    ]
+    if values["repaired"]:
+        said.append(f"Repaired: {_counted(values['repaired'])}.")
+    if values["tokens"] is not None:
+        silent = sum(line.tokens is None for line in lines)
         without = f", without {silent} answers whose tokens the server did not count"
-        sentences.append(f"Tokens: {sum(counted):,}{without if silent else ''}.")
-    if outcome.retried:
-        sentences.append(f"{outcome.retried} requests were sent again after a failure.")
-    return sentences
+        said.append(f"Tokens: {values['tokens']:,}{without if silent else ''}.")
+    if values["retried"]:
+        said.append(f"{values['retried']} requests were sent again after a failure.")
+    return said
 
 
-def _repairs(lines: list[Line]) -> Counter[str]:
-    return Counter(each for line in lines if line.repairs for each in line.repairs.split(", "))
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from rich.table import Table
 
-from judgebayes.cli.console import WARNING, Console, numbers, say, say_next, show, show_rows
+from judgebayes.cli.console import WARNING, Console, say, say_next, show_rows
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
@@ -95,7 +94,7 @@ def _print(console: Console, result: MajorityError) -> None:
         words = "Items with less than half of k votes right, P(S < k/2) (P3), in %"
         tables.append((words, _table(result.paper, result.independent)))
     for title, table in tables:
-        show(console, f"{title}, with {level} intervals", table)
+        show_rows(console, f"{title}, with {level} intervals", *table, texts=0)
         console.print()
     columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
     columns |= {} if result.abstained is None else ABSTAINED
@@ -113,13 +112,12 @@ def _table(
     curves: dict[str, ErrorCurve],
     independent: ErrorCurve | None = None,
     abstained: Float[np.ndarray, " size"] | None = None,
-) -> Table:
-    table = Table(box=None, pad_edge=False)
+) -> tuple[list[str], list[list[str]]]:
+    """Return the heading and the rows of a table of curves."""
     names = list(curves)
     names += [] if independent is None else ["independent"]
     names += [] if abstained is None else ["no decision"]
-    numbers(table, "votes", *names, "")
-    like = list(curves.values())[-1]
+    rows, like = [], list(curves.values())[-1]
     for i, size in enumerate(like.size):
         cells = [
             with_interval((c.error[i], c.low[i], c.high[i]), ".1f", unit="")
@@ -128,8 +126,8 @@ def _table(
         alone = [] if independent is None else [independent.error[i]]
         alone += [] if abstained is None else [abstained[i]]
         cells += [rounded(100 * share, ".1f") for share in alone]
-        table.add_row(str(size), *cells, "extrapolated" if like.extrapolated[i] else "")
-    return table
+        rows.append([str(size), *cells, "extrapolated" if like.extrapolated[i] else ""])
+    return ["votes", *names, ""], rows
 
 
 def show_next_items(

@@ -4,24 +4,21 @@ import shlex
 from collections.abc import Hashable
 from dataclasses import fields
 from pathlib import Path
-from typing import get_args
 
 from judgebayes.cli.console import Console, say_plainly
 from judgebayes.cli.requests import ImportRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.gathering import MAX_CLASSES, Imported
-from judgebayes.io.options import Options, Verdicts, VotesFrom, join_names
+from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, infer_classes
 from judgebayes.workflow.machine import CommandResult
-from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.results import rows_of
 
 LABELS = "labels.csv"
 """A file name to suggest for labels that do not exist yet."""
-CHOICES = {"verdicts": get_args(Verdicts), "votes_from": get_args(VotesFrom)}
 
 
 def import_file(request: ImportRequest) -> CommandResult:
@@ -35,10 +32,6 @@ def import_file(request: ImportRequest) -> CommandResult:
         If the source cannot be read, or a file cannot be written.
     """
     path, out, labels_out = request.path, request.out, request.labels_out
-    for name, allowed in CHOICES.items():
-        given = getattr(request, name)
-        if given is not None:
-            check_choice(name.replace("_", "-"), given, allowed)
     options = Options(**{each.name: getattr(request, each.name) for each in fields(Options)})
     for place in (out, labels_out):
         check_writable(place)

@@ -23,7 +23,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import CommandResult
-from judgebayes.workflow.options import Option, check_choice
+from judgebayes.workflow.options import Option
 from judgebayes.workflow.records import Leaf, leaves, make_record, taking_fields
 
 R = TypeVar("R")
@@ -189,8 +189,6 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
         With the exit code, if it is not 0.
     """
     required = [machine.read_requirement(text) for text in options.require or ()]
-    if options.fail_on is not None:
-        check_choice("fail-on", options.fail_on, ("bad", "note"))
     if options.json not in (None, STDOUT):
         from judgebayes.io.tables import check_writable
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from judgebayes.cli.console import WARNING, Console, say, say_next, show_rows
 from judgebayes.cli.ensembling import show_next_items
@@ -104,22 +103,14 @@ def _shares(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plot(table: pd.DataFrame, noun: str, path: Path, title: str) -> None:
-    parts = [table.assign(value=table["raw mean"], low=np.nan, high=np.nan, series="raw mean")]
-    if "low" in table:
-        parts.insert(0, table.assign(value=table["estimate"], series="estimate, 90 % interval"))
-    elif "estimate" in table:
-        ours = table.assign(value=table["estimate"], low=np.nan, high=np.nan, series="estimate")
-        parts.insert(0, ours)
-    both = pd.concat(parts)
-    value: Float[np.ndarray, " row"] = both[["value", "low", "high"]].to_numpy(float)
-    both[["value", "low", "high"]] = 100 * value
     from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
 
-    figure = intervals(
-        both,
-        label=noun,
-        series="series",
-        xlabel="valid items, %",
-        title=title,
-    )
+    nothing = {"low": np.nan, "high": np.nan}
+    parts = [table.assign(value=table["raw mean"], **nothing, series="raw mean")]
+    if "estimate" in table:
+        ends, series = ({}, "estimate, 90 % interval") if "low" in table else (nothing, "estimate")
+        parts.insert(0, table.assign(value=table["estimate"], **ends, series=series))
+    both = pd.concat(parts)
+    both[["value", "low", "high"]] *= 100
+    figure = intervals(both, label=noun, series="series", xlabel="valid items, %", title=title)
     figure.savefig(path, dpi=150)

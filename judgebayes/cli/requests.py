@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 from judgebayes.cli.priors import HELP as PRIORS_HELP
 from judgebayes.io.formats import FORMATS
+from judgebayes.io.options import Verdicts, VotesFrom
 from judgebayes.workflow.options import (
     AllowDegenerate,
     CalibrateRequest,
@@ -230,7 +231,9 @@ class PosteriorRequest(ReadRequest):
         Path | None, "Where to write the summary of all parameters: .csv, .parquet, ..."
     ] = None
     plot: Annotated[Path | None, "Folder for the forest, rank and predictive plots."] = None
-    plots_as: Annotated[str, "Format of the plots: svg or png."] = "svg"
+    plots_as: Annotated[str, Option("Format of the plots: svg or png.", values=("svg", "png"))] = (
+        "svg"
+    )
     overwrite: Annotated[bool, "Replace existing files."] = False
     columns: Ungrouped = field(default_factory=Columns)
     generator: GeneratorColumn = None
@@ -245,7 +248,11 @@ class ImportRequest:
     form: Annotated[
         str,
         Option(
-            "One of the formats above.", metavar="FORMAT", values=tuple(FORMATS), positional=True
+            "One of the formats above.",
+            metavar="FORMAT",
+            values=tuple(FORMATS),
+            others=True,
+            positional=True,
         ),
     ]
     path: Annotated[Path, Option("A file, or a folder of such files.", positional=True)]
@@ -270,10 +277,17 @@ class ImportRequest:
     encoding: Encoding = None
     skip_rows: SkipRows = None
     verdicts: Annotated[
-        str | None, "The kind of verdict in raw answers: pair (A, B or tie), score, or valid."
+        str | None,
+        Option(
+            "The kind of verdict in raw answers: pair (A, B or tie), score, or valid.",
+            values=get_args(Verdicts),
+        ),
     ] = None
     votes_from: Annotated[
         str | None,
-        "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
-        "and the target is its label).",
+        Option(
+            "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
+            "and the target is its label).",
+            values=get_args(VotesFrom),
+        ),
     ] = None

@@ -46,7 +46,6 @@ ROWS = 24
 CHECKS = 12
 FIXED = 1e-9
 PLOTS = ("forest", "ranks", "predictive")
-FORMS = ("svg", "png")
 FOREST_ROWS = 40
 """The largest number of rows per variable in the forest plot: the highest and the lowest."""
 RANKED = 9
@@ -235,7 +234,6 @@ def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
 
 def _check(request: PosteriorRequest) -> None:
     """Check options and output files before sampling, which takes minutes."""
-    check_choice("plots-as", request.plots_as, FORMS)
     if request.plots_as != "svg" and request.plot is None:
         raise JudgeBayesError("--plots-as is the format of the plots: add --plot FOLDER.")
     if request.generator is not None and request.model != "generator-validator":

@@ -38,7 +38,7 @@ from scipy.special import ndtr
 from judgebayes.arrays import AnyArray, ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.counts import PrecisionCounts, check_one_vote
 from judgebayes.votes.array import Votes
 
 Kind = Literal["valid", "veto"]
@@ -61,12 +61,7 @@ def ensembles(votes: Votes, kind: Kind) -> Bool[np.ndarray, "judge item"]:
     JudgeBayesError
         If the votes are not binary, or a judge voted more than once on an item.
     """
-    if votes.n_classes != 2 or votes.n_samples != 1:
-        raise JudgeBayesError(
-            "Voting at a threshold counts one binary vote of each judge on each item; these "
-            f"votes have {votes.n_classes} classes, and a judge has up to {votes.n_samples} votes "
-            "on an item."
-        )
+    check_one_vote(votes, "Voting at a threshold counts")
     index = np.asarray(votes.index)[..., 0]
     threshold = np.arange(1, votes.n_judges + 1)[:, None]
     if kind == "valid":

@@ -104,6 +104,15 @@ class PrecisionCounts:
         )
 
 
+def check_one_vote(votes: Votes, what: str) -> None:
+    """Raise JudgeBayesError unless votes are binary, at most one of each judge on an item."""
+    if votes.n_classes != 2 or votes.n_samples != 1:
+        raise JudgeBayesError(
+            f"{what} one binary vote of each judge on each item; these votes have {votes.n_classes} "
+            f"classes, and a judge has up to {votes.n_samples} votes on an item."
+        )
+
+
 @in_float64
 def count_votes(
     votes: Votes, labels: Labels, generators: Labels, n_generators: int

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import ItemInts, ItemValues, Key, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.counts import check_one_vote
 from judgebayes.generators.posterior import FittedGeneratorValidator
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites
@@ -124,12 +124,7 @@ def unique_items(
     JudgeBayesError
         If the votes are not binary, or a judge voted more than once on an item.
     """
-    if votes.n_classes != 2 or votes.n_samples != 1:
-        raise JudgeBayesError(
-            "The item-level model takes one binary vote of each judge on each item; these votes "
-            f"have {votes.n_classes} classes, and a judge has up to {votes.n_samples} votes on an "
-            "item."
-        )
+    check_one_vote(votes, "The item-level model takes")
     index = np.asarray(votes.index)[..., 0]
     full = np.column_stack([index, np.asarray(labels, int), np.asarray(generators, int)])
     unique_rows, row_of_item = np.unique(full, axis=0, return_inverse=True)

@@ -108,10 +108,7 @@ def label_forecast(
     """
     if not width > 0:
         raise JudgeBayesError(f"The target width is {width}; it must be positive.")
-    if fitted.n_draws == 1:
-        raise JudgeBayesError(
-            "A forecast needs a posterior: fit the curve with NormalAtMode or NUTS."
-        )
+    fitted.check_posterior("A forecast")
     rng = np.random.default_rng(seed)
     probs, split = fitted.split_probs(splits)
     voted = np.flatnonzero(splits.total > 0)

@@ -65,10 +65,7 @@ def next_labels(
     JudgeBayesError
         If the fit is a point estimate, or the floor is not between 0 and 1.
     """
-    if fitted.n_draws == 1:
-        raise JudgeBayesError(
-            "A choice of items needs a posterior: fit the curve with NormalAtMode or NUTS."
-        )
+    fitted.check_posterior("A choice of items")
     if not 0 <= floor <= 1:
         raise JudgeBayesError(f"The floor is {floor}; it must be between 0 and 1.")
     voted = np.flatnonzero(splits.total > 0)

@@ -233,6 +233,13 @@ class FittedSplitCurve(Sampled):
         each = _predicted(self.method, self.draws, jnp.asarray(whole), splits.label_classes)
         return np.exp(np.asarray(each))[:, : len(rows)], where
 
+    def check_posterior(self, what: str) -> None:
+        """Raise JudgeBayesError if the fit is a point estimate, and so no posterior."""
+        if self.n_draws == 1:
+            raise JudgeBayesError(
+                f"{what} needs a posterior: fit the curve with NormalAtMode or NUTS."
+            )
+
     def mean_probs(self, splits: Splits) -> Float[np.ndarray, "item label"]:
         """Return P(label | votes) of each item, the mean over draws."""
         each, where = self.split_probs(splits)

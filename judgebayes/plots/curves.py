@@ -27,6 +27,8 @@ from judgebayes.plots.style import (
     without_frame,
 )
 
+RANK_BINS = 10
+
 
 def forest(table: pd.DataFrame, *, title: str) -> Figure:
     """Plot posterior intervals: a panel per `variable` with its own axis, a row per `label`.
@@ -53,9 +55,7 @@ def forest(table: pd.DataFrame, *, title: str) -> Figure:
     return figure
 
 
-def chain_ranks(
-    draws: Mapping[str, Float[np.ndarray, "chain draw"]], *, title: str, bins: int = 10
-) -> Figure:
+def chain_ranks(draws: Mapping[str, Float[np.ndarray, "chain draw"]], *, title: str) -> Figure:
     """Plot the ranks of each chain's draws among all draws; lines are level if chains agree.
 
     Vehtari et al. (2021). There is a panel per quantity and a line per chain.
@@ -63,7 +63,7 @@ def chain_ranks(
     figure, axes = grid_of_panels(len(draws), 3.2, 2.3)
     for ax, (name, values) in zip(axes, draws.items(), strict=True):
         ranks = values.ravel().argsort(kind="stable").argsort().reshape(values.shape)
-        edges = np.linspace(0, values.size, min(bins, values.shape[1] // 5 + 1) + 1)
+        edges = np.linspace(0, values.size, min(RANK_BINS, values.shape[1] // 5 + 1) + 1)
         for chain, chain_ranks_ in enumerate(ranks):
             share = np.histogram(chain_ranks_, edges)[0] * (len(edges) - 1) / values.shape[1]
             ax.stairs(

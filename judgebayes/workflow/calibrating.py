@@ -49,7 +49,6 @@ from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.losses import check_losses, losses_of
 from judgebayes.workflow.methods import (
     FEW_LABELS,
-    INFERENCES,
     Choice,
     compared_methods,
     inferences_of,
@@ -61,7 +60,7 @@ from judgebayes.workflow.methods import (
     traits_of,
 )
 from judgebayes.workflow.more_labels import check_forecast, more_labels
-from judgebayes.workflow.options import TARGETS, CalibrateRequest, Fixed, check_choices
+from judgebayes.workflow.options import CalibrateRequest, Fixed, check_choice
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 
@@ -95,12 +94,8 @@ def read_request(request: CalibrateRequest) -> Data:
         For an unknown option value, or bad input.
     """
     load_plugins(None if request.plugin is None else Path(request.plugin))
-    check_choices(
-        method=(request.method, known_methods()),
-        calibrator=(request.calibrator, known_calibrators()),
-        inference=(request.inference, INFERENCES),
-        target=(request.target, TARGETS),
-    )
+    check_choice("method", request.method, known_methods())
+    check_choice("calibrator", request.calibrator, known_calibrators())
     choices = inferences_of(request.method)
     if request.method != "auto" and request.inference not in ("drps", *choices):
         others = f"; it is fitted by {', '.join(choices)}" if choices else ", which has no choice"

@@ -28,7 +28,7 @@ from judgebayes.progress import Progress, followed
 from judgebayes.sentence import rounded, with_interval
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
-from judgebayes.workflow.methods import fit_on_of, rules_among, traits_of
+from judgebayes.workflow.methods import fit_on_of, traits_of
 from judgebayes.workflow.results import ends
 
 FITTED_SHARE = 0.8
@@ -456,7 +456,7 @@ def comparison_words(
     if not hide_nll:
         held = int((compared.parts.evaluation[0] >= 0).sum())
         finite = {name: bool(np.isfinite(m["nll"])) for name, m in compared.means.items()}
-        rules = rules_among(finite)
+        rules = [name for name in finite if traits_of(name).rule]
         scored = [name for name in rules if finite[name]]
         certain = compared.label_noise == 0  # with label noise, no observed label is certain
         words.append(

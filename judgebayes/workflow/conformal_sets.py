@@ -130,6 +130,8 @@ def strata_by(
     return with_enough(division, labelled, least)
 
 
+LEVEL = 0.95
+"""The probability of the intervals of coverage."""
 COVERAGE_ITEMS = 10_000
 """A number of new items so large that their sampling error hardly matters to the coverage."""
 
@@ -280,7 +282,6 @@ def strata_table(
     *,
     no_empty: bool,
     groups: ItemInts | None = None,
-    interval: float = 0.95,
 ) -> pd.DataFrame:
     r"""Return the coverage, size and share of empty sets on labelled items, by stratum.
 
@@ -307,8 +308,6 @@ def strata_table(
         Whether empty sets are filled.
     groups
         Groups of related items, which intervals take into account.
-    interval
-        The probability of the intervals.
 
     Returns
     -------
@@ -356,7 +355,7 @@ def strata_table(
             n = float(here.sum())
             if groups is not None:
                 covered = np.where(here, of_item["coverage"], 0.0)[:, None]
-                n = float(independent_trials(covered, here[:, None], groups, level=interval)[0])
+                n = float(independent_trials(covered, here[:, None], groups, level=LEVEL)[0])
             size = np.bincount(own.of_item[here])
             total = np.bincount(own.of_item[here], weights=of_item["others"][here])
             with_items = size > 0
@@ -364,7 +363,7 @@ def strata_table(
             weight = size[with_items] / size.sum()
             n = 1 / (1 / n + float((weight**2 / (m + 2)).sum()))
             coverage = mean.pop("coverage")
-            low, high = _exact_ends(coverage * n, n, interval)
+            low, high = _exact_ends(coverage * n, n, LEVEL)
             record = {"by": by, "stratum": stratum, "labels": int(here.sum()), "coverage": coverage}
             limits = {"coverage_low": low, "coverage_high": high}
             records.append(record | limits | mean)

@@ -14,7 +14,7 @@ from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.data import Data
-from judgebayes.workflow.options import TARGETS, EnsembleRequest, check_choice
+from judgebayes.workflow.options import EnsembleRequest
 
 LEAST_LABELS = 10
 """The least number of labels without a tie for ties to be no class of the labels."""
@@ -57,14 +57,13 @@ class EnsemblePanel:
 
 
 def check_goal(request: EnsembleRequest) -> None:
-    """Check what the intervals are about, and how wide they may be.
+    """Check how wide the interval may be.
 
     Raises
     ------
     JudgeBayesError
-        If the target is unknown, or its width is no share.
+        If the width is no share.
     """
-    check_choice("target", request.target, TARGETS)
     width = request.target_width
     if width is not None and not 0 < width < 1:
         raise JudgeBayesError(

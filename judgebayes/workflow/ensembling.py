@@ -37,11 +37,9 @@ from judgebayes.workflow.ensemble_panel import EnsemblePanel, check_goal, panel_
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps
 from judgebayes.workflow.options import (
-    DECISIONS,
     TARGETS,
     EnsembleRequest,
     Fixed,
-    check_choice,
     check_next,
 )
 from judgebayes.workflow.panels_compared import compared_panels
@@ -160,7 +158,6 @@ def ensemble(
         raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
     check_next(request.next_labels, request.next_out)
     check_goal(request)
-    check_choice("decision", request.decision, DECISIONS)
     data = undecided_as_class(data_in_request(request) or read_files(request))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)

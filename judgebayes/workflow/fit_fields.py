@@ -18,6 +18,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fit
 from judgebayes.inference.registry import FITTED
+from judgebayes.inference.status import Status
 from judgebayes.votes.classes import canonical
 from judgebayes.workflow.binning import bins_from
 
@@ -26,6 +27,10 @@ POSITIVE = ("alpha", "beta", "kappa", "tau")
 NOT_NEGATIVE = ("pseudo_count", "pseudo_votes", "deviation", "clip", "judge", "samples", "status")
 """Numbers that are zero or more."""
 SUM_ERROR = 1e-6
+MINUS_INFINITY = ("log_rates", "log_prior")
+"""Log-probabilities, which are -inf for a class without labelled items."""
+OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_evidence", "log_posterior")
+"""Fields about the optimiser, which are NaN for draws; the answers do not use them."""
 
 
 def _texts(value: Any) -> bool:
@@ -103,6 +108,35 @@ def check_fields(fitted: Any, n_classes: set[int], n_judges: int | None) -> None
             _check(getattr(fitted, name), hints[name], name, n_classes, n_judges)
     if isinstance(fitted, Fit):
         _check_axes(fitted, n_classes, n_judges)
+
+
+def check_finite(name: str, value: Any) -> None:
+    """Refuse parameters that are NaN or infinite.
+
+    Raises
+    ------
+    ValueError
+        If a number of a field is.
+    """
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and name not in OPTIMISER_FIELDS:
+        wrong = array[~np.isfinite(array)]
+        wrong = wrong[wrong != -np.inf] if name in MINUS_INFINITY else wrong
+        if wrong.size:
+            raise ValueError(f"{wrong.size} number(s) of {name} are {wrong.flat[0]}, not finite")
+
+
+def check_status(fitted: Any) -> None:
+    """Refuse a fit that failed, or whose status is unknown.
+
+    Raises
+    ------
+    ValueError
+        If it is so.
+    """
+    status = Status(int(getattr(fitted, "status", Status.CONVERGED)))
+    if status == Status.NONFINITE:
+        raise ValueError(f"the fit failed: {status.sentence}")
 
 
 def stored(cls: type) -> list[str]:
@@ -244,6 +278,7 @@ def _check_range(name: str, value: Any, n_classes: set[int], n_judges: int | Non
         raise ValueError(f"judge is {value}, and the fit has {n_judges} judges")
     if isinstance(value, (str, bool)) or value is None:
         return
+    check_finite(name, value)
     numbers = np.asarray(value)
     if name in POSITIVE and not (numbers > 0).all():
         raise ValueError(f"{name} is {_short(numbers.min())}, and must be above 0")

@@ -23,7 +23,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import PlainFit
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
-from judgebayes.inference.status import Status
 from judgebayes.io.records import unique_fields
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
@@ -34,17 +33,15 @@ from judgebayes.workflow.fit_fields import (
     check_answers,
     check_classes,
     check_fields,
+    check_finite,
     check_plain,
+    check_status,
     check_summary,
     stored,
 )
 
 FORMAT = "judgebayes fit"
 VERSION = 2
-MINUS_INFINITY = ("log_rates", "log_prior")
-"""Log-probabilities, which are -inf for a class without labelled items."""
-OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_evidence", "log_posterior")
-"""Fields about the optimiser, which are NaN for draws; the answers do not use them."""
 NUMBERS = {
     "bool",
     *(f"{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)),
@@ -130,7 +127,7 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
         be written.
     """
     try:
-        _check_numbers(saved.fitted)
+        check_status(saved.fitted)
         fields = _to_json(saved.fitted)
     except ValueError as error:
         raise JudgeBayesError(
@@ -139,16 +136,13 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "method": saved.method,
+        **{name: getattr(saved, name) for name in DOCUMENT},
         "classes": list(saved.classes.values),
         "pairwise": saved.classes.pairwise,
         "undecided": list(saved.classes.undecided),
         "ordered": saved.classes.ordered,
-        "tasks": saved.tasks,
-        "judges": saved.judges,
         "profile": dataclasses.asdict(saved.profile),
         "fitted": fields,
-        "notes": saved.notes,
     }
     with atomically(Path(path)) as temporary:
         temporary.write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
@@ -185,7 +179,6 @@ def load_fit(path: Path | str) -> SavedFit:
         check_plain(document, DOCUMENT)
         check_plain(document["notes"], NOTES)
         saved = SavedFit(
-            method=document["method"],
             fitted=_from_json(document["fitted"]),
             classes=Classes(
                 tuple(document["classes"]),
@@ -194,9 +187,7 @@ def load_fit(path: Path | str) -> SavedFit:
                 bool(document["ordered"]),
             ),
             profile=VoteProfile(**document["profile"]),
-            tasks=document["tasks"],
-            judges=document["judges"],
-            notes=document["notes"],
+            **{name: document[name] for name in DOCUMENT},
         )
         _check(saved)
         return saved
@@ -223,7 +214,7 @@ def _check(saved: SavedFit) -> None:
     check_fields(
         saved.fitted, {n_classes, n_classes - undecided, n_classes + undecided}, len(judges) or None
     )
-    _check_numbers(saved.fitted)
+    check_status(saved.fitted)
 
 
 def answers(saved: SavedFit, votes: Votes) -> LogProbs:
@@ -247,58 +238,25 @@ def answers(saved: SavedFit, votes: Votes) -> LogProbs:
     return log_probs
 
 
-def _check_numbers(fitted: Fitted) -> None:
-    """Refuse a fit that failed or has parameters that are not finite.
-
-    Raises
-    ------
-    ValueError
-        If its status is a failure or unknown, or a parameter is NaN or infinite.
-    """
-    status = Status(int(getattr(fitted, "status", Status.CONVERGED)))
-    if status == Status.NONFINITE:
-        raise ValueError(f"the fit failed: {status.sentence}")
-    _check_finite(fitted, "fit")
-
-
-def _check_finite(value: Any, name: str) -> None:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for f in dataclasses.fields(value):
-            if f.name in stored(type(value)) and f.name not in OPTIMISER_FIELDS:
-                _check_finite(getattr(value, f.name), f.name)
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            if key not in OPTIMISER_FIELDS:
-                _check_finite(each, str(key))
-    elif isinstance(value, tuple):
-        for each in value:
-            _check_finite(each, name)
-    elif isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
-        array = np.asarray(value)
-        allowed = (array == -np.inf) if name in MINUS_INFINITY else False
-        wrong = array[~(np.isfinite(array) | allowed)]
-        if wrong.size:
-            raise ValueError(f"{wrong.size} number(s) of {name} are {wrong.flat[0]}, not finite")
-
-
-def _to_json(value: Any) -> Any:
+def _to_json(value: Any, name: str = "fit") -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         own = type(value.inner if isinstance(value, PlainFit) else value)
         if FITTED.get(own.__name__) is not own:
             raise ValueError(
                 f"a {own.__name__} cannot be saved, because it is not declared `in_files`"
             )
-        saved = {name: _to_json(getattr(value, name)) for name in stored(type(value))}
+        saved = {field: _to_json(getattr(value, field), field) for field in stored(type(value))}
         return {"type": type(value).__name__, **saved}
     if isinstance(value, tuple):
-        return {"tuple": [_to_json(v) for v in value]}
+        return {"tuple": [_to_json(v, name) for v in value]}
     if isinstance(value, Mapping):
-        return {str(k): _to_json(v) for k, v in value.items()}
+        return {str(k): _to_json(v, str(k)) for k, v in value.items()}
     if isinstance(value, (str, bool)) or value is None:
         return value
     array: Float[np.ndarray, ...] = np.asarray(value)
     if array.dtype.name not in NUMBERS:
         raise ValueError(f"a {type(value).__name__} cannot be saved, only dataclasses of numbers")
+    check_finite(name, array)
     # JSON has no numbers that are not finite: these are texts.
     finite = np.where(np.isfinite(array), array.astype(object), array.astype(str))
     return {"array": finite.tolist(), "dtype": array.dtype.name}

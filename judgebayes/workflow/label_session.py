@@ -22,6 +22,7 @@ from judgebayes.workflow.data import Data, encoded, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import first_of, interval_now, points
 from judgebayes.workflow.ensemble_panel import check_goal, panel_of
 from judgebayes.workflow.ensembling import estimates_of
+from judgebayes.workflow.machine import plain
 from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed
 from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
@@ -124,7 +125,7 @@ def label_session(
             item, label = _new_label(request.new_label, votes, labels)
             # A label that cannot be read is refused here, before it is in the file.
             data = _data(opened, request, [*labels, (item, label)])
-            file.append({"item": _plain(item), "label": _plain(label)})
+            file.append(plain({"item": item, "label": label}))
             labels.append((item, label))
         else:
             data = _data(opened, request, labels) if labels else votes
@@ -136,13 +137,12 @@ def label_session(
 def _check(request: EnsembleRequest) -> None:
     if request.session is None:
         raise JudgeBayesError("--new-label adds a label to a file: name it with --session FILE.")
-    named = {"labels": request.labels, "k": request.k, "out": request.out, "plot": request.plot}
-    named |= {"next": request.next_labels, "next-out": request.next_out}
-    for name, value in named.items():
-        if value is not None:
+    for name in ("labels", "k", "out", "plot", "next_labels", "next_out"):
+        if getattr(request, name) is not None:
+            option = "next" if name == "next_labels" else name.replace("_", "-")
             raise JudgeBayesError(
-                f"--{name} has no effect with --session, whose labels are in its file. For the table, "
-                f"use --labels {request.session} without --session."
+                f"--{option} has no effect with --session, whose labels are in its file. For the "
+                f"table, use --labels {request.session} without --session."
             )
     if isinstance(request.votes, Data):
         raise JudgeBayesError("A session reads the votes itself: pass a path or a table.")
@@ -195,10 +195,6 @@ def _new_label(text: str, data: Data, labels: list[tuple[Any, Any]]) -> tuple[An
     return known[name], label
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _step(
     data: Data, request: EnsembleRequest, labels: list[tuple[Any, Any]], said: list[str]
 ) -> SessionStep:
@@ -216,13 +212,14 @@ def _step(
             f"Of these, {other} are not those that were proposed: the interval holds only if the "
             "labelled items are a random part of all."
         )
-    votes, error, low, high, width, enough = None, np.nan, np.nan, np.nan, np.nan, False
+    votes, ends_of_error, width, enough = None, (np.nan, np.nan, np.nan), np.nan, False
     if n:
         panel = panel_of(data, request)
         counts = correct_counts(panel.votes, data.labels)
         estimates, grouped = estimates_of(data, panel, counts, request)
         now = interval_now(estimates, request.level)
-        votes, (error, low, high) = int(now.size[0]), first_of(now)
+        votes, ends_of_error = int(now.size[0]), first_of(now)
+        error, low, high = ends_of_error
         said += [
             *grouped,
             f"A decision by {votes} votes is wrong on {percent(error, 1)} of {TARGETS[request.target]}, "
@@ -240,14 +237,5 @@ def _step(
     if left and not enough:
         when = "next" if n else "first"
         said.append(f"The width is checked {when} at {next_check(n)} labels. Next item: {left[0]}")
-    return SessionStep(
-        labels=pd.DataFrame(labels, columns=["item", "label"]),
-        next_item=left[0] if left else None,
-        votes=votes,
-        error=error,
-        low=low,
-        high=high,
-        width=width,
-        enough=enough,
-        sentences_said=said,
-    )
+    table, next_item = pd.DataFrame(labels, columns=["item", "label"]), left[0] if left else None
+    return SessionStep(table, next_item, votes, *ends_of_error, width, enough, said)

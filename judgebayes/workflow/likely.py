@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -33,6 +33,8 @@ LONG_TEXT = 60
 """Columns whose texts are longer on average are prose."""
 MOST_JUDGES = 200
 MOST_SAMPLES = 200
+Rank = tuple[int, ...]
+"""How likely a column is, first whether its name is usual."""
 
 
 def by_name(names: Sequence[str], role: str, used: Iterable[str | None] = ()) -> str | None:
@@ -57,30 +59,29 @@ def likely_item(
         best = max(shares, key=lambda name: shares[name], default=None)
         if best is not None and shares[best] >= 0.5:
             return best
-    ranked = []
-    for place, name in enumerate(free):
-        counts = table[name].value_counts()
+
+    def rank(name: str) -> Rank | None:
+        counts, plain = table[name].value_counts(), _plain(name)
         if len(counts) < 2 or pd.api.types.is_float_dtype(table[name].dtype):
-            continue
+            return None
         even = counts.min() == counts.max()
-        like = bool(ITEM.fullmatch(_plain(name))) and not JUDGE.fullmatch(_plain(name))
-        if not (like or even) or COST.fullmatch(_plain(name)):
-            continue
-        repeated = counts.median() > 1
-        ranked.append(((like, even and repeated, len(counts) > MAX_CLASSES, -place), name))
-    return max(ranked)[1] if ranked else None
+        like = bool(ITEM.fullmatch(plain)) and not JUDGE.fullmatch(plain)
+        if not (like or even) or COST.fullmatch(plain):
+            return None
+        return like, bool(even and counts.median() > 1), len(counts) > MAX_CLASSES
+
+    return _likeliest(free, rank, sure=True)
 
 
 def likely_vote(table: pd.DataFrame, used: Iterable[str | None] = ()) -> str | None:
     """Return the column that most likely contains the votes: its values are classes or scores."""
-    ranked = []
-    for place, name in enumerate(_candidates(table, used)):
+
+    def rank(name: str) -> Rank | None:
         kind = _kind_of_votes(table[name])
         like = bool(VOTE.fullmatch(_plain(name))) and not COST.fullmatch(_plain(name))
-        if kind == 0 or (kind == 1 and not like):
-            continue
-        ranked.append(((like, kind, -place), name))
-    return _likeliest(ranked)
+        return None if kind == 0 or (kind == 1 and not like) else (like, kind)
+
+    return _likeliest(_candidates(table, used), rank)
 
 
 def likely_judge(table: pd.DataFrame, item: str, used: Iterable[str | None] = ()) -> str | None:
@@ -90,19 +91,16 @@ def likely_judge(table: pd.DataFrame, item: str, used: Iterable[str | None] = ()
     """
     if not table[item].duplicated().any():
         return None
-    ranked = []
-    for place, name in enumerate(_candidates(table, used)):
-        texts = not pd.api.types.is_numeric_dtype(table[name].dtype)
+
+    def rank(name: str) -> Rank | None:
         n = table[name].nunique()
-        if not texts or not 2 <= n <= MOST_JUDGES:
-            continue
-        per_item = table.groupby(item)[name].nunique()
+        if pd.api.types.is_numeric_dtype(table[name].dtype) or not 2 <= n <= MOST_JUDGES:
+            return None
+        of_item = table.groupby(item)[name].nunique().median()
         like = bool(JUDGE.fullmatch(_plain(name)))
-        if per_item.median() < n / 2 and not like:
-            continue
-        if per_item.median() > 1:
-            ranked.append(((like, -place), name))
-    return _likeliest(ranked)
+        return (like,) if of_item > 1 and (like or of_item >= n / 2) else None
+
+    return _likeliest(_candidates(table, used), rank)
 
 
 def likely_sample(
@@ -112,25 +110,30 @@ def likely_sample(
 
     With it, no two rows have the same keys, and it has few values.
     """
-    ranked = []
-    for place, name in enumerate(_candidates(table, used)):
-        cells = table[name]
+
+    def rank(name: str) -> Rank | None:
+        cells, plain = table[name], _plain(name)
         if cells.isna().any() or cells.nunique() > MOST_SAMPLES:
-            continue
-        if not table.duplicated([*keys, name]).any():
-            like = bool(SAMPLE.fullmatch(_plain(name)))
-            ranked.append(
-                ((like, not COST.fullmatch(_plain(name)), -cells.nunique(), -place), name)
-            )
-    return max(ranked)[1] if ranked else None
+            return None
+        if table.duplicated([*keys, name]).any():
+            return None
+        return bool(SAMPLE.fullmatch(plain)), not COST.fullmatch(plain), -cells.nunique()
+
+    return _likeliest(_candidates(table, used), rank, sure=True)
 
 
-def _likeliest(ranked: Sequence[tuple[tuple[bool, *tuple[int, ...]], str]]) -> str | None:
-    """Return the column of the highest rank; None if it is one of several and its name is unusual."""
-    best = max(ranked, default=None)
-    if best is None or (not best[0][0] and len(ranked) > 1):
-        return None
-    return best[1]
+def _likeliest(
+    names: Sequence[str], rank: Callable[[str], Rank | None], *, sure: bool = False
+) -> str | None:
+    """Return the first column of the highest rank, if any has one.
+
+    Unless it is `sure`, None also if it is one of several and its name is unusual.
+    """
+    ranks = {name: own for name in names if (own := rank(name)) is not None}
+    best = max(ranks, key=lambda name: ranks[name], default=None)
+    if best is None or sure or ranks[best][0] or len(ranks) == 1:
+        return best
+    return None
 
 
 def _candidates(table: pd.DataFrame, used: Iterable[str | None]) -> list[str]:

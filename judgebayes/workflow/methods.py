@@ -163,11 +163,6 @@ def fit_on_of(names: Iterable[str]) -> dict[str, FitOn]:
     return {name: "all" if learns else "calibration" for name, learns in learners.items()}
 
 
-def rules_among(names: Iterable[str]) -> list[str]:
-    """Return the rules, whose answers are certain, among methods by their names in tables."""
-    return [name for name in names if traits_of(name).rule]
-
-
 def baselines(classes: Classes) -> list[str]:
     """Return the baselines for these classes: simple rules that a method should beat."""
     own = {name: traits_of(name) for name in _in_order()}

@@ -28,7 +28,9 @@ class Option:
     """Its names on the command line, if they differ from the field's."""
     least: float | None = None
     values: tuple[str, ...] = ()
-    """The values for completion in a shell."""
+    """The values that it can have, if they are few; a shell completes them."""
+    others: bool = False
+    """Whether it can have other values too: a judge's name, or a method of the user's own."""
     positional: bool = False
     type: Any = None
     """Its type on the command line, if it differs: a path where functions also take tables."""
@@ -294,6 +296,7 @@ class CalibrateRequest(ReadRequest):
             "auto (the pool for several judges, davidson for one, unless another suitable method "
             f"has a clearly lower held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
             values=METHODS,
+            others=True,
         ),
     ] = "auto"
     calibrator: Annotated[
@@ -302,6 +305,7 @@ class CalibrateRequest(ReadRequest):
             "The calibration map that is applied to the method's probabilities: "
             f"{', '.join(CALIBRATORS[1:])}; auto adds beta to methods that are overconfident.",
             values=CALIBRATORS,
+            others=True,
         ),
     ] = "auto"
     inference: Annotated[
@@ -415,6 +419,7 @@ class EnsembleRequest(ReadRequest):
             "default). abstain: no decision; the share of items without one is printed. Or the name of "
             "a judge whose vote decides.",
             values=("random", "abstain"),
+            others=True,
         ),
     ] = None
     decision: Annotated[
@@ -500,12 +505,6 @@ class PrecisionRequest(ReadRequest):
         Path | None, "Where to draw the generators with their intervals: .png, .pdf, .svg."
     ] = None
     seed: Annotated[int, "Seed of the draws that compare generators."] = 0
-
-
-def check_choices(**options: tuple[str, Collection[str]]) -> None:
-    """Check that the values of options are among their allowed values, as `check_choice` does."""
-    for name, (value, values) in options.items():
-        check_choice(name, value, values)
 
 
 def check_choice(name: str, value: str, values: Collection[str]) -> None:

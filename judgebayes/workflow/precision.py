@@ -28,7 +28,7 @@ from judgebayes.votes.classes import canonical
 from judgebayes.votes.columns import Evidence, positions
 from judgebayes.workflow.data import Data, by_item, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps
-from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_choice, check_next
+from judgebayes.workflow.options import Fixed, PrecisionRequest, check_next
 from judgebayes.workflow.precision_methods import Given, Points, PrecisionFit, answer
 from judgebayes.workflow.precision_tables import (
     LEVEL,
@@ -131,7 +131,6 @@ def precision(
     JudgeBayesError
         For bad input, or if the generator of an item is unknown.
     """
-    check_choice("target", request.target, TARGETS)
     if request.between is not None and request.next_labels is None:
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
     check_next(request.next_labels, request.next_out)

@@ -47,8 +47,6 @@ from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import Evidence
-from judgebayes.workflow.names import PRECISION_INFERENCES, PRECISION_METHODS
-from judgebayes.workflow.options import check_choice
 
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
@@ -176,12 +174,9 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
     Raises
     ------
     JudgeBayesError
-        If the method or the inference is unknown, they do not go together, or the method lacks labels
-        or votes that it needs.
+        If method and inference do not go together, or the method lacks labels or votes that it needs.
     """
-    check_choice("method", method, PRECISION_METHODS)
     if inference is not None:
-        check_choice("inference", inference, PRECISION_INFERENCES)
         allowed = () if method == "auto" else METHODS[method].inferences
         if inference not in allowed:
             every = ", ".join(

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.options import Fixed
+from judgebayes.workflow.options import Fixed, Option, check_choice
 
 R = TypeVar("R")
 SEEDS = 2**63
@@ -119,14 +119,18 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
     Raises
     ------
     JudgeBayesError
-        If the seed is none.
+        If the seed is none, or an option has none of its values.
     """
     values = dict(fixed)
     for own, hint, inner in _fields(record):
         if inner is not None:
             values[own.name] = make_record(*inner, options)
         elif own.name not in fixed and _parts(hint)[1]:
-            values[own.name] = options[own.name]
+            value, option = options[own.name], _parts(hint)[1][0]
+            closed = isinstance(option, Option) and option.values and not option.others
+            if closed and isinstance(value, str):
+                check_choice(own.name.replace("_", "-"), value, option.values)
+            values[own.name] = value
     seed = values.get("seed")
     if isinstance(seed, int) and not 0 <= seed < SEEDS:
         raise JudgeBayesError(f"A seed is a whole number from 0 to 2^63 - 1, not {str(seed)[:40]}.")

@@ -9,11 +9,11 @@ import pandas as pd
 from judgebayes.arrays import ItemFloats
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.logit_mixture import Verdicts, verdicts
-from judgebayes.generators.win_rate import TIES, WinRates, win_rates, win_scores
+from judgebayes.generators.win_rate import WinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent, with_interval
 from judgebayes.workflow.data import Data, data_of
-from judgebayes.workflow.options import TARGETS, WinRateRequest, check_choices
+from judgebayes.workflow.options import TARGETS, WinRateRequest
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.systems import Matches, read_matches, system_points, system_table
@@ -156,7 +156,6 @@ def win_rate(request: WinRateRequest) -> WinRate:
     JudgeBayesError
         For bad input, or if the votes do not compare two responses.
     """
-    check_choices(target=(request.target, TARGETS), ties=(request.ties, TIES))
     data = data_of(request, named=tuple(split_names(request.systems or "")))
     result = win_rate_of(data, request.ties, request.target, request.systems, request.seed)
     if result is None:
@@ -174,9 +173,8 @@ def check_ties(ties: str, data: Data, systems: str | None) -> None:
     Raises
     ------
     JudgeBayesError
-        If the rule for ties is unknown, or a pair is needed and the votes do not compare two responses.
+        If a pair is needed and the votes do not compare two responses.
     """
-    check_choices(ties=(ties, TIES))
     option = "--systems" if systems is not None else "--ties" if ties != "half" else None
     if option is not None and not _paired(data, systems):
         raise JudgeBayesError(
