@@ -14,7 +14,7 @@ from judgebayes.workflow import applying
 from judgebayes.workflow.calibrating import answer, read_request, wins_in
 from judgebayes.workflow.calibration import read_words
 from judgebayes.workflow.comparing import comparison_rows
-from judgebayes.workflow.comparison_plan import plan_words
+from judgebayes.workflow.comparison_plan import plan
 from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
@@ -50,7 +50,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     wins = wins_in(request, data)
     if wins is not None:
         print_wins(console, wins)
-    say(console, *read_words(data), *plan_words(request, data))
+    say(console, *read_words(data), *plan(request, data)[1])
     with shown() as progress:
         result = answer(request, data, progress, wins=wins)
     if data.labelled:

@@ -131,7 +131,7 @@ def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
                 "judge": judge.name,
                 "answers": why.total(),
                 "votes": why.pop(None, 0),
-                "missing": dict(why.most_common()),
+                "missing": _counted(dict(why.most_common())) or None,
                 "unanswered": outcome.unanswered[judge.name],
                 "reason": outcome.reasons.get(judge.name),
             }
@@ -318,7 +318,7 @@ def _account(values: dict[str, Any], lines: list[Line]) -> list[str]:
     said += [
         f"{row['judge']}: {row['votes']} of {row['answers']} answers contain a vote "
         f"({percent(row['votes'] / row['answers'], 1)})"
-        + (f"; missing votes: {_counted(row['missing'])}." if row["missing"] else ".")
+        + (f"; missing votes: {row['missing']}." if row["missing"] else ".")
         for row in values["tables"]["judges"]
         if row["answers"]
     ]

@@ -131,15 +131,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     say(console, f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}.")
     tables = {
         "parameters": rows_of(table),
-        "checks": [
-            {
-                "statistic": c.name,
-                "observed": c.observed,
-                "replicated": c.replicated.mean(),
-                "p": c.p,
-            }
-            for c in checks
-        ],
+        "checks": rows_of(_checks(checks).drop(columns=["low", "high"])),
     }
     said = sentences([*words, *story.words])
     values |= {"reliable": not bad, "sentences": said, "tables": tables}
@@ -376,21 +368,30 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> N
     console.print()
 
 
+def _checks(checks: Sequence[Check]) -> pd.DataFrame:
+    """Return a row per check: what was observed, and what the fitted model replicates (90 %)."""
+    rows = [
+        (c.name, c.observed, c.replicated.mean(), *np.quantile(c.replicated, (0.05, 0.95)), c.p)
+        for c in checks
+    ]
+    return pd.DataFrame(rows, columns=["statistic", "observed", "replicated", "low", "high", "p"])
+
+
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
-    rows = []
-    printed = _most_extreme(checks, CHECKS)
-    for each in printed:
-        ends = each.replicated.mean(), *np.quantile(each.replicated, (0.05, 0.95))
-        rows.append((each.name, f"{each.observed:.3f}", with_interval(ends), f"{each.p:.3f}"))
+    printed = _checks(_most_extreme(checks, CHECKS))
+    rows = [
+        (name, f"{observed:.3f}", with_interval(ends), f"{p:.3f}")
+        for name, observed, *ends, p in printed.itertuples(index=False)
+    ]
     title = "Posterior predictive checks: replicated data from the fitted model, and observed"
     show_rows(console, title, ("share or rate", "observed", "replicated [90 %]", "p"), rows)
-    rest = len(checks) - len(printed)
-    lines = [
-        "p: the share of replications above the observed value; near 0 or 1, the model does not fit it."
-    ]
-    if rest:
-        lines.append(f"{rest} more checks, closer to the model, are not shown.")
-    say(console, *lines)
+    say(
+        console,
+        "p: the share of replications above the observed value; near 0 or 1, the model does not fit it.",
+    )
+    if len(printed) < len(checks):
+        rest = len(checks) - len(printed)
+        say(console, f"{rest} more checks, closer to the model, are not shown.")
 
 
 def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:

@@ -37,7 +37,7 @@ from judgebayes.workflow.comparison_plan import (
     LEAST_FOR_SPLITS,
     Answered,
     fit_and_answer,
-    splits_of,
+    plan,
 )
 from judgebayes.workflow.conformal_sets import (
     AGREEMENT,
@@ -155,7 +155,7 @@ def answer(
     `wins` is what `wins_in` returned, if it has been called.
     """
     wins = wins_in(request, given) if wins is None else wins
-    splits = splits_of(request, given)
+    splits, _ = plan(request, given)
     request = replace(request, splits=splits)  # what the result says
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)

@@ -55,56 +55,32 @@ BASE_BYTES = 7e8
 """The memory of the program itself."""
 
 
-def splits_of(request: CalibrateRequest, data: Data) -> int:
-    """Return the number of splits: the one asked for, or the usual one, less where it would take long.
+def plan(request: CalibrateRequest, data: Data) -> tuple[int, list[str]]:
+    """Return the number of splits, and a sentence about the time and memory of a long comparison.
 
-    It follows from the sizes alone, so that it is the same on every machine.
+    The number is the one asked for, or the usual one, less where it would take long. It follows from
+    the sizes alone, so that it is the same on every machine.
     """
-    if request.splits is not None:
-        return request.splits
-    of_split, once = _operations(request, data)
-    if of_split == 0:
-        return USUAL_SPLITS
-    in_time = int((MOST_SECONDS * OPERATIONS_PER_SECOND - once) / of_split)
-    return min(max(in_time, FEWEST_SPLITS), USUAL_SPLITS)
-
-
-def plan_words(request: CalibrateRequest, data: Data) -> list[str]:
-    """Return a sentence about the time and memory of a long comparison, before it begins."""
-    of_split, once = _operations(request, data)
-    splits = splits_of(request, data)
+    votes, labelled = data.read.votes, int((data.labels >= 0).sum())
+    if labelled < LEAST_FOR_SPLITS:
+        return request.splits or USUAL_SPLITS, []
+    names = suited(votes) if request.method == "auto" else [request.method]
+    fits = [cost_of_fit(name, votes, labelled) for name in names]
+    of_split = sum(fit.operations for fit in fits)
+    once = max(cost_of_fit(name, votes).operations for name in names)
+    in_time = int((MOST_SECONDS * OPERATIONS_PER_SECOND - once) / max(of_split, 1.0))
+    splits = request.splits or min(max(in_time, FEWEST_SPLITS), USUAL_SPLITS)
     seconds = (splits * of_split + once) / OPERATIONS_PER_SECOND
-    if of_split == 0 or seconds < LONG_SECONDS:
-        return []
-    votes, labelled, names = data.read.votes, _labelled(data), _names(request, data.read)
-    numbers = [cost_of_fit(name, votes, labelled).numbers for name in names]
-    own = sum(
-        max(VMAP_BYTES, 8 * each) for each in sorted(numbers, reverse=True)[: methods_at_once()]
-    )
+    if seconds < LONG_SECONDS:
+        return splits, []
+    largest = sorted((fit.numbers for fit in fits), reverse=True)[: methods_at_once()]
+    own = sum(max(VMAP_BYTES, 8 * each) for each in largest)
     fewer = request.splits is None and splits < USUAL_SPLITS
     usual = round((USUAL_SPLITS * of_split + once) / OPERATIONS_PER_SECOND / 60)
-    return [
+    return splits, [
         f"Comparing {len(names)} method(s) on {splits} splits of {labelled:,} labelled items x "
         f"{votes.n_judges:,} judges x {votes.n_classes} classes takes about "
         f"{max(round(seconds / 60), 1)} min and up to {(own + BASE_BYTES) / 1e9:.1f} GB. "
         + (f"The usual {USUAL_SPLITS} would take about {usual} min. " if fewer else "")
         + "Use fewer --splits, or name one --method, for less."
     ]
-
-
-def _operations(request: CalibrateRequest, data: Data) -> tuple[float, float]:
-    """Return the operations of a split and of the last fit; 0 where nothing is compared."""
-    labelled = _labelled(data)
-    if labelled < LEAST_FOR_SPLITS:
-        return 0.0, 0.0
-    votes, names = data.read.votes, _names(request, data.read)
-    of_split = sum(cost_of_fit(name, votes, labelled).operations for name in names)
-    return of_split, max(cost_of_fit(name, votes).operations for name in names)
-
-
-def _names(request: CalibrateRequest, read: Reading) -> list[str]:
-    return suited(read.votes) if request.method == "auto" else [request.method]
-
-
-def _labelled(data: Data) -> int:
-    return int((data.labels >= 0).sum())

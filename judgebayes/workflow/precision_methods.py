@@ -196,22 +196,20 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
     result = chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
-    if given.evidence is not None and not isinstance(result.fit, SharePosterior):
-        result = result._replace(sentences=[*result.sentences, TAKEN_AS_RIGHT])
-    if not isinstance(result.fit, Posterior):
-        asked = given.target == "these" or given.groups is not None
-        said = [NO_INTERVALS] if asked else []
-        return result._replace(sentences=[*result.sentences, *said])
-    if isinstance(result.fit, SharePosterior):
-        return result._replace(target=given.target)
-    if chosen.about == "more":
-        return result._replace(target="more")
-    if given.target == "these":
-        said = [] if given.groups is None else [IN_GROUPS]
-        return result._replace(sentences=[*result.sentences, *said], target="these")
-    labels, of, n = given.labels, given.generator, len(given.names)
-    more = for_more_items(result.fit, labels, of, n, given.groups)
-    return result._replace(fit=more, target="more")
+    fit, said, target = result.fit, list(result.sentences), given.target
+    if given.evidence is not None and not isinstance(fit, SharePosterior):
+        said.append(TAKEN_AS_RIGHT)
+    if not isinstance(fit, Posterior):
+        said += [NO_INTERVALS] if target == "these" or given.groups is not None else []
+        target = ""
+    elif chosen.about == "more":
+        target = "more"
+    elif target == "these" and not isinstance(fit, SharePosterior):
+        said += [] if given.groups is None else [IN_GROUPS]
+    elif not isinstance(fit, SharePosterior):
+        labels, of, n = given.labels, given.generator, len(given.names)
+        fit = for_more_items(fit, labels, of, n, given.groups)
+    return Answer(fit, said, result.legend, target)
 
 
 def _chosen(counts: PrecisionCounts) -> str:
