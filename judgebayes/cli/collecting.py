@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,7 @@ def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
                 "judge": judge.name,
                 "answers": why.total(),
                 "votes": why.pop(None, 0),
-                "missing": _counted(dict(why.most_common())) or None,
+                "missing": _counted(why.most_common()) or None,
                 "unanswered": outcome.unanswered[judge.name],
                 "reason": outcome.reasons.get(judge.name),
             }
@@ -157,9 +158,11 @@ def _plan(
     template: str,
 ) -> Plan:
     orders, settled = len(table.task.orders), request.settled
-    votes, rule, class_votes = request.n or VOTES, None, ()
-    if settled is not None:
-        votes, rule, class_votes = _rule(settled, request.n, table, judges)
+    votes, rule, class_votes = (
+        (request.n or VOTES, None, ())
+        if settled is None
+        else _rule(settled, request.n, table, judges)
+    )
     if votes < 1 or votes % orders:
         raise JudgeBayesError(
             f"-n {votes} cannot be divided equally between two orders; use -n {votes + 1}."
@@ -323,7 +326,7 @@ def _account(values: dict[str, Any], lines: list[Line]) -> list[str]:
         if row["answers"]
     ]
     if values["repaired"]:
-        said.append(f"Repaired: {_counted(values['repaired'])}.")
+        said.append(f"Repaired: {_counted(values['repaired'].items())}.")
     if values["tokens"] is not None:
         silent = sum(line.tokens is None for line in lines)
         without = f", without {silent} answers whose tokens the server did not count"
@@ -333,8 +336,8 @@ def _account(values: dict[str, Any], lines: list[Line]) -> list[str]:
     return said
 
 
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
+def _counted(counts: Iterable[tuple[str | None, int]]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts)
 
 
 def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:

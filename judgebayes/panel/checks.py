@@ -100,9 +100,9 @@ def about(
     In the text, `{n}` is the number of judges and `{who}` their list, with a detail of each.
     """
     which = np.flatnonzero(where)
-    which = which if by is None else which[np.argsort(by[which], kind="stable")]
-    shown = [names[j] if detail is None else f"{names[j]} ({detail(j)})" for j in which.tolist()]
-    return listed(severity, text, topic, [names[j] for j in which], shown)
+    ranked = (which if by is None else which[np.argsort(by[which], kind="stable")]).tolist()
+    shown = [names[j] if detail is None else f"{names[j]} ({detail(j)})" for j in ranked]
+    return listed(severity, text, topic, [names[j] for j in ranked], shown)
 
 
 def listed(

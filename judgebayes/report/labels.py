@@ -102,7 +102,8 @@ def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: s
         for n, nll, loss in zip(curve.labels, curve.nll, curve.loss, strict=True)
     ]
     if constant is not None:
-        rows.append((f"the best constant answer, {curve.labels[-1]}", *map(rounded, constant)))
+        nll, loss = map(rounded, constant)
+        rows.append((f"the best constant answer, {curve.labels[-1]}", nll, loss))
     table = Table(
         "Held-out scores by the number of labels [95 %]", ("labels", "NLL", "mean loss"), rows
     )

@@ -105,7 +105,7 @@ def method_section(result: Calibration) -> Section:
         ("loss used", result.losses.name),
     ]
     settings += [
-        (name.replace("_", " "), {True: "yes", False: "no"}.get(value, str(value)))
+        (name.replace("_", " "), ("no", "yes")[value] if isinstance(value, bool) else str(value))
         for name, value, _ in options_in(result.request)
         if isinstance(value, str | bool | int | float)
     ]
