@@ -90,7 +90,7 @@ class PooledBetaBinomial(UsesPrior):
         parts = [prepare(c, w) for c, w in zip(sets, weights, strict=True)]
         key = jax.random.key(0) if key is None else key
         fit = _fit(self, *_concatenate(*zip(*parts, strict=True)), jnp.arange(len(sets)), key)
-        return with_source(fit, self, list(sets), weights)
+        return with_source(fit, list(sets), weights)
 
     def problem(
         self, sets: Sequence[Counts], weight: Sequence[Float[AnyArray, "..."] | None]

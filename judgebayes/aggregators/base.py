@@ -174,7 +174,7 @@ class VoteMethod(ABC):
             If lengths differ, a weight is negative, or the method cannot be fitted to such votes.
         """
         data = training(votes, labels, weight, key, labelled_only=self.labelled_only)
-        return with_source(self._fitted(data), self, votes, labels, weight)
+        return with_source(self._fitted(data), votes, labels, weight)
 
     @abstractmethod
     def _fitted(self, data: Training) -> Fit:

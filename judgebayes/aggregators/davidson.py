@@ -158,8 +158,7 @@ def fit_with_held_out(method: Davidson, data: Training) -> tuple[Fit, LogProbs]:
     fitted = solved(method, *data)
     problem = method.problem(votes, labels, weight)
     theta, _ = ravel_pytree(fitted.first)
-    box = problem.box()
-    lower, upper = ravel_pytree(box.lower)[0], ravel_pytree(box.upper)[0]
+    lower, upper, *_ = problem.box()
     free = (theta > lower) & (theta < upper)
     whole = mode_objective(problem)(theta).hessian
     assert problem.design is not None

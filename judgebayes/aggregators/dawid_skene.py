@@ -28,9 +28,9 @@ from judgebayes.inference.fast.dawid_skene_em import (
 )
 from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fast.pooled_dawid_skene import maximise_pooled
-from judgebayes.inference.fit import Answering, Fit, Reliability, one_draw
+from judgebayes.inference.fit import Answering, Fit, Reliability
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.problem import Problem, Sites, one_draw
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import worst
@@ -218,7 +218,7 @@ class DawidSkene(Answering):
         if isinstance(self.inference, NUTS):  # thousands of passes over the items
             data = unique_items(data)
         fit = _fit(method, *data, _counted(data.votes))
-        return with_source(fit, method, votes, labels, weight)
+        return with_source(fit, votes, labels, weight)
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""

@@ -16,8 +16,8 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Fit, Reliability, one_draw
-from judgebayes.inference.problem import Sites
+from judgebayes.inference.fit import Fit, Reliability
+from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status
 from judgebayes.measures.scores import labelled_weight

@@ -20,8 +20,8 @@ from judgebayes.aggregators.base import Rule, Training, VoteMethod, certain
 from judgebayes.arrays import ItemCodes, LogProbs, Scalar
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import ByDraw, Fit, one_draw
-from judgebayes.inference.problem import Sites
+from judgebayes.inference.fit import ByDraw, Fit
+from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
 from judgebayes.measures.decide import absolute_loss

@@ -16,7 +16,8 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
 from judgebayes.calibrators.calibrator import Calibrator, require
-from judgebayes.inference.fit import Answering, Fit, Fitted, Reliability, one_draw
+from judgebayes.inference.fit import Answering, Fit, Fitted, Reliability
+from judgebayes.inference.problem import one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures.scores import labelled_weight

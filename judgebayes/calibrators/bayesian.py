@@ -122,7 +122,7 @@ class BayesianMap(ModelMethod):
         data = calibration_data(log_probs, labels, weight)
         key = jax.random.key(0) if key is None else key
         fitted = solved(self, *data, key)
-        return with_source(fitted, self, *data)
+        return with_source(fitted, *data)
 
     def program(self, given: AnyProbs) -> CalibrationMapModel:
         """Return the program for such log-probabilities."""

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs
 from judgebayes.calibrators.calibrator import CalibrationData, Map, clipped
-from judgebayes.inference.fit import ByDraw, Fit, one_draw
-from judgebayes.inference.problem import Sites
+from judgebayes.inference.fit import ByDraw, Fit
+from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import calibrator
 from judgebayes.inference.status import degenerate_status
 

@@ -44,9 +44,9 @@ from judgebayes.calibrators.calibrator import (
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import ByDraw, Fit, one_draw
+from judgebayes.inference.fit import ByDraw, Fit
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.problem import Sites
+from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.inference.status import Status, degenerate_status, worst

@@ -85,7 +85,7 @@ class ItemLevel:
         rows, _ = unique_items(votes, labels, generators, weight)
         key = jax.random.key(0) if key is None else key
         fit = _solve(self, rows, jnp.zeros(n_generators), key)
-        return with_source(fit, self, votes, labels, generators, n_generators, weight)
+        return with_source(fit, votes, labels, generators, n_generators, weight)
 
     def problem(
         self,

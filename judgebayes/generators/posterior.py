@@ -80,7 +80,7 @@ class GeneratorValidator:
             that of the other form.
         """
         key = jax.random.key(0) if key is None else key
-        return with_source(_fit(self, counts, key, whole=_are_whole_numbers(counts)), self, counts)
+        return with_source(_fit(self, counts, key, whole=_are_whole_numbers(counts)), counts)
 
     def problem(self, counts: PrecisionCounts, *, whole: bool | None = None) -> Problem:
         """Return the model with these data, the problem that every inference solves.

@@ -152,11 +152,6 @@ class Fit(Sampled):
         return lines
 
 
-def one_draw(values: Mapping[str, Array]) -> Sites:
-    """Return the values of a point estimate as draws: with a leading axis of length 1."""
-    return {name: x[None] for name, x in values.items()}
-
-
 @jax.jit
 def _by_draw(fit: Fit, given: Any) -> Float[Array, "draw item class"]:
     return jax.vmap(lambda values: fit.method.predict(values, given))(fit.draws)

@@ -63,9 +63,7 @@ class PriorImportance:
                 when(ess < LEAST_ESS, Status.UNMIXED),
                 when(~jnp.isfinite(evidence), Status.NONFINITE),
             ),
-            objective=-evidence,
-            projected_gradient=jnp.asarray(jnp.nan),
-            chains=None,
+            details={"objective": -evidence},
         )
 
 
@@ -109,7 +107,8 @@ class NormalAtMode:
     def solve(self, problem: Problem, key: Key) -> Result:
         """Return draws around the mode."""
         mode = MAP(starts=self.starts, max_steps=self.max_steps).solve(problem, key)
-        centre, unravel = ravel_pytree(jax.tree.map(lambda a: a[0], mode.draws))
+        low, high, _, _, unravel = problem.box()
+        centre = ravel_pytree(jax.tree.map(lambda a: a[0], mode.draws))[0]
 
         def density(x: Float[Array, " parameter"]) -> Float[Array, ""]:
             return log_density(problem.joint, unravel(x))
@@ -119,25 +118,25 @@ class NormalAtMode:
         spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE)) @ axes.T
         status = jnp.maximum(mode.status, when(curvature[0] <= 0, Status.DEGENERATE))
         if self.weighted:
-            samples, weighing_status = self._weighted_draws(problem, key, density, centre, spread)
+            samples, weighing_status = self._weighted_draws(
+                key, density, centre, spread, (low, high)
+            )
             status = jnp.maximum(status, weighing_status)
         else:
             samples = centre + jax.random.normal(key, (self.draws, len(centre))) @ spread
         return Result(
             draws=jax.vmap(unravel)(samples),
             status=status,
-            objective=mode.objective,
-            projected_gradient=mode.projected_gradient,
-            chains=None,
+            details=mode.details,
         )
 
     def _weighted_draws(
         self,
-        problem: Problem,
         key: Key,
         density: Callable[[Float[Array, " parameter"]], Float[Array, ""]],
         centre: Float[Array, " parameter"],
         spread: Float[Array, "parameter parameter"],
+        support: tuple[Float[Array, " parameter"], Float[Array, " parameter"]],
     ) -> tuple[Float[Array, "draw parameter"], Int[Array, ""]]:
         """Return resampled proposals, and UNMIXED where their effective sample size is too small."""
         normal, gamma = jax.random.split(key)
@@ -145,9 +144,7 @@ class NormalAtMode:
         squared = 2 * jax.random.gamma(gamma, freedom, size[:1]) / FREEDOM
         t = jax.random.normal(normal, size) / jnp.sqrt(squared)[:, None]
         proposed = centre + t @ spread
-        box = problem.box()
-        low, high = (ravel_pytree(ends)[0] for ends in (box.lower, box.upper))
-        inside = ((proposed >= low) & (proposed <= high)).all(1)
+        inside = ((proposed >= support[0]) & (proposed <= support[1])).all(1)
         log_proposal = -(freedom + len(centre) / 2) * jnp.log1p((t**2).sum(1) / FREEDOM)
         log_weight = jax.lax.map(density, proposed, batch_size=AT_ONCE) - log_proposal
         weight = jax.nn.softmax(jnp.where(inside & jnp.isfinite(log_weight), log_weight, -jnp.inf))

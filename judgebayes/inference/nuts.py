@@ -219,8 +219,6 @@ class NUTS:
         return Result(
             draws={k: v.reshape(-1, *v.shape[2:]) for k, v in chains.draws.items()},
             status=jnp.maximum(when(~mixed, Status.UNMIXED), when(~finite, Status.NONFINITE)),
-            objective=jnp.asarray(jnp.nan),
-            projected_gradient=jnp.asarray(jnp.nan),
             chains=chains,
         )
 

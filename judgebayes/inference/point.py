@@ -10,12 +10,11 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from judgebayes.arrays import Key, Scalar
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
-from judgebayes.inference.problem import Problem, Result, Sites, log_density, numpyro_lock
+from judgebayes.inference.problem import Problem, Result, Sites, log_density, numpyro_lock, one_draw
 from judgebayes.inference.score_derivatives import score_derivatives
 from judgebayes.inference.status import Status
 from judgebayes.measures.decide import absolute_loss, bayes_action
@@ -51,7 +50,7 @@ class MinimumScore:
             return problem.loss(self.score, sites) / total
 
         if problem.design is None:
-            unravel = ravel_pytree(problem.box().lower)[1]
+            *_, unravel = problem.box()
             function = differentiated(lambda x: objective(unravel(x)))
         else:
             function = score_derivatives(
@@ -102,7 +101,7 @@ def mode_objective(
     analytic derivatives. `score` and `temperature` are those of `Problem.generalised`; None is the
     likelihood.
     """
-    unravel = ravel_pytree(problem.box().lower)[1]
+    *_, unravel = problem.box()
 
     def minus(program: Callable[[], None]) -> Differentiated:
         return differentiated(lambda x: -log_density(program, unravel(x)) / scale)
@@ -123,20 +122,16 @@ def best_of(function: Differentiated, problem: Problem, starts: int, max_steps: 
     around it evenly and are always the same. `function` is the objective with its derivatives, in the
     sites' values in one vector.
     """
-    box = problem.box()
-    low, unravel = ravel_pytree(box.lower)
-    high, mean, deviation = (ravel_pytree(x)[0] for x in (box.upper, box.mean, box.deviation))
+    low, high, mean, deviation, unravel = problem.box()
     begin = mean + 2 * deviation * jnp.asarray(spread(starts, mean.shape[0]))
     solutions = minimise_each(function, begin, low, high, max_steps=max_steps)
     value = jnp.where(jnp.isfinite(solutions.value), solutions.value, jnp.inf)
     lowest = value <= value.min() + SAME_VALUE
     best = jax.tree.map(lambda a: a[jnp.argmin(jnp.where(lowest, solutions.status, 99))], solutions)
     return Result(
-        draws=jax.tree.map(lambda a: a[None], unravel(best.x)),
+        draws=one_draw(unravel(best.x)),
         status=best.status,
-        objective=best.value,
-        projected_gradient=best.projected_gradient,
-        chains=None,
+        details={"objective": best.value, "projected_gradient": best.projected_gradient},
     )
 
 
@@ -174,9 +169,7 @@ class MinimumLoss:
 
     def solve(self, problem: Problem, key: Key) -> Result:  # noqa: ARG002
         """Return the candidate with the least error. `status` is always CONVERGED."""
-        box = problem.box()
-        low, unravel = ravel_pytree(box.lower)
-        high, mean, deviation = (ravel_pytree(x)[0] for x in (box.upper, box.mean, box.deviation))
+        low, high, mean, deviation, unravel = problem.box()
         cube = jnp.asarray(spread(self.candidates, low.shape[0]))
         bulk = int(IN_BULK * self.candidates)
         near = mean + 2 * deviation * cube[:bulk]
@@ -196,9 +189,7 @@ class MinimumLoss:
         error, score = jax.lax.map(evaluate, points, batch_size=256).T
         best = jnp.argmin(jnp.where(error <= error.min() + TIED, score, jnp.inf))
         return Result(
-            draws=jax.tree.map(lambda x: x[None], unravel(points[best])),
+            draws=one_draw(unravel(points[best])),
             status=jnp.asarray(int(Status.CONVERGED)),
-            objective=error[best],
-            projected_gradient=jnp.asarray(jnp.nan),
-            chains=None,
+            details={"objective": error[best]},
         )

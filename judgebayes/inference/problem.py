@@ -9,12 +9,13 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 from numpyro.distributions import constraints
 from numpyro.infer import util
@@ -22,6 +23,7 @@ from numpyro.infer.initialization import init_to_mean
 
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.optimise import Vector
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import Score, labelled_weight
 from judgebayes.models.base import Model, Predictor
@@ -59,28 +61,15 @@ def log_density(program: Callable[[], object], sites: Mapping[str, Array]) -> Fl
 
 Sites = dict[str, Array]
 """Parameter values by the name of their NumPyro site."""
+
+
+def one_draw(values: Mapping[str, Array]) -> Sites:
+    """Return the values of a point estimate as draws: with a leading axis of length 1."""
+    return {name: x[None] for name, x in values.items()}
+
+
 USE_PRIOR = ("MAP", "NUTS", "NormalAtMode", "PriorImportance")
 """The inferences whose answers depend on the prior."""
-
-
-class Targets(NamedTuple):
-    """What predictions are scored on."""
-
-    labels: ItemCodes
-    """The labels, or counts; -1 where unknown."""
-    weight: ItemValues
-    """The items' weights, 1 where the data have none."""
-    noise: Array | float
-    """The known share of the labels that are wrong."""
-
-
-class Box(NamedTuple):
-    """The ends of every parameter's support, and the mean and standard deviation of its prior."""
-
-    lower: Sites
-    upper: Sites
-    mean: Sites
-    deviation: Sites
 
 
 @dataclass(frozen=True)
@@ -115,8 +104,10 @@ class Problem:
     """Where no score can be used, a sentence that says why."""
 
     @property
-    def targets(self) -> Targets:
-        """The labels that scores are computed on, with their weights and noise.
+    def targets(self) -> tuple[ItemCodes, ItemValues, Array | float]:
+        """What scores are computed on: labels or counts, their weights, and the share of wrong labels.
+
+        Labels are -1 where unknown; weights are 1 where the data have none.
 
         Raises
         ------
@@ -127,7 +118,7 @@ class Problem:
         labels = getattr(self.data, "labels" if hasattr(self.data, "labels") else "correct")
         given = self.data.weight
         weight = jnp.ones(labels.shape) if given is None else given
-        return Targets(labels, weight, getattr(self.model, "noise", 0.0))
+        return labels, weight, getattr(self.model, "noise", 0.0)
 
     @property
     def scale(self) -> Float[Array, ""]:
@@ -219,17 +210,21 @@ class Problem:
         ).get_trace()
         return {name: site for name, site in trace.items() if _is_latent(site)}
 
-    def box(self) -> "Box":
-        """Return the support of every parameter, and the moments of its prior."""
-        box = Box({}, {}, {}, {})
+    def box(self) -> tuple[Vector, Vector, Vector, Vector, Callable[[Vector], Sites]]:
+        """Return the ends of each parameter's support, and its prior's mean and standard deviation.
+
+        They are vectors of the sites' values, in the order of their names; the last value is the
+        function from such a vector to the sites.
+        """
+        each: list[Sites] = [{}, {}, {}, {}]
         for name, site in self.latent.items():
-            low, high = _interval(site["fn"].support)
-            mean = jnp.asarray(site["value"])
-            box.lower[name] = jnp.broadcast_to(jnp.asarray(low, float), mean.shape)
-            box.upper[name] = jnp.broadcast_to(jnp.asarray(high, float), mean.shape)
-            box.mean[name] = mean
-            box.deviation[name] = jnp.broadcast_to(jnp.sqrt(site["fn"].variance), mean.shape)
-        return box
+            mean, deviation = jnp.asarray(site["value"]), jnp.sqrt(site["fn"].variance)
+            for of_sites, x in zip(
+                each, (*_interval(site["fn"].support), mean, deviation), strict=True
+            ):
+                of_sites[name] = jnp.broadcast_to(jnp.asarray(x, float), mean.shape)
+        low, high, middle, spread = (ravel_pytree(of_sites)[0] for of_sites in each)
+        return low, high, middle, spread, ravel_pytree(each[0])[1]
 
 
 def _is_latent(site: dict[str, Any]) -> bool:
@@ -260,42 +255,23 @@ class Chains:
     energy: Array
     tree_depth: Array
     acceptance: Array
-    source: "Source | None" = field(default=None, repr=False)
-    """The method and data, for `to_arviz`; None for fits inside compiled code and batches of fits."""
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Source:
-    """A method and the data that it was fitted to, as the user gave them: every item, in order.
-
-    Enough to build the program again (`method.problem(*data)`). Fit files store neither this nor the
-    chains, so that they contain no votes.
-    """
-
-    method: Any
-    data: tuple[Any, ...]
+    source: tuple[Any, ...] | None = field(default=None, repr=False)
+    """The data as the user gave them, every item in order, with which `to_arviz` builds the program
+    again (`method.problem(*source)`); None for fits inside compiled code and batches of fits. Fit files
+    store neither these nor the chains, so that they contain no votes."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Result:
-    """Estimated parameters.
-
-    `draws` has a leading draw axis, of length 1 for a point estimate. `objective` is the value at
-    the point estimate, NaN for draws. `projected_gradient` likewise.
-    """
+    """Estimated parameters, as a `Fit` holds them."""
 
     draws: Sites
+    """With a leading axis of draws, of length 1 for a point estimate."""
     status: Int[Array, "*batch"]
-    objective: Float[Array, "*batch"]
-    projected_gradient: Float[Array, "*batch"]
-    chains: Chains | None
-
-    @property
-    def details(self) -> dict[str, Array]:
-        """The value of the objective and its gradient, as a fit holds them."""
-        return {"objective": self.objective, "projected_gradient": self.projected_gradient}
+    details: dict[str, Array] = field(default_factory=dict)
+    """Of a point estimate, the value of the `objective` there and its `projected_gradient`."""
+    chains: Chains | None = None
 
 
 @runtime_checkable

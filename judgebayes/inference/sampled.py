@@ -26,7 +26,7 @@ from judgebayes.arrays import ItemValues, Key
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
-from judgebayes.inference.problem import Chains, Problem, Sites, Source, numpyro_lock
+from judgebayes.inference.problem import Chains, Problem, Sites, numpyro_lock
 from judgebayes.inference.status import MAX_SHOWN, status_text
 from judgebayes.models.base import Model, Predictor, axes, unobserved
 from judgebayes.models.label_noise import with_label_noise
@@ -298,14 +298,14 @@ class Sampled:
                 "This fit does not store its data, because it is one of a batch or was made inside "
                 "compiled code; fit it separately, without jit and vmap."
             )
-        problem = chains.source.method.problem(*chains.source.data)
+        problem = self.method.problem(*chains.source)
         shape = chains.diverging.shape
         more = {n: jnp.asarray(x).reshape(*shape, -1) for n, x in self._more_quantities().items()}
         view = Described(problem=problem, data=problem.data, coords=coords or {})
         keys = jax.random.split(jax.random.key(seed), 5)[1:]
         attributes = {
-            "model": type(chains.source.method).__name__,
-            **_data_attributes(chains.source.data, coords or {}),
+            "model": type(self.method).__name__,
+            **_data_attributes(chains.source, coords or {}),
         }
         return container(view, chains, keys, more=more, attributes=attributes)
 
@@ -357,19 +357,16 @@ def _data_attributes(
     return {"data": data_set.sizes(), "data_checksum": data_set.checksum()}
 
 
-def with_source(fit: F, method: Any, *data: Any) -> F:
-    """Return a sampled fit together with its method and data; return other fits unchanged.
+def with_source(fit: F, *data: Any) -> F:
+    """Return a sampled fit together with its data; return other fits unchanged.
 
     Inside compiled code and in a batch of fits the data are not stored: each fit would copy them.
     """
     chains = fit.chains
-    if chains is None or any(
-        isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((chains, method, data))
-    ):
+    if chains is None or any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((fit, data))):
         return fit
     own_data = jax.tree.map(lambda x: jnp.array(x) if isinstance(x, np.ndarray) else x, data)
-    chains_with_source = replace(chains, source=Source(method, own_data))
-    return replace(fit, chains=chains_with_source)
+    return replace(fit, chains=replace(chains, source=own_data))
 
 
 def container(

@@ -25,10 +25,10 @@ from judgebayes.inference.fast.irt_counts import (
     log_likelihood,
     problem,
 )
-from judgebayes.inference.fit import Fit, one_draw
+from judgebayes.inference.fit import Fit
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.optimise import Arrow, Newton, Point, State, Trial
-from judgebayes.inference.problem import Problem, UsesPrior
+from judgebayes.inference.problem import Problem, UsesPrior, one_draw
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters, link

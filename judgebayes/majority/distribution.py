@@ -279,7 +279,7 @@ class BetaBinomial(UsesPrior):
             raise JudgeBayesError(f"{self.components} components were requested; choose 1 or 2.")
         key = jax.random.key(0) if key is None else key
         fit = _fit(self, *prepare(counts, weight), key)
-        return with_source(fit, self, counts, weight)
+        return with_source(fit, counts, weight)
 
     def problem(self, counts: Counts, weight: Weights | None = None) -> Problem:
         """Return the model with these data, the problem that every inference solves."""

@@ -192,7 +192,7 @@ class SplitCurve(UsesPrior):
             )
         data = labelled_data(splits, weights)
         fit = _fit(self, data, jax.random.key(0) if key is None else key)
-        return fit if fit.chains is None else with_source(fit, self, item_data(splits), weights)
+        return fit if fit.chains is None else with_source(fit, item_data(splits), weights)
 
     def problem(self, data: SplitData, weight: Weights | None = None) -> Problem:
         """Return the model with these data, the problem that every inference solves."""

@@ -18,7 +18,8 @@ from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement_of_array
-from judgebayes.inference.fit import Answering, Fit, one_draw
+from judgebayes.inference.fit import Answering, Fit
+from judgebayes.inference.problem import one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.votes.array import MISSING, Votes
 

@@ -49,7 +49,7 @@ def test_the_draws_are_the_posterior_and_the_objective_the_evidence() -> None:
     # 2**14 weighted draws have an ESS of about 7,000: a quantile's error is below 0.005 of probability.
     assert np.abs(exact.cdf(np.quantile(fit.draws["p"], level)) - level).max() < 0.02
     evidence = special.betaln(10, 4) - special.betaln(2, 2)
-    assert float(fit.objective) == pytest.approx(-evidence, abs=0.03)
+    assert float(fit.details["objective"]) == pytest.approx(-evidence, abs=0.03)
 
 
 @in_float64

@@ -53,8 +53,7 @@ class OfPrior(NUTS):
         draws = {name: x.reshape(*shape, *x.shape[1:]) for name, x in drawn.items()}
         blank, energy = jnp.zeros(shape), jax.random.normal(key, shape)
         chains = Chains(draws, jnp.zeros(shape, bool), energy, blank + 3, blank + 0.9)
-        nan = jnp.asarray(jnp.nan)
-        return Result(drawn, jnp.asarray(int(Status.CONVERGED), jnp.int32), nan, nan, chains)
+        return Result(drawn, jnp.asarray(int(Status.CONVERGED), jnp.int32), chains=chains)
 
 
 OF_PRIOR = OfPrior(draws=60, warmup=60, chains=2)
@@ -350,7 +349,7 @@ def test_the_likelihood_is_that_of_the_fits_own_answers() -> None:
 def test_the_log_prior_is_the_programs() -> None:
     for name in ("davidson", "dawid-skene"):
         chains = fitted(name).chains
-        problem = chains.source.method.problem(*chains.source.data)
+        problem = fitted(name).method.problem(*chains.source)
         with jax.enable_x64(True):
             expected = log_density(problem.prior, {n: x[1, 3] for n, x in chains.draws.items()})
         each = arrays(container(name), "log_prior")
