@@ -160,7 +160,7 @@ def fit_with_held_out(method: Davidson, data: Training) -> tuple[Fit, LogProbs]:
     theta, _ = ravel_pytree(fitted.first)
     lower, upper, *_ = problem.box()
     free = (theta > lower) & (theta < upper)
-    whole = mode_objective(problem)(theta).hessian
+    _, _, whole = mode_objective(problem)(theta)
     assert problem.design is not None
     designs = problem.design.matrix()
     flip_rate = jnp.asarray(method.label_noise) / (votes.n_classes - 1)

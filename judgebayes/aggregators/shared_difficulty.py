@@ -1,17 +1,17 @@
 """Judges who share an item's difficulty: the aggregator for panels with missing votes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
+from judgebayes.aggregators.base import Cost, Size, Training, VoteModel
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
-from judgebayes.arrays import ItemValues, Labels, LogProbs
+from judgebayes.arrays import LogProbs
 from judgebayes.inference.fast.shared_difficulty_grid import (
     EASES,
     LOG_SCALES,
@@ -22,9 +22,9 @@ from judgebayes.inference.fast.shared_difficulty_grid import (
     scale_points,
     vote_counts,
 )
-from judgebayes.inference.fit import Answering, Fit, Reliability
+from judgebayes.inference.fit import Fit, Reliability, solved
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
@@ -61,7 +61,7 @@ class EmpiricalBayes:
 @aggregator("shared-difficulty", knows_judges=True, inferences=("nuts",), place=35)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedDifficulty(Answering, VoteMethod):
+class SharedDifficulty(VoteModel):
     r"""Weigh judges by partially pooled reliabilities, with an item difficulty that they share.
 
     .. math:: p(y \mid \text{votes}) \propto \pi_y\, \mathrm{E}_h \prod_j p(v_j \mid y, h), \qquad
@@ -108,6 +108,7 @@ class SharedDifficulty(Answering, VoteMethod):
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
     saved: ClassVar[tuple[str, ...]] = ("symmetric",)
+    least_labels: ClassVar[int | None] = 1
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "reliability": ("judge",),
         "bias": ("judge", "bias"),
@@ -123,24 +124,15 @@ class SharedDifficulty(Answering, VoteMethod):
     def _fitted(self, data: Training) -> Fit:
         if not isinstance(self.inference, NUTS):
             return fit_with_held_out(self, data)[0]
-        votes, labels, weight, key = data
-        problem = self.problem(votes, labels, weight)
-        result = self.inference.solve(problem, key)
-        assert isinstance(problem.model, SharedDifficultyModel)
-        parameters = jax.vmap(problem.model.parameters)(result.draws)
-        mass = jnp.full(len(parameters), -jnp.log(len(parameters)))
-        return Fit(
-            method=self,
-            draws={
-                "reliability": parameters[..., 0],
-                "bias": parameters[..., 1:],
-                "ease": result.draws["ease"],
-                "log_mass": mass,
-            },
-            details={"log_class": _log_class(self, data)},
-            status=worst(result.status, degenerate_status(labels, weight, votes.n_classes, 1)),
-            chains=result.chains,
-        )
+        fit = solved(self, *data)
+        parameters = jax.vmap(self.program(data.votes).parameters)(fit.draws)
+        draws = {
+            "reliability": parameters[..., 0],
+            "bias": parameters[..., 1:],
+            "ease": fit.draws["ease"],
+            "log_mass": jnp.full(len(parameters), -jnp.log(len(parameters))),
+        }
+        return replace(fit, draws=draws, details={"log_class": _log_class(self, data)})
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: tables of votes at every value of the ease, and counts of votes."""
@@ -153,12 +145,13 @@ class SharedDifficulty(Answering, VoteMethod):
         operations = at_nodes * size.judges * per_node + of_tables
         return Cost(3 * cells + 8 * table + 4 * at_nodes, operations)
 
-    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
-        """Return the problem for NUTS: the program with these data."""
-        return Problem(
-            SharedDifficultyModel(votes.n_classes, self.symmetric, self.prior, self.label_noise),
-            PanelData(jnp.asarray(votes.index, int), jnp.asarray(labels), weight),
-        )
+    def program(self, given: Votes) -> SharedDifficultyModel:
+        """Return the program for such votes."""
+        return SharedDifficultyModel(given.n_classes, self.symmetric, self.prior, self.label_noise)
+
+    def data(self, given: Votes, labels: Any, weight: Any) -> PanelData:
+        """Return the votes with the labels."""
+        return PanelData(jnp.asarray(given.index, int), labels, weight)
 
     @jax.jit
     def answer(self, fit: Fit, given: Votes) -> LogProbs:

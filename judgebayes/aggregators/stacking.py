@@ -1,54 +1,42 @@
 """Bayesian logistic stacking: the aggregator for judges whose errors are correlated."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
-from judgebayes.arrays import ItemValues, Labels, LogProbs
+from judgebayes.aggregators.base import Cost, Size, Training, VoteModel
+from judgebayes.arrays import LogProbs
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.fast.stacking_blocks import (
+from judgebayes.inference.fit import Fit, Reliability, solved
+from judgebayes.inference.laplace import (
+    Laplace,
     join,
     n_parameters,
     predictors,
-    prior_precision,
+    select_tau,
     split,
 )
-from judgebayes.inference.fit import Answering, Fit, Reliability
-from judgebayes.inference.laplace import (
-    Approximation,
-    Laplace,
-    SoftmaxProblem,
-    approximate,
-    leave_one_out_predictors,
-    log_likelihood,
-)
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Problem, Result, Sites
+from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status, worst
-from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
-from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.stacking import Form, StackingData, StackingModel, StackingPrior
 from judgebayes.votes.array import Votes
 
 STEPS = 5
 """The usual number of Newton steps at one tau."""
-TAUS = (0.03, 2.0)
-"""Least and largest tau of the grid."""
 
 
 @aggregator("stacking", knows_judges=True, compared="panel", inferences=("nuts",), place=40)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stacking(Answering, VoteMethod):
+class Stacking(VoteModel):
     r"""Regress the labels on the whole vote vector; the spread of the judges' weights is estimated.
 
     .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad
@@ -96,16 +84,17 @@ class Stacking(Answering, VoteMethod):
     prior: StackingPrior = field(default_factory=StackingPrior)
     label_noise: float = 0.0
     saved: ClassVar[tuple[str, ...]] = ("symmetric",)
+    least_labels: ClassVar[int | None] = 1
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = StackingModel.dims
 
     @jax.jit
     def _fitted(self, data: Training) -> Fit:
-        votes, labels, weight, key = data
-        if isinstance(self.inference, NUTS):
-            problem = self.problem(votes, labels, weight)
-            degenerate = degenerate_status(labels, weight, votes.n_classes, 1)
-            return _sampled(self, problem, self.inference.solve(problem, key), degenerate)
-        return fit_with_held_out(self, data)[0]
+        if not isinstance(self.inference, NUTS):
+            return fit_with_held_out(self, data)[0]
+        fit, problem = solved(self, *data), self.problem(*data[:3])
+        assert isinstance(problem.model, StackingModel)
+        quantities = problem.model.quantities
+        return replace(fit, draws=jax.vmap(lambda at: quantities(at, problem.data))(fit.draws))
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: Newton steps whose matrices have a row for each parameter."""
@@ -114,15 +103,18 @@ class Stacking(Answering, VoteMethod):
         of_step = 2.0 * size.items * n**2 + n**3 / 3
         return Cost(4.0 * size.items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
 
-    def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
-        """Return the problem for NUTS: the program with these data."""
-        form = Form(votes.n_judges, votes.n_classes, self.symmetric)
-        weight = jnp.ones(votes.n_items) if weight is None else weight
-        direction = stacking.centre(votes.index, jnp.asarray(labels), weight, form)
-        return Problem(
-            StackingModel(form, self.prior, self.label_noise),
-            StackingData(votes.index, direction, jnp.asarray(labels), weight),
-        )
+    def _form(self, given: Votes) -> Form:
+        return Form(given.n_judges, given.n_classes, self.symmetric)
+
+    def program(self, given: Votes) -> StackingModel:
+        """Return the program for such votes."""
+        return StackingModel(self._form(given), self.prior, self.label_noise)
+
+    def data(self, given: Votes, labels: Any, weight: Any) -> StackingData:
+        """Return the votes and labels, with the direction that they give to the weights' prior."""
+        weight = jnp.ones(given.n_items) if weight is None else weight
+        direction = stacking.centre(given.index, labels, weight, self._form(given))
+        return StackingData(given.index, direction, labels, weight)
 
     def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the items' log-probabilities: of the mean probability over the draws."""
@@ -131,7 +123,7 @@ class Stacking(Answering, VoteMethod):
     @jax.jit
     def by_draw(self, fit: Fit, given: Votes) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw, from one design of the votes."""
-        form = Form(given.n_judges, given.n_classes, self.symmetric)
+        form = self._form(given)
         design, read_out = predictors(given.index, form), jnp.asarray(stacking.read_out(form)).T
 
         def of_draw(named: Sites) -> LogProbs:
@@ -168,17 +160,9 @@ def fit_with_held_out(method: Stacking, data: Training) -> tuple[Fit, LogProbs]:
     votes, labels, weight, _ = data
     inference = method.inference
     assert isinstance(inference, Laplace)
-    form = Form(votes.n_judges, votes.n_classes, method.symmetric)
-    direction = stacking.centre(votes.index, labels, weight, form)
-    read_out = jnp.asarray(stacking.read_out(form))
-    problem = SoftmaxProblem(
-        predictors(votes.index, form),
-        read_out,
-        noise_matrix(method.label_noise, votes.n_classes),
-        labels,
-        labelled_weight(labels, weight),
-    )
-    search = _select_tau(inference, problem, direction, method.prior, form)
+    data = method.data(votes, labels, weight)
+    form = method._form(votes)
+    search = select_tau(inference, data, method.prior, method.label_noise, form)
     approximation = search.fit
     fitted = Fit(
         method=method,
@@ -189,88 +173,5 @@ def fit_with_held_out(method: Stacking, data: Training) -> tuple[Fit, LogProbs]:
             "log_evidence": approximation.log_evidence,
         },
     )
-    return fitted, jax.nn.log_softmax(search.held_out @ read_out.T, axis=-1)
-
-
-class _Search(NamedTuple):
-    """The scales tried so far, and the fit at the last one."""
-
-    modes: Float[Array, "tau parameter"]
-    values: Float[Array, " tau"]
-    """The criterion."""
-    log_tau: Float[Array, ""]
-    fit: Approximation
-    held_out: Float[Array, "item predictor"]
-    """The predictors without an item's own label, if the criterion needs them."""
-
-
-def _select_tau(
-    inference: Laplace,
-    problem: SoftmaxProblem,
-    direction: Float[Array, " judge"],
-    prior: StackingPrior,
-    form: Form,
-) -> _Search:
-    """Return the search that ends with the fit at the tau of the largest criterion.
-
-    The grid runs from strong shrinkage to weak, and each mode is the start of the next. The last fit is
-    at the maximum of the parabola through the best tau and its neighbours, by the same compiled code.
-    """
-    location, scale = prior.log_tau
-    scales, size = inference.scales, problem.design.n_parameters
-    grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), scales)
-    by_label = inference.criterion == "loo"
-
-    def fit_one(number: Int[Array, ""], search: _Search) -> _Search:
-        last = number == scales
-        best = jnp.argmax(search.values)
-        log_tau = jnp.where(last, _peak(grid, search.values), grid[jnp.minimum(number, scales - 1)])
-        start = jnp.where(last, search.modes[best], search.fit.mode)
-        precision_and_log_det = prior_precision(jnp.exp(log_tau), direction, prior, form)
-        fit = approximate(problem, *precision_and_log_det, start, inference.max_steps)
-        log_prior = -0.5 * ((log_tau - location) / scale) ** 2
-        fit = fit._replace(log_evidence=fit.log_evidence + log_prior)
-        held_out, value = search.held_out, fit.log_evidence
-        if by_label:
-            held_out = leave_one_out_predictors(problem, fit)
-            value = log_likelihood(problem, held_out) + log_prior
-        return _Search(
-            search.modes.at[number].set(fit.mode, mode="drop"),
-            search.values.at[number].set(value, mode="drop"),
-            log_tau,
-            fit,
-            held_out,
-        )
-
-    zero = jnp.zeros(())
-    none = Approximation(jnp.zeros(size), jnp.zeros((size, size)), zero, zero, jnp.asarray(0))
-    items = len(problem.labels), problem.read_out.shape[1]
-    begin = _Search(
-        jnp.zeros((scales, size)), jnp.full(scales, -jnp.inf), zero, none, jnp.zeros(items)
-    )
-    end = jax.lax.fori_loop(0, scales + 1, fit_one, begin)
-    return end if by_label else end._replace(held_out=leave_one_out_predictors(problem, end.fit))
-
-
-def _peak(grid: Float[Array, " tau"], values: Float[Array, " tau"]) -> Float[Array, ""]:
-    """Return the maximum of the parabola through the largest value and its neighbours."""
-    best = jnp.argmax(values)
-    inner = jnp.clip(best, 1, len(grid) - 2)
-    before, middle, after = values[inner - 1], values[inner], values[inner + 1]
-    curvature = before - 2 * middle + after
-    shift = jnp.where(
-        curvature < 0, 0.5 * (before - after) / jnp.where(curvature < 0, curvature, 1.0), 0.0
-    )
-    peak = grid[inner] + jnp.clip(shift, -1, 1) * (grid[1] - grid[0])
-    return jnp.where(best == inner, peak, grid[best])
-
-
-def _sampled(method: Stacking, problem: Problem, result: Result, degenerate: Int[Array, ""]) -> Fit:
-    assert isinstance(problem.model, StackingModel)
-    model = problem.model
-    return Fit(
-        method=method,
-        draws=jax.vmap(lambda sites: model.quantities(sites, problem.data))(result.draws),
-        status=worst(result.status, degenerate),
-        chains=result.chains,
-    )
+    read_out = jnp.asarray(stacking.read_out(form)).T
+    return fitted, jax.nn.log_softmax(search.held_out @ read_out, axis=-1)

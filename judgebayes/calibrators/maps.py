@@ -263,10 +263,11 @@ def _penalised(
     def at(parts: Float[Array, " part"]) -> Derivatives:
         above, below = jnp.split(parts, 2)
         value, gradient, hessian = loss(identity + above - below)
-        return Derivatives(
+        both = jnp.block([[hessian, -hessian], [-hessian, hessian]])
+        return (
             value + l1 * parts.sum() + l2 / 2 * (parts**2).sum(),
             jnp.concatenate([gradient, -gradient]) + l1 + l2 * parts,
-            jnp.block([[hessian, -hessian], [-hessian, hessian]]) + l2 * jnp.eye(len(parts)),
+            both + l2 * jnp.eye(len(parts)),
         )
 
     return at

@@ -1,4 +1,4 @@
-r"""The mode and the Gaussian approximation of a linear softmax model with a normal prior.
+r"""Stacking by Laplace's approximation: the mode of a linear softmax model with a normal prior.
 
 Predictors that are linear in parameters, most of which enter one predictor only.
 
@@ -8,7 +8,8 @@ A design item x predictor x parameter would mostly be zeros: with K classes and 
 products take K^2 times as long. The blocks leave them out.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -18,22 +19,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues
-from judgebayes.inference.optimise import Newton, Point, Positive, State, Trial
+from judgebayes.arrays import ItemCodes, ItemValues, Scalar
+from judgebayes.inference.optimise import Newton, Point, State, Trial, positive_step
+from judgebayes.measures.scores import labelled_weight
+from judgebayes.models import stacking
+from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.stacking import Form, StackingData, StackingPrior, shares
 
 
-class Block(NamedTuple):
-    """Predictors with equally many parameters each."""
-
-    features: Float[Array, "item predictor feature"]
-    place: Int[np.ndarray, "predictor feature"]
-    """The parameter of each feature."""
-
-
-class Predictors(NamedTuple):
+class _Predictors(NamedTuple):
     """Blocks of predictors, in order."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[
+        tuple[Float[Array, "item predictor feature"], Int[np.ndarray, "predictor feature"]], ...
+    ]
+    """Predictors with equally many parameters each: features, and the parameter of each feature."""
     n_parameters: int
 
     def __matmul__(self, x: Float[Array, " parameter"]) -> Float[Array, "item predictor"]:
@@ -113,13 +113,6 @@ class Predictors(NamedTuple):
         return jnp.zeros((n, n)).at[places[:, None], places[None]].add(matrix)
 
 
-def dense_predictors(design: Float[Array, "item predictor parameter"]) -> Predictors:
-    """Return the predictors of a design in which all parameters enter all predictors."""
-    _, n_predictors, n_parameters = design.shape
-    place = np.broadcast_to(np.arange(n_parameters), (n_predictors, n_parameters))
-    return Predictors((Block(design, place),), n_parameters)
-
-
 def _each(one: Callable[[tuple[Array, Array]], Array], predictors: tuple[Array, Array]) -> Array:
     """Apply a function to every predictor, one at a time to save memory."""
     first, second = predictors
@@ -153,10 +146,10 @@ class Laplace:
     max_steps: int = field(default=100, metadata={"static": True})
 
 
-class SoftmaxProblem(NamedTuple):
+class _SoftmaxProblem(NamedTuple):
     """Items whose logits are linear: read_out @ (design @ parameters)."""
 
-    design: Predictors
+    design: _Predictors
     read_out: Float[Array, "class predictor"]
     error: Float[Array, "class label"]
     """p(observed label | true label)."""
@@ -165,24 +158,22 @@ class SoftmaxProblem(NamedTuple):
     """0 where the label is unknown."""
 
 
-class Approximation(NamedTuple):
+class _Approximation(NamedTuple):
     """The mode, the precision matrix at the mode, and the log evidence up to a constant."""
 
     mode: Float[Array, " parameter"]
     precision: Float[Array, "parameter parameter"]
     log_evidence: Float[Array, ""]
-    gradient: Float[Array, ""]
-    """The largest component of the gradient at the mode."""
     status: Int[Array, ""]
 
 
 def approximate(
-    problem: SoftmaxProblem,
+    problem: _SoftmaxProblem,
     prior_precision: Float[Array, "parameter parameter"],
     prior_log_det: Float[Array, ""],
     start: Float[Array, " parameter"],
     max_steps: int = 100,
-) -> Approximation:
+) -> _Approximation:
     r"""Return the mode of the posterior under a centred normal prior, by Fisher scoring.
 
     .. math:: F = \sum_i w_i \Phi_i^T J_i^T \mathrm{diag}(1 / \tilde p_i) J_i \Phi_i + P
@@ -201,7 +192,7 @@ def approximate(
         return Point(x, value, gap, gradient, information + prior_precision)
 
     def propose(state: State) -> Trial:
-        step = Positive(state.at.hessian).step(state.at.gradient, 0.0)
+        step = positive_step(state.at.hessian, state.at.gradient, 0.0)
         return Trial(state.at.x + step / state.damping)
 
     # With label noise and a wide prior there are several modes and long valleys. A damping added to
@@ -210,11 +201,11 @@ def approximate(
     end, status = newton.run(newton.begin(start, prior_precision))
     log_det = 2 * jnp.log(jnp.diagonal(jnp.linalg.cholesky(end.hessian))).sum()
     evidence = -end.value + 0.5 * (prior_log_det - log_det)
-    return Approximation(end.x, end.hessian, evidence, end.gap, status)
+    return _Approximation(end.x, end.hessian, evidence, status)
 
 
 def _likelihood(
-    problem: SoftmaxProblem, x: Float[Array, " parameter"]
+    problem: _SoftmaxProblem, x: Float[Array, " parameter"]
 ) -> tuple[Float[Array, ""], Float[Array, " parameter"], Float[Array, "parameter parameter"]]:
     """Return the log-likelihood, its gradient and the Fisher information."""
     design, weight = problem.design, problem.weight
@@ -225,7 +216,7 @@ def _likelihood(
 
 
 def _by_item(
-    problem: SoftmaxProblem, at: Float[Array, "item predictor"]
+    problem: _SoftmaxProblem, at: Float[Array, "item predictor"]
 ) -> tuple[
     ItemValues,
     Float[Array, "item predictor"],
@@ -245,7 +236,9 @@ def _by_item(
     return each, (true - p) @ read_out, curvature
 
 
-def log_likelihood(problem: SoftmaxProblem, at: Float[Array, "item predictor"]) -> Float[Array, ""]:
+def log_likelihood(
+    problem: _SoftmaxProblem, at: Float[Array, "item predictor"]
+) -> Float[Array, ""]:
     """Return the weighted sum of log p(observed label) at the items' predictors."""
     return _total(problem.weight, _by_item(problem, at)[0])
 
@@ -255,7 +248,7 @@ def _total(weight: ItemValues, each: ItemValues) -> Float[Array, ""]:
 
 
 def leave_one_out_predictors(
-    problem: SoftmaxProblem, fit: Approximation
+    problem: _SoftmaxProblem, fit: _Approximation
 ) -> Float[Array, "item predictor"]:
     r"""Return each item's predictors without its own label, from the fit to all labels.
 
@@ -278,3 +271,149 @@ def leave_one_out_predictors(
     if at.shape[1] == 1:  # two classes: LAPACK would be called for every item
         return at - correction / shrink[..., 0]
     return at - jnp.linalg.solve(shrink, correction[..., None])[..., 0]
+
+
+def places(form: Form) -> dict[str, Int[np.ndarray, "..."]]:
+    """Return the positions of the parameters in one vector, by name, in the order of `form.blocks`."""
+    shapes = form.blocks()
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+    every = np.split(np.arange(ends[-1]), ends[:-1])
+    return {
+        name: at.reshape(shape) for (name, shape), at in zip(shapes.items(), every, strict=True)
+    }
+
+
+def n_parameters(form: Form) -> int:
+    """Return the number of parameters."""
+    return sum(math.prod(shape) for shape in form.blocks().values())
+
+
+def split(flat: Float[Array, "*draw parameter"], form: Form) -> dict[str, Array]:
+    """Return the parameters by name from their vector."""
+    return {name: flat[..., place] for name, place in places(form).items()}
+
+
+def join(named: Mapping[str, Array], form: Form) -> Float[Array, " parameter"]:
+    """Return the vector of one draw of the named parameters."""
+    return jnp.concatenate([named[name].reshape(-1) for name in form.blocks()])
+
+
+def prior_precision(
+    tau: Scalar, direction: Float[Array, " judge"], prior: StackingPrior, form: Form
+) -> tuple[Float[Array, "parameter parameter"], Float[Array, ""]]:
+    """Return the inverse of the prior covariance given tau, and its log-determinant."""
+    scale = {name: jnp.full(shape, tau) for name, shape in form.blocks().items()}
+    for name in scale.keys() & {"offset", "level"}:
+        scale[name] = jnp.full(scale[name].shape, getattr(prior, name))
+    flat = join(scale, form)
+    along = jnp.zeros(flat.shape[0]).at[: form.n_judges].set(direction)
+    length = direction @ direction
+    shrunk = prior.kappa / (1 + prior.kappa * length) * jnp.outer(along, along)
+    precision = (jnp.eye(flat.shape[0]) - shrunk) / jnp.outer(flat, flat)
+    return precision, -2 * jnp.log(flat).sum() - jnp.log1p(prior.kappa * length)
+
+
+def predictors(index: Int[Array, "item judge sample"], form: Form) -> _Predictors:
+    """Return the design, in which u and each eta are linear in the parameters, in two blocks."""
+    vote, absent, share = shares(index, form)
+    place = places(form)
+    columns, at = [vote], [place["weight"]]
+    one = jnp.ones((len(index), 1))
+    if not form.symmetric:
+        columns += [absent, one]
+        at += [place["absent"], place["offset"][None]]
+    blocks = [(jnp.concatenate(columns, axis=1)[:, None], np.concatenate(at)[None])]
+    if form.levels:
+        last = jnp.broadcast_to(one[:, None], (len(index), form.levels, 1))
+        blocks.append(
+            (
+                jnp.concatenate([share, last], axis=2),
+                np.concatenate([place["level_weight"], place["level"][:, None]], axis=1),
+            )
+        )
+    return _Predictors(tuple(blocks), n_parameters(form))
+
+
+TAUS = (0.03, 2.0)
+"""Least and largest tau of the grid."""
+
+
+class _Search(NamedTuple):
+    """The scales tried so far, and the fit at the last one."""
+
+    modes: Float[Array, "tau parameter"]
+    values: Float[Array, " tau"]
+    """The criterion."""
+    log_tau: Float[Array, ""]
+    fit: _Approximation
+    held_out: Float[Array, "item predictor"]
+    """The predictors without an item's own label, if the criterion needs them."""
+
+
+def select_tau(
+    inference: Laplace,
+    data: StackingData,
+    prior: StackingPrior,
+    noise: Scalar,
+    form: Form,
+) -> _Search:
+    """Return the search that ends with the fit at the tau of the largest criterion.
+
+    The grid runs from strong shrinkage to weak, and each mode is the start of the next. The last fit is
+    at the maximum of the parabola through the best tau and its neighbours, by the same compiled code.
+    """
+    weight = labelled_weight(data.labels, data.weight)
+    problem = _SoftmaxProblem(
+        predictors(data.votes, form),
+        jnp.asarray(stacking.read_out(form)),
+        noise_matrix(noise, form.n_classes),
+        data.labels,
+        weight,
+    )
+    location, scale = prior.log_tau
+    scales, size = inference.scales, problem.design.n_parameters
+    grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), scales)
+    by_label = inference.criterion == "loo"
+
+    def fit_one(number: Int[Array, ""], search: _Search) -> _Search:
+        last = number == scales
+        best = jnp.argmax(search.values)
+        log_tau = jnp.where(last, _peak(grid, search.values), grid[jnp.minimum(number, scales - 1)])
+        start = jnp.where(last, search.modes[best], search.fit.mode)
+        precision_and_log_det = prior_precision(jnp.exp(log_tau), data.direction, prior, form)
+        fit = approximate(problem, *precision_and_log_det, start, inference.max_steps)
+        log_prior = -0.5 * ((log_tau - location) / scale) ** 2
+        fit = fit._replace(log_evidence=fit.log_evidence + log_prior)
+        held_out, value = search.held_out, fit.log_evidence
+        if by_label:
+            held_out = leave_one_out_predictors(problem, fit)
+            value = log_likelihood(problem, held_out) + log_prior
+        return _Search(
+            search.modes.at[number].set(fit.mode, mode="drop"),
+            search.values.at[number].set(value, mode="drop"),
+            log_tau,
+            fit,
+            held_out,
+        )
+
+    zero = jnp.zeros(())
+    none = _Approximation(jnp.zeros(size), jnp.zeros((size, size)), zero, jnp.asarray(0))
+    items = len(problem.labels), problem.read_out.shape[1]
+    begin = _Search(
+        jnp.zeros((scales, size)), jnp.full(scales, -jnp.inf), zero, none, jnp.zeros(items)
+    )
+    end = jax.lax.fori_loop(0, scales + 1, fit_one, begin)
+    return end if by_label else end._replace(held_out=leave_one_out_predictors(problem, end.fit))
+
+
+def _peak(grid: Float[Array, " tau"], values: Float[Array, " tau"]) -> Float[Array, ""]:
+    """Return the maximum of the parabola through the largest value and its neighbours."""
+    best = jnp.argmax(values)
+    inner = jnp.clip(best, 1, len(grid) - 2)
+    before, middle, after = values[inner - 1], values[inner], values[inner + 1]
+    curvature = before - 2 * middle + after
+    shift = jnp.where(
+        curvature < 0, 0.5 * (before - after) / jnp.where(curvature < 0, curvature, 1.0), 0.0
+    )
+    peak = grid[inner] + jnp.clip(shift, -1, 1) * (grid[1] - grid[0])
+    return jnp.where(best == inner, peak, grid[best])

@@ -119,10 +119,6 @@ class Newton(NamedTuple):
         """Return the state at an evaluated point."""
         return State(at, jnp.asarray(self.first), jnp.asarray(False), jnp.asarray(1))
 
-    def end(self, state: State) -> tuple[Bool[Array, ""], Int[Array, ""]]:
-        """Return whether the loop should stop, and its status then."""
-        return ~self.running(state), self.status(state)
-
     def running(self, state: State) -> Bool[Array, ""]:
         """Return whether the loop should continue."""
         rough = jnp.isfinite(state.at.value) & (state.at.gap > self.tolerance)
@@ -183,45 +179,10 @@ class Newton(NamedTuple):
         return jax.lax.while_loop(self.running, trip if on_accelerator() else self.advance, state)
 
 
-class Positive(NamedTuple):
-    """A positive definite curvature; steps are NaN where it is not."""
-
-    matrix: Matrix
-
-    def step(self, gradient: Vector, damping: Scalar) -> Vector:
-        """Return the damped Newton step."""
-        factor = jnp.linalg.cholesky(self.matrix + damping * jnp.eye(len(gradient)))
-        return -jax.scipy.linalg.cho_solve((factor, True), gradient)
-
-
-class Arrow(NamedTuple):
-    r"""A curvature whose inner blocks are coupled through the outer parameters only (arrowhead form).
-
-    .. math:: B = \begin{pmatrix} \mathrm{diag}(o) & C^T \\ C & \mathrm{blocks} \end{pmatrix}
-
-    The 2 x 2 blocks are eliminated (Schur complement), which leaves a system in the outer parameters,
-    solved by a Cholesky factorisation. Steps are NaN where it is not positive definite.
-    """
-
-    outer: Float[Array, " outer"]
-    cross: Float[Array, "block two outer"]
-    block: Float[Array, "block two two"]
-
-    def inverse(self, damping: Scalar) -> Float[Array, "block two two"]:
-        """Return the damped blocks' inverses."""
-        (a, b), (_, c) = jnp.moveaxis(self.block + damping * jnp.eye(2), 0, 2)
-        return jnp.moveaxis(jnp.array([[c, -b], [-b, a]]) / (a * c - b**2), 2, 0)
-
-    def step(
-        self, outer: Float[Array, " outer"], inner: Float[Array, "block two"], damping: Scalar
-    ) -> tuple[Float[Array, " outer"], Float[Array, "block two"]]:
-        """Return the damped Newton step, from the gradient's two parts."""
-        inverse = self.inverse(damping)
-        solved, scaled_gradient = inverse @ self.cross, inverse @ inner[..., None]
-        flat = self.cross.reshape(-1, len(outer))
-        reduced = Positive(jnp.diag(self.outer) - flat.T @ solved.reshape(flat.shape))
-        step = reduced.step(outer - flat.T @ scaled_gradient.reshape(-1), damping)
-        return step, -(scaled_gradient[..., 0] + solved @ step)
+def positive_step(matrix: Matrix, gradient: Vector, damping: Scalar) -> Vector:
+    """Return the damped Newton step, NaN where the damped curvature is not positive definite."""
+    factor = jnp.linalg.cholesky(matrix + damping * jnp.eye(len(gradient)))
+    return -jax.scipy.linalg.cho_solve((factor, True), gradient)
 
 
 TINY = 1e-300
@@ -229,14 +190,8 @@ WRITTEN_OUT = 4
 """Up to this many parameters, steps are written out without LAPACK."""
 
 
-class Derivatives(NamedTuple):
-    """A function's value and its first and second derivatives at a point."""
-
-    value: Float[Array, ""]
-    gradient: Vector
-    hessian: Float[Array, "parameter parameter"]
-
-
+Derivatives = tuple[Float[Array, ""], Vector, Matrix]
+"""A function's value, gradient and Hessian at a point."""
 Differentiated = Callable[[Vector], Derivatives]
 """A function with its first and second derivatives."""
 
@@ -281,7 +236,7 @@ def differentiated(objective: Callable[[Vector], Float[Array, ""]]) -> Different
     def at(x: Vector) -> Derivatives:
         # Forward over reverse, as `jax.hessian`, which would trace the objective a second time.
         hessian, (value, gradient) = jax.jacfwd(slope, has_aux=True)(x)
-        return Derivatives(value, gradient, hessian)
+        return value, gradient, hessian
 
     return at
 
@@ -319,7 +274,7 @@ def minimise_each(
     r"""Minimise a smooth function in a box, with exact active bounds, from each of several starts.
 
     At x with gradient g and Hessian H, the parameters on a bound whose descent direction points outwards
-    are fixed; the others take the damped step of `Absolute`, projected onto the box. Alternatively,
+    are fixed; the others take the damped step of `absolute_step`, projected onto the box. Alternatively,
     parameters that this step would carry over a bound stop there, and the step of the rest is solved
     again given that. Of the two, the one with the larger predicted decrease is tried.
 
@@ -356,14 +311,14 @@ def minimise_each(
     def propose(state: State) -> Trial:
         at, damping = state.at, state.damping
         fixed = ((at.x <= lower) & (at.gradient > 0)) | ((at.x >= upper) & (at.gradient < 0))
-        target = at.x + Absolute(at.hessian, ~fixed).step(at.gradient, damping)
+        target = at.x + absolute_step(at.hessian, ~fixed, at.gradient, damping)
         if not bounded:
             return trial(at, target)
         stopped = (target < lower) | (target > upper)
         clipped = projection_box(target, lower, upper)
         to_bound = jnp.where(stopped, clipped - at.x, 0.0)
         gradient = at.gradient + at.hessian @ to_bound
-        rest = Absolute(at.hessian, ~(fixed | stopped)).step(gradient, damping)
+        rest = absolute_step(at.hessian, ~(fixed | stopped), gradient, damping)
         clipped_trial, solved_trial = (
             trial(at, clipped),
             trial(at, projection_box(at.x + to_bound + rest, lower, upper)),
@@ -385,8 +340,8 @@ def minimise_each(
     def next_start(lane: _Lane) -> _Lane:
         """Store the solution of a start that is done, and begin the next one."""
         at, state = lane.state.at, lane.state
-        done, status = newton.end(state)
-        end = Solution(at.x, at.value, at.gap, state.visits - 1, status)
+        done = ~newton.running(state)
+        end = Solution(at.x, at.value, at.gap, state.visits - 1, newton.status(state))
         finished = done & (jnp.arange(n_starts) == lane.which)
 
         def store(new: Array, old: Array) -> Array:
@@ -412,8 +367,10 @@ def minimise_each(
     ).solutions
 
 
-class Absolute(NamedTuple):
-    r"""A curvature of any sign over the parameters that are free to move; the others stay fixed.
+def absolute_step(
+    matrix: Matrix, free: Bool[Array, " parameter"], gradient: Vector, damping: Scalar
+) -> Vector:
+    r"""Return the damped step over the free parameters, from a curvature B of any sign.
 
     .. math:: d = -V (|\Lambda| + \lambda I)^{-1} V^T g, \qquad B = V \Lambda V^T
 
@@ -421,22 +378,16 @@ class Absolute(NamedTuple):
     the pivots of :math:`B + \lambda I = L D L^T` are taken instead, which is the same where that matrix
     is positive definite.
     """
-
-    matrix: Matrix
-    free: Bool[Array, " parameter"]
-
-    def step(self, gradient: Vector, damping: Scalar) -> Vector:
-        """Return the damped Newton step."""
-        size, free = len(gradient), self.free
-        both = free[:, None] & free[None, :]
-        curvature = jnp.where(both, self.matrix, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
-        downhill = jnp.where(free, -gradient, 0.0)
-        if size <= WRITTEN_OUT:
-            step = _solve(curvature + damping * jnp.eye(size), downhill)
-        else:
-            values, vectors = jnp.linalg.eigh(curvature)
-            step = vectors @ ((vectors.T @ downhill) / (jnp.abs(values) + damping))
-        return jnp.where(free, step, 0.0)
+    size = len(gradient)
+    both = free[:, None] & free[None, :]
+    curvature = jnp.where(both, matrix, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
+    downhill = jnp.where(free, -gradient, 0.0)
+    if size <= WRITTEN_OUT:
+        step = _solve(curvature + damping * jnp.eye(size), downhill)
+    else:
+        values, vectors = jnp.linalg.eigh(curvature)
+        step = vectors @ ((vectors.T @ downhill) / (jnp.abs(values) + damping))
+    return jnp.where(free, step, 0.0)
 
 
 def trial(at: Point, x: Vector) -> Trial:

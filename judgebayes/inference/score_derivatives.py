@@ -109,7 +109,7 @@ def binary_score(
             value, gradient, hessian = lax.cond(
                 flip_rate == 0, partial(weighted, None), partial(weighted, flip_rate), margin
             )
-        return Derivatives(value, margin_rows @ gradient, symmetric(pairs @ hessian, size))
+        return value, margin_rows @ gradient, symmetric(pairs @ hessian, size)
 
     return at
 
@@ -202,11 +202,8 @@ def array_derivatives(
     value, first, second = ARRAY_SCORES[score](design @ theta, jnp.maximum(labels, 0), flip_rate)
     own = weight[:, None, None] * design
     flat = design.reshape(-1, design.shape[-1])
-    return Derivatives(
-        (weight * value).sum(),
-        jnp.einsum("ika,ik->a", own, first),
-        (second @ own).reshape(flat.shape).T @ flat,
-    )
+    hessian = (second @ own).reshape(flat.shape).T @ flat
+    return (weight * value).sum(), jnp.einsum("ika,ik->a", own, first), hessian
 
 
 def _drps_of_arrays(logits: LogProbs, labels: Labels, flip_rate: Scalar) -> _Scored:
@@ -320,7 +317,7 @@ def score_derivatives(
         The factor f, such as 1 / (the number of items).
     """
     function = _sum_of_scores(score, design, labels, weight, noise)
-    return lambda theta: Derivatives(*(factor * each for each in function(theta)))
+    return lambda theta: jax.tree.map(lambda each: factor * each, function(theta))
 
 
 def _sum_of_scores(
@@ -376,11 +373,9 @@ def _summed(
         for b in range(a + 1)
     ]
     totals = jnp.stack([(weight * each).sum() for each in (*gradient, *hessian)])
-    return Derivatives(
-        (weight * derivatives.value).sum(),
-        totals[: len(gradient)],
-        symmetric(totals[len(gradient) :], len(gradient)),
-    )
+    size = len(gradient)
+    value = (weight * derivatives.value).sum()
+    return value, totals[:size], symmetric(totals[size:], size)
 
 
 def _sum(terms: Sequence[ItemValues]) -> ItemValues:

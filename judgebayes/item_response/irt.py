@@ -14,24 +14,19 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.aggregators.base import Training, VoteMethod
-from judgebayes.arrays import AnyArray, ItemValues, Labels, Scalar, Weights
+from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, LogProbs, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement
-from judgebayes.inference.fast.irt_counts import (
-    Evidence,
-    class_probabilities,
-    evidence,
-    log_likelihood,
-    problem,
-)
 from judgebayes.inference.fit import Fit
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.optimise import Arrow, Newton, Point, State, Trial
-from judgebayes.inference.problem import Problem, UsesPrior, one_draw
+from judgebayes.inference.optimise import Newton, Point, State, Trial, positive_step
+from judgebayes.inference.problem import Problem, Sites, UsesPrior, one_draw
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters, link
+from judgebayes.models.label_noise import noise_matrix
 from judgebayes.votes.array import MISSING, Votes
 
 MAX_STEPS = 500
@@ -52,7 +47,7 @@ class _Round(NamedTuple):
 
 
 def empirical_bayes_mode(
-    table: "Table", used: Bool[Array, " item"]
+    given: "Evidence", used: Bool[Array, " item"]
 ) -> tuple[Parameters, ItemResponsePrior, Int[Array, ""]]:
     r"""Return the joint mode under empirical Bayes priors of the items.
 
@@ -82,10 +77,10 @@ def empirical_bayes_mode(
         return (state.change > PRIOR_TOLERANCE) & (state.step < PRIOR_ROUNDS)
 
     def advance(state: _Round) -> _Round:
-        mode, status = joint_mode(table, state.prior, state.mode)
+        mode, status = joint_mode(given, state.prior, state.mode)
         shift = mode.ability.mean()  # 0 at convergence; without this it takes hundreds of rounds
         mode = mode._replace(ability=mode.ability - shift, difficulty=mode.difficulty - shift)
-        difficulty_variance, discrimination_variance = table.variances(mode, state.prior)
+        difficulty_variance, discrimination_variance = given.variances(mode, state.prior)
         unit, width = usual.log_discrimination
         new_prior = ItemResponsePrior(
             update(mode.difficulty, difficulty_variance, usual.difficulty[1]),
@@ -97,7 +92,7 @@ def empirical_bayes_mode(
 
     initial = _Round(
         usual,
-        table.begin(usual),
+        given.begin(usual),
         jnp.asarray(0),
         jnp.asarray(jnp.inf),
         jnp.asarray(0),
@@ -108,7 +103,7 @@ def empirical_bayes_mode(
 
 
 def joint_mode(
-    table: "Table", prior: ItemResponsePrior, begin: Parameters | None = None
+    given: "Evidence", prior: ItemResponsePrior, begin: Parameters | None = None
 ) -> tuple[Parameters, Int[Array, ""]]:
     """Return the joint mode of all parameters, by damped Newton steps.
 
@@ -119,27 +114,43 @@ def joint_mode(
     """
 
     def propose(state: State) -> Trial:
-        step = table.step(state.at, prior, state.damping, 1.0 - state.failed)
+        step = given.step(state.at, prior, state.damping, 1.0 - state.failed)
         return Trial(jax.tree.map(jnp.add, state.at.x, step))
 
-    newton = Newton(lambda p: table.visit(p, prior), propose, TOLERANCE, MAX_STEPS)
-    start = table.begin(prior) if begin is None else begin
-    end, status = newton.run(newton.resume(table.visit(start, prior)))
+    newton = Newton(lambda p: given.visit(p, prior), propose, TOLERANCE, MAX_STEPS)
+    start = given.begin(prior) if begin is None else begin
+    end, status = newton.run(newton.resume(given.visit(start, prior)))
     mode: Parameters = end.x
     return mode, status
 
 
-class Table(NamedTuple):
-    """Votes of all judges on all items, possibly missing, as an array.
+class Evidence(NamedTuple):
+    """The votes of all judges on labelled items, possibly missing, by counts.
 
-    The items' 2 x 2 blocks are eliminated, so that a step solves a J x J system.
+    In Newton's steps the items' 2 x 2 blocks are eliminated, so that a step solves a J x J system.
     """
 
-    given: Evidence
+    votes: Float[Array, "item judge class"]
+    """How many votes of each judge are for each class."""
+    log_error: LogProbs
+    """log p(observed label | true class)."""
+    weight: ItemValues
+    """0 where the label is unknown."""
+
+    def joint(self, logits: Float[Array, "item judge"]) -> LogProbs:
+        """Return log p(votes, label | true class), up to a term that all classes share."""
+        each = logits + np.log(self.votes.shape[-1] - 1)
+        return self.log_error + jnp.einsum("ijk,ij->ik", self.votes, each)
+
+    def log_likelihood(self, logits: Float[Array, "item judge"]) -> Float[Array, ""]:
+        """Return the log-likelihood of votes and labels, true classes summed out, up to a constant."""
+        shared = (self.votes.sum(2) * jnp.logaddexp(0.0, logits)).sum(1)
+        each = jax.nn.logsumexp(self.joint(logits), axis=1) - shared
+        return jnp.sum(self.weight * each)
 
     def begin(self, prior: ItemResponsePrior) -> Parameters:
         """Return a start: log-odds of the shares of right votes."""
-        right, trials = self._right(jnp.zeros(self.given.votes.shape[:2])), self._trials()
+        right, trials = self._right(jnp.zeros(self.votes.shape[:2])), self._trials()
         of_judges, of_items = (
             jax.scipy.special.logit((right.sum(axis) + 1) / (trials.sum(axis) + 2))
             for axis in (0, 1)
@@ -154,7 +165,7 @@ class Table(NamedTuple):
         """Return value and gradient, with its largest component as the gap."""
 
         def value(p: Parameters) -> Float[Array, ""]:
-            return _negative_log_prior(p, prior) - log_likelihood(link(p), self.given)
+            return _negative_log_prior(p, prior) - self.log_likelihood(link(p))
 
         at, gradient = jax.value_and_grad(value)(p)
         return Point(p, at, jnp.stack([jnp.abs(g).max() for g in gradient]).max(), gradient)
@@ -163,25 +174,30 @@ class Table(NamedTuple):
         self, at: Point, prior: ItemResponsePrior, damping: Scalar, exact: Scalar
     ) -> Parameters:
         """Return the damped Newton step, NaN where the curvature is not positive definite."""
-        arrow = self._curvature(at.x, prior, exact)
-        ability, items = arrow.step(at.gradient.ability, jnp.stack(at.gradient[1:], 1), damping)
+        curvature = self._curvature(at.x, prior, exact)
+        of_items = jnp.stack(at.gradient[1:], 1)
+        ability, items = arrow_step(*curvature, at.gradient.ability, of_items, damping)
         return Parameters(ability, items[:, 0], items[:, 1])
 
     def variances(self, p: Parameters, prior: ItemResponsePrior) -> tuple[ItemValues, ItemValues]:
         """Return the variances of items' parameters, for fixed abilities."""
-        inverse = self._curvature(p, prior, 0.0).inverse(0.0)
+        inverse = block_inverses(self._curvature(p, prior, 0.0)[2], 0.0)
         return inverse[:, 0, 0], inverse[:, 1, 1]
 
     def _trials(self) -> Float[Array, "item judge"]:
-        return self.given.weight[:, None] * self.given.votes.sum(2)
+        return self.weight[:, None] * self.votes.sum(2)
 
     def _right(self, logits: Float[Array, "item judge"]) -> Float[Array, "item judge"]:
         """Return the expected number of right votes over the possible true classes."""
-        classes = self.given.weight[:, None] * class_probabilities(logits, self.given)
-        return jnp.einsum("ijk,ik->ij", self.given.votes, classes)
+        classes = self.weight[:, None] * jax.nn.softmax(self.joint(logits), axis=1)
+        return jnp.einsum("ijk,ik->ij", self.votes, classes)
 
-    def _curvature(self, p: Parameters, prior: ItemResponsePrior, exact: Scalar) -> Arrow:
-        """Return the Hessian, or with exact = 0 its expectation."""
+    def _curvature(
+        self, p: Parameters, prior: ItemResponsePrior, exact: Scalar
+    ) -> tuple[
+        Float[Array, " judge"], Float[Array, "item two judge"], Float[Array, "item two two"]
+    ]:
+        """Return the Hessian, or with exact = 0 its expectation, as `arrow_step` takes it."""
         a = jnp.exp(p.log_discrimination)[:, None]
         logits = link(p)
         trials = self._trials()
@@ -196,11 +212,55 @@ class Table(NamedTuple):
                 (cross * logits).sum(1) + 1 / prior.log_discrimination[1] ** 2,
             ]
         )
-        return Arrow(
+        return (
             (a**2 * spread).sum(0) + 1,
             jnp.stack([-(a**2) * spread, a * cross], 1),
             jnp.stack([inner[:2], inner[1:]], 1).transpose(2, 0, 1),
         )
+
+
+@jit_inline()
+def evidence(
+    votes: Int[Array, "item judge class"],
+    labels: ItemCodes,
+    weight: ItemValues,
+    noise: Scalar = 0.0,
+) -> Evidence:
+    """Return counts of votes with labels, of which a known share is wrong."""
+    error = jnp.log(noise_matrix(noise, votes.shape[-1]))[:, jnp.maximum(labels, 0)].T
+    return Evidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
+
+
+def block_inverses(
+    block: Float[Array, "block two two"], damping: Scalar
+) -> Float[Array, "block two two"]:
+    """Return the inverses of damped 2 x 2 blocks."""
+    (a, b), (_, c) = jnp.moveaxis(block + damping * jnp.eye(2), 0, 2)
+    return jnp.moveaxis(jnp.array([[c, -b], [-b, a]]) / (a * c - b**2), 2, 0)
+
+
+def arrow_step(
+    diagonal: Float[Array, " outer"],
+    cross: Float[Array, "block two outer"],
+    block: Float[Array, "block two two"],
+    outer: Float[Array, " outer"],
+    inner: Float[Array, "block two"],
+    damping: Scalar,
+) -> tuple[Float[Array, " outer"], Float[Array, "block two"]]:
+    r"""Return the damped Newton step, from the two parts of the gradient, for an arrowhead curvature.
+
+    .. math:: B = \begin{pmatrix} \mathrm{diag}(o) & C^T \\ C & \mathrm{blocks} \end{pmatrix}
+
+    Its inner blocks are coupled through the outer parameters only. They are eliminated (Schur
+    complement), which leaves a system in the outer parameters. The step is NaN where that is not
+    positive definite.
+    """
+    inverse = block_inverses(block, damping)
+    solved, scaled_gradient = inverse @ cross, inverse @ inner[..., None]
+    flat = cross.reshape(-1, len(outer))
+    reduced = jnp.diag(diagonal) - flat.T @ solved.reshape(flat.shape)
+    step = positive_step(reduced, outer - flat.T @ scaled_gradient.reshape(-1), damping)
+    return step, -(scaled_gradient[..., 0] + solved @ step)
 
 
 def _negative_log_prior(p: Parameters, prior: ItemResponsePrior) -> Float[Array, ""]:
@@ -259,20 +319,31 @@ class ItemResponse(UsesPrior, VoteMethod):
         used = (votes_and_labels.votes.sum((1, 2)) > 0) & (votes_and_labels.weight > 0)
         if self.inference is None:
             if self.prior is None:
-                mode, _, status = empirical_bayes_mode(Table(votes_and_labels), used)
+                mode, _, status = empirical_bayes_mode(votes_and_labels, used)
             else:
-                mode, status = joint_mode(Table(votes_and_labels), self.prior)
+                mode, status = joint_mode(votes_and_labels, self.prior)
             return Fit(self, one_draw(mode._asdict()), status, {"used": used})
 
         result = self.inference.solve(self.problem(votes, labels, weight), key)
         return Fit(self, result.draws, result.status, {"used": used}, chains=result.chains)
 
     def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
-        """Return the problem for NUTS: the program with these data."""
+        """Return the problem for NUTS: the program with these data, and its likelihood by counts."""
         prior = ItemResponsePrior() if self.prior is None else self.prior
-        program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
         index = jnp.maximum(jnp.asarray(votes.index, int), MISSING)
-        return problem(program, PanelData(index, jnp.asarray(labels), weight))
+        data = PanelData(index, jnp.asarray(labels), weight)
+        given = evidence(
+            votes.counts(),
+            data.labels,
+            jnp.ones(votes.n_items) if weight is None else weight,
+            self.label_noise,
+        )
+
+        def likelihood(sites: Sites) -> Float[Array, ""]:
+            return given.log_likelihood(link(Parameters(**sites)))
+
+        program = ItemResponseModel(votes.n_classes, prior, self.label_noise)
+        return Problem(program, data, log_likelihood=likelihood)
 
 
 class Shares(NamedTuple):

@@ -5,19 +5,17 @@ The item response model: which votes are right, by judges' ability and items' di
 
 from collections.abc import Mapping
 
-import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.stacking import Stacking
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.irt_counts import problem
 from judgebayes.inference.point import MAP
+from judgebayes.item_response.irt import ItemResponse
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
-from judgebayes.models.base import PanelData
 from judgebayes.models.davidson import level_of_class
-from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior
+from judgebayes.models.irt import ItemResponsePrior
 from judgebayes.models.stacking import Form
 from judgebayes.posterior.story import ModelSpec, coords_of, of_labels, of_right
 from judgebayes.votes.array import MISSING, Data
@@ -39,8 +37,8 @@ def item_response(data: Data, prior: ItemResponsePrior) -> ModelSpec:
             "An item response model compares judges, and there is only one; use "
             "--model davidson or beta-binomial."
         )
-    labelled, n_classes = data.labelled, data.votes.n_classes
-    panel = PanelData(jnp.asarray(data.index[labelled], int), jnp.asarray(data.labels[labelled]))
+    labelled = data.labelled
+    problem = ItemResponse(prior).problem(data.votes.take(labelled), data.labels[labelled])
     truth = data.labels[labelled][:, None, None]
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
@@ -48,8 +46,8 @@ def item_response(data: Data, prior: ItemResponsePrior) -> ModelSpec:
         return of_right(np.where(votes >= 0, votes == truth, MISSING), data.judges)
 
     return ModelSpec(
-        problem=problem(ItemResponseModel(n_classes, prior), panel),
-        data=panel,
+        problem=problem,
+        data=problem.data,
         statistics=statistics,
         dims=dict.fromkeys(("difficulty", "discrimination"), ("labelled_item",)),
         coords=coords_of(data),

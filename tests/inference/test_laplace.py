@@ -7,9 +7,9 @@ from scipy import optimize
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import Status
 from judgebayes.inference.laplace import (
-    SoftmaxProblem,
+    _Predictors,
+    _SoftmaxProblem,
     approximate,
-    dense_predictors,
     leave_one_out_predictors,
     log_likelihood,
 )
@@ -18,22 +18,28 @@ from judgebayes.models.label_noise import noise_matrix
 READ_OUT = np.array([[-0.5, 0.0], [0.0, 1.0], [0.5, 0.0]])
 
 
-def make(noise: float, items: int = 40) -> SoftmaxProblem:
+def dense_predictors(design: jax.Array) -> _Predictors:
+    """Return the predictors of a design in which all parameters enter all predictors."""
+    place = np.broadcast_to(np.arange(design.shape[2]), design.shape[1:])
+    return _Predictors(((design, place),), design.shape[2])
+
+
+def make(noise: float, items: int = 40) -> _SoftmaxProblem:
     rng = np.random.default_rng(0)
     design = dense_predictors(jnp.asarray(rng.normal(size=(items, 2, 5))))
     labels = jnp.asarray(rng.integers(0, 3, items))
     weight = jnp.asarray(rng.uniform(0, 2, items))
-    return SoftmaxProblem(design, jnp.asarray(READ_OUT), noise_matrix(noise, 3), labels, weight)
+    return _SoftmaxProblem(design, jnp.asarray(READ_OUT), noise_matrix(noise, 3), labels, weight)
 
 
-def objective(problem: SoftmaxProblem, x: jax.Array) -> jax.Array:
+def objective(problem: _SoftmaxProblem, x: jax.Array) -> jax.Array:
     p = jax.nn.softmax((problem.design @ x) @ problem.read_out.T) @ problem.error
     at_label = jnp.take_along_axis(p, problem.labels[:, None], 1)[:, 0]
     return -(problem.weight * jnp.log(at_label)).sum() + 0.5 * x @ x
 
 
-def dense(problem: SoftmaxProblem) -> jax.Array:
-    return problem.design.blocks[0].features
+def dense(problem: _SoftmaxProblem) -> jax.Array:
+    return problem.design.blocks[0][0]
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.15])

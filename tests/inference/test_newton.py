@@ -9,29 +9,33 @@ import pytest
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.optimise import (
-    Absolute,
-    Arrow,
     Newton,
     Point,
-    Positive,
     State,
     Trial,
+    absolute_step,
+    positive_step,
     trial,
 )
 from judgebayes.inference.status import Status
+from judgebayes.item_response.irt import arrow_step, block_inverses
+
+Arrow = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""The outer diagonal, the cross terms, and the blocks."""
 
 
 def dense(arrow: Arrow) -> np.ndarray:
     """Return the matrix of an arrow, the blocks' parameters after the outer ones."""
-    n_blocks, _, n_outer = arrow.cross.shape
+    diagonal, cross, block = arrow
+    n_blocks, _, n_outer = cross.shape
     size = n_outer + 2 * n_blocks
     whole = np.zeros((size, size))
-    whole[:n_outer, :n_outer] = np.diag(arrow.outer)
+    whole[:n_outer, :n_outer] = np.diag(diagonal)
     for i in range(n_blocks):
         rows = slice(n_outer + 2 * i, n_outer + 2 * i + 2)
-        whole[rows, rows] = arrow.block[i]
-        whole[rows, :n_outer] = arrow.cross[i]
-        whole[:n_outer, rows] = arrow.cross[i].T
+        whole[rows, rows] = block[i]
+        whole[rows, :n_outer] = cross[i]
+        whole[:n_outer, rows] = cross[i].T
     return whole
 
 
@@ -39,11 +43,8 @@ def some_arrow(rng: np.random.Generator, n_blocks: int, n_outer: int, cross: flo
     """Return an arrow that is positive definite by diagonal dominance."""
     root = rng.normal(size=(n_blocks, 2, 2))
     block = root @ root.transpose(0, 2, 1) + (0.1 + cross * n_outer) * np.eye(2)
-    return Arrow(
-        jnp.asarray(rng.uniform(0.1, 3, n_outer) + 2 * cross * n_blocks),
-        jnp.asarray(cross * rng.uniform(-1, 1, (n_blocks, 2, n_outer))),
-        jnp.asarray(block),
-    )
+    diagonal = rng.uniform(0.1, 3, n_outer) + 2 * cross * n_blocks
+    return diagonal, cross * rng.uniform(-1, 1, (n_blocks, 2, n_outer)), block
 
 
 @pytest.mark.parametrize("damping", [0.0, 1e-3, 10.0])
@@ -59,17 +60,19 @@ def test_an_arrow_and_its_blocks_solve_the_dense_system(
     matrix = dense(arrow) + damping * np.eye(len(gradient))
     expected = -np.linalg.solve(matrix, gradient)
     inner = jnp.asarray(gradient[n_outer:]).reshape(-1, 2)
-    outer_step, inner_step = arrow.step(jnp.asarray(gradient[:n_outer]), inner, damping)
+    outer_step, inner_step = arrow_step(*arrow, jnp.asarray(gradient[:n_outer]), inner, damping)
     step = np.concatenate([outer_step, np.ravel(inner_step)])
     np.testing.assert_allclose(step, expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
-        Positive(jnp.asarray(dense(arrow))).step(jnp.asarray(gradient), damping),
+        positive_step(jnp.asarray(dense(arrow)), jnp.asarray(gradient), damping),
         expected,
         rtol=1e-9,
         atol=1e-12,
     )
-    inverse = np.linalg.inv(arrow.block + damping * np.eye(2))
-    np.testing.assert_allclose(arrow.inverse(damping), inverse, rtol=1e-9, atol=1e-12)
+    inverse = np.linalg.inv(arrow[2] + damping * np.eye(2))
+    np.testing.assert_allclose(
+        block_inverses(jnp.asarray(arrow[2]), damping), inverse, rtol=1e-9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
@@ -83,7 +86,7 @@ def test_an_absolute_step_is_the_solution_and_goes_downhill(size: int) -> None:
     @jax.jit
     @jax.vmap
     def step(matrix: jax.Array, free: jax.Array, gradient: jax.Array) -> jax.Array:
-        return Absolute(matrix, free).step(gradient, 1e-3)
+        return absolute_step(matrix, free, gradient, 1e-3)
 
     positive = root @ root.transpose(0, 2, 1) + 0.01 * np.eye(size)
     steps = np.asarray(step(*map(jnp.asarray, (positive, free, gradient))))
@@ -105,7 +108,7 @@ def scalar(function: Any, tolerance: float = 1e-9, max_steps: int = 100) -> Newt
 
     def propose(state: State) -> Trial:
         at = state.at
-        return trial(at, at.x + Positive(at.hessian).step(at.gradient, state.damping))
+        return trial(at, at.x + positive_step(at.hessian, at.gradient, state.damping))
 
     return Newton(visit, propose, tolerance, max_steps)
 

@@ -6,7 +6,6 @@ from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.optimise import (
-    Derivatives,
     differentiated,
     minimise,
     minimise_each,
@@ -123,7 +122,7 @@ def test_converged_means_converged() -> None:
     broken = minimise(lambda x: jnp.sum(jnp.log(x)), -jnp.ones(2), low, high)
     assert int(broken.status) == Status.NONFINITE
     no_hessian = minimise_each(
-        lambda x: Derivatives(jnp.sum(x), jnp.ones(2), jnp.full((2, 2), jnp.nan)),
+        lambda x: (jnp.sum(x), jnp.ones(2), jnp.full((2, 2), jnp.nan)),
         jnp.ones((1, 2)),
         low,
         high,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.stacking_blocks import n_parameters, predictors
-from judgebayes.inference.laplace import Predictors, dense_predictors
+from judgebayes.inference.laplace import _Predictors, n_parameters, predictors
 from judgebayes.models.stacking import Form
 
 
@@ -24,8 +23,8 @@ def test_blocks_give_the_products_of_the_dense_design(classes: int, symmetric: b
     half = rng.normal(size=(12, design.shape[1], design.shape[1]))
     curvature, own = half + half.swapaxes(1, 2), rng.normal(size=(size, size))
     covariance = own @ own.T
-    both = blocks, dense_predictors(jnp.asarray(design))
-    assert all(isinstance(one, Predictors) for one in both)
+    place = np.broadcast_to(np.arange(size), design.shape[1:])
+    both = blocks, _Predictors(((jnp.asarray(design), place),), size)
 
     @jax.jit
     def products(*given: jax.Array) -> list[tuple[jax.Array, ...]]:

@@ -79,12 +79,11 @@ def test_ignored_items_may_hold_nan() -> None:
 def test_certain_and_wrong_is_finite() -> None:
     # exp(-2000) is 0 in any float; its logarithm is not.
     design = Design([{1: jnp.ones(1)}], 2)
-    derivatives = score_derivatives(nll, design, jnp.array([1]), jnp.ones(1), 0.0)(
-        jnp.array([-2000.0])
-    )
-    assert float(derivatives.value) == pytest.approx(2000.0)
-    np.testing.assert_allclose(derivatives.gradient, [-1.0])
-    np.testing.assert_allclose(derivatives.hessian, [[0.0]], atol=1e-12)
+    function = score_derivatives(nll, design, jnp.array([1]), jnp.ones(1), 0.0)
+    value, gradient, hessian = function(jnp.array([-2000.0]))
+    assert float(value) == pytest.approx(2000.0)
+    np.testing.assert_allclose(gradient, [-1.0])
+    np.testing.assert_allclose(hessian, [[0.0]], atol=1e-12)
 
 
 @in_float64

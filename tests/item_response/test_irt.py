@@ -9,9 +9,8 @@ from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import Status
-from judgebayes.inference.fast.irt_counts import evidence
 from judgebayes.item_response import ItemResponse
-from judgebayes.item_response.irt import Table, empirical_bayes_mode, joint_mode
+from judgebayes.item_response.irt import empirical_bayes_mode, evidence, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters
@@ -73,7 +72,7 @@ def test_the_mode_is_scipys(n_classes: int, noise: float) -> None:
     @in_float64
     def solve() -> tuple[Parameters, jax.Array]:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(12), noise)
-        return jax.jit(joint_mode, static_argnums=1)(Table(given), ItemResponsePrior())
+        return jax.jit(joint_mode, static_argnums=1)(given, ItemResponsePrior())
 
     mode, status = solve()
     assert int(status) == Status.CONVERGED
@@ -141,7 +140,7 @@ def test_estimated_priors_are_the_true_ones() -> None:
     used = jnp.arange(items) < items - 100
     labels = jnp.where(used, 1, -1)
     given = evidence(jnp.stack([1 - right, right], 2), labels, jnp.ones(items))
-    mode, prior, status = jax.jit(empirical_bayes_mode)(Table(given), used)
+    mode, prior, status = jax.jit(empirical_bayes_mode)(given, used)
     assert int(status) == Status.CONVERGED
     (location, scale), (unit, width) = prior
     # Up to a shift and scale of the abilities, which the votes do not determine.
@@ -151,7 +150,7 @@ def test_estimated_priors_are_the_true_ones() -> None:
     assert stretch * float(scale) == pytest.approx(0.7, abs=0.05)
     assert float(width) == pytest.approx(0.3, abs=0.07)
     assert float(unit) == 0.0
-    expected_mode, _ = jax.jit(joint_mode)(Table(given), prior)
+    expected_mode, _ = jax.jit(joint_mode)(given, prior)
     for estimate, expected in zip(mode, expected_mode, strict=True):
         np.testing.assert_allclose(estimate, expected, atol=2e-3)
 
@@ -160,7 +159,7 @@ def test_estimated_priors_are_the_true_ones() -> None:
         slope, start = np.polyfit(estimate, true, 1)
         return float(np.sqrt(np.mean((start + slope * estimate - true) ** 2)))
 
-    assert error(mode) < error(jax.jit(joint_mode)(Table(given), ItemResponsePrior())[0])
+    assert error(mode) < error(jax.jit(joint_mode)(given, ItemResponsePrior())[0])
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
@@ -173,7 +172,7 @@ def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None
     @in_float64
     def solve() -> tuple[Parameters, ItemResponsePrior, jax.Array]:
         given = evidence(votes.counts(), jnp.asarray(labels), jnp.ones(items), noise)
-        return jax.jit(empirical_bayes_mode)(Table(given), jnp.asarray(labels >= 0))
+        return jax.jit(empirical_bayes_mode)(given, jnp.asarray(labels >= 0))
 
     mode, prior, status = solve()
     assert int(status) == Status.CONVERGED

@@ -38,9 +38,8 @@ from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
-from judgebayes.inference.fast.irt_counts import evidence
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.item_response.irt import Table
+from judgebayes.item_response.irt import evidence
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import beta_binomial, davidson, irt, label_noise, stacking
@@ -217,7 +216,7 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     """Test without label noise; with it the curvature is that of the votes given the classes."""
     votes, labels, weight = panel(2)
     prior = irt.ItemResponsePrior((0.3, 1.2), (0.1, 0.4))
-    table = Table(evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight)))
+    table = evidence(votes.counts(), jnp.asarray(labels), jnp.asarray(weight))
     sizes = np.cumsum([JUDGES, len(labels)])
 
     def parted(x: np.ndarray) -> irt.Parameters:
@@ -227,15 +226,15 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     def at(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         p = parted(x)
         there = table.visit(p, prior)
-        curvature = table._curvature(p, prior, 1.0)
+        diagonal, cross, block = table._curvature(p, prior, 1.0)
         n, j = len(labels), JUDGES
-        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(curvature.outer)
+        whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(diagonal)
         for a in range(2):
             rows = j + a * n + jnp.arange(n)
-            whole = whole.at[rows[:, None], jnp.arange(j)].set(curvature.cross[:, a])
-            whole = whole.at[jnp.arange(j)[:, None], rows].set(curvature.cross[:, a].T)
+            whole = whole.at[rows[:, None], jnp.arange(j)].set(cross[:, a])
+            whole = whole.at[jnp.arange(j)[:, None], rows].set(cross[:, a].T)
             for b in range(2):
-                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(curvature.block[:, a, b])
+                whole = whole.at[rows, j + b * n + jnp.arange(n)].set(block[:, a, b])
         return there.value, jnp.concatenate(there.gradient), whole
 
     start = 0.5 * np.random.default_rng(3).normal(size=JUDGES + 2 * len(labels))

@@ -34,14 +34,18 @@ from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
 from judgebayes.inference.fast.agreement import pack
 from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.fast.davidson_counts import columns
-from judgebayes.inference.fast.irt_counts import evidence
-from judgebayes.inference.fast.irt_counts import problem as two_parameter_problem
-from judgebayes.inference.fast.stacking_blocks import n_parameters, predictors, split
-from judgebayes.inference.laplace import SoftmaxProblem, _likelihood
+from judgebayes.inference.laplace import (
+    _likelihood,
+    _SoftmaxProblem,
+    n_parameters,
+    predictors,
+    split,
+)
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.item_response.irt import Table
+from judgebayes.item_response import ItemResponse
+from judgebayes.item_response.irt import evidence
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
@@ -138,7 +142,7 @@ def two_parameters(classes: int, noise: float) -> Pair:
     model = ItemResponseModel(classes, prior, noise)
 
     def written(p: irt.Parameters) -> tuple[jax.Array, irt.Parameters]:
-        at = Table(vote_evidence).visit(p, prior)
+        at = vote_evidence.visit(p, prior)
         return -at.value, jax.tree.map(jnp.negative, at.gradient)
 
     @jax.custom_vjp
@@ -161,7 +165,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
     votes = panel(classes, 2, seed=5)
     form = Form(JUDGES, classes, symmetric)
     data = StackingData(votes.votes, jnp.zeros(JUDGES), votes.labels, votes.weight)
-    problem = SoftmaxProblem(
+    problem = _SoftmaxProblem(
         predictors(votes.votes, form),
         jnp.asarray(stacking.read_out(form)),
         noise_matrix(noise, classes),
@@ -436,7 +440,8 @@ def test_what_samplers_solve_by_counts_is_the_program(which: str, noise: float) 
     model: Model
     if which == "2PL":
         model = ItemResponseModel(3, noise=noise)
-        problem = two_parameter_problem(model, data)
+        votes = Votes(data.votes, None, None, None, 3)
+        problem = ItemResponse(label_noise=noise).problem(votes, data.labels, data.weight)
         shapes = {"ability": JUDGES, "difficulty": ITEMS, "log_discrimination": ITEMS}
         draw = lambda: {n: jnp.asarray(rng.normal(size=size)) for n, size in shapes.items()}  # noqa: E731
     else:

@@ -8,7 +8,7 @@ from numpyro.infer.util import log_density
 from scipy import stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.stacking_blocks import join, prior_precision
+from judgebayes.inference.laplace import join, prior_precision
 from judgebayes.models import stacking
 from judgebayes.models.stacking import Form, StackingData, StackingModel, StackingPrior
 
