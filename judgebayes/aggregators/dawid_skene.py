@@ -17,11 +17,11 @@ from judgebayes.aggregators.base import Cost, Size, Training, checked, training
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
+from judgebayes.inference.fast import dawid_skene_em
 from judgebayes.inference.fast.agreement import MANY_ITEMS, pack, slots_of
 from judgebayes.inference.fast.dawid_skene_em import (
+    EM,
     Counts,
-    Limits,
     maximise,
     responsibilities,
     switched,
@@ -30,7 +30,7 @@ from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fast.pooled_dawid_skene import maximise_pooled
 from judgebayes.inference.fit import Answering, Fit, Reliability
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.problem import Problem, Sites, one_draw
+from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import worst
@@ -95,25 +95,6 @@ LEAST_CELLS = 200_000
 """Smaller matrices of vote counts are fast anyway."""
 GAIN = 16
 """Votes are a list if their matrix has more than this many cells for every vote."""
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class EM:
-    """Expectation maximisation from two starts; the higher mode is chosen.
-
-    One start has accuracy 0.75, updated by the labelled votes; the other is the majority vote.
-
-    With pooled judges it is variational EM (`judgebayes.inference.fast.pooled_dawid_skene`), and "log
-    posterior" the lower bound that it maximises.
-
-    It ends when a step raises the log posterior by less than `tolerance` per item (with pooled judges,
-    and no parameter of the crowd moves by a hundredth of its square root), or after `max_steps` with
-    the status MAX_STEPS.
-    """
-
-    tolerance: float = 1e-12
-    max_steps: int = field(default=2000, metadata={"static": True})
 
 
 @aggregator(
@@ -374,36 +355,21 @@ def _fit(
 ) -> Fit:
     n_classes = votes.n_classes
     em = method.inference if isinstance(method.inference, EM) else EM()
-    data = (Limits(em.tolerance, em.max_steps), count, labels, weight)
-    pooled = _pooled_prior(method, labels)
-    if pooled is not None:
-        crowd, mode, departures = maximise_pooled(*data, pooled, method.label_noise, n_classes)
-        pseudo, extra = (
-            pooled_dawid_skene.pseudo_votes(crowd),
-            pooled_dawid_skene.crowd_sites(crowd),
-        )
+    data = em, count, labels, weight
+    pooled, noise = _pooled_prior(method, labels), method.label_noise
+    if pooled is None:
+        mode = maximise(*data, _own_prior(method), noise, n_classes)
     else:
-        prior = _own_prior(method)
-        mode, departures = maximise(*data, prior, method.label_noise, n_classes)
-        pseudo, extra = jnp.asarray(prior.right + prior.wrong), {}
+        mode = maximise_pooled(*data, pooled, noise, n_classes)
     if isinstance(method.inference, EM):
-        status = worst(mode.status, _switched(mode.log_confusion, count, labels, weight))
-        draws = {"pi": jnp.exp(mode.log_pi), "confusion": jnp.exp(mode.log_confusion)} | extra
-        details = {
-            "votes_by_class": mode.votes_by_class,
-            "pseudo_votes": pseudo,
-            "log_posterior": mode.value,
-            "steps": mode.steps,
-            "off_majority": departures.majority,
-            "off_other_start": departures.other_start,
-        }
-        return Fit(method, one_draw(draws), status, details)
+        log_confusion = jnp.log(mode.draws["confusion"][0])
+        status = worst(mode.status, _switched(log_confusion, count, labels, weight))
+        return Fit(method, mode.draws, status, mode.details)
 
     assert isinstance(votes, Votes)
-    interior = {
-        "pi": 0.99 * jnp.exp(mode.log_pi) + 0.01 / n_classes,
-        "confusion": 0.99 * jnp.exp(mode.log_confusion) + 0.01 / n_classes,
-    } | extra
+    interior = {name: x[0] for name, x in mode.draws.items()}
+    for name in ("pi", "confusion"):  # inside the simplex, where chains can start
+        interior[name] = 0.99 * interior[name] + 0.01 / n_classes
     if pooled is not None:
         interior["skill"] = jnp.zeros(votes.n_judges)
     problem = method.problem(votes, labels, weight)

@@ -15,8 +15,6 @@ from judgebayes.arrays import LogProbs
 from judgebayes.inference.fast.shared_difficulty_grid import (
     EASES,
     LOG_SCALES,
-    Judges,
-    Points,
     judges_mode,
     log_class_given,
     scale_points,
@@ -219,7 +217,7 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
         tolerance=inference.tolerance,
         max_steps=inference.max_steps,
     )
-    points, held_out = scale_points(
+    scale, ease, log_mass, held_out = scale_points(
         count,
         labels,
         used,
@@ -230,11 +228,16 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
         symmetric=method.symmetric,
     )
     if not inference.scaled:
-        one = jnp.ones(1)
-        points = Points(one, judges.ease * one, 0 * one)
+        scale, ease, log_mass = jnp.ones(1), judges.ease[None], jnp.zeros(1)
+    bias = judges.parameters[:, 1:]
     fitted = Fit(
         method=method,
-        draws=_drawn(judges, points),
+        draws={
+            "reliability": scale[:, None] * judges.parameters[:, 0],
+            "bias": jnp.broadcast_to(bias, (len(scale), *bias.shape)),
+            "ease": ease,
+            "log_mass": log_mass,
+        },
         status=worst(judges.status, degenerate_status(labels, weight, votes.n_classes, 1)),
         details={
             "log_class": log_class,
@@ -243,16 +246,6 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
         },
     )
     return fitted, held_out
-
-
-def _drawn(judges: Judges, points: Points) -> Sites:
-    bias = judges.parameters[:, 1:]
-    return {
-        "reliability": points.scale[:, None] * judges.parameters[:, 0],
-        "bias": jnp.broadcast_to(bias, (len(points.scale), *bias.shape)),
-        "ease": points.ease,
-        "log_mass": points.log_mass,
-    }
 
 
 def _log_class(method: SharedDifficulty, data: Training) -> Float[Array, " class"]:

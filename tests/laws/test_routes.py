@@ -253,7 +253,7 @@ def test_the_bound_of_pooled_judges_is_the_marginal_density_where_labels_are_kno
     theta = dist.Dirichlet(jnp.ones((1, 3, 3))).sample(jax.random.key(1))
 
     @jax.jit
-    def compared(crowd: pooled_dawid_skene.Crowd) -> tuple[jax.Array, jax.Array]:
+    def compared(crowd: pooled_dawid_skene._Crowd) -> tuple[jax.Array, jax.Array]:
         judges = pooled_dawid_skene.given_votes(crowd, votes)
         logs = crowd.log_pi, judges.expected_log
         likely = dawid_skene_em.log_likelihood(*logs, count, labels, data.weight, 0.0)
@@ -278,7 +278,7 @@ def test_the_bound_of_pooled_judges_is_the_marginal_density_where_labels_are_kno
         log_pi = jnp.log(jnp.asarray(rng.dirichlet(np.ones(3))))
         normal = map(jnp.asarray, (rng.normal(), rng.normal(-0.5, 0.3), rng.normal(0, 0.5, 3)))
         log_c = jnp.asarray(rng.normal(1.0, 0.5, 3))
-        crowd = pooled_dawid_skene.Crowd(log_pi, *normal, log_c, in_matrix(errors))
+        crowd = pooled_dawid_skene._Crowd(log_pi, *normal, log_c, in_matrix(errors))
         above, finer = compared(crowd)
         apart.append(float(above))
         assert float(finer) == pytest.approx(0.0, abs=0.01)

@@ -24,14 +24,6 @@ LONGEST = 64.0
 """The largest a."""
 
 
-class End(NamedTuple):
-    """Where EM ended, for each start."""
-
-    point: Point
-    converged: Bool[Array, " start"]
-    steps: Int[Array, " start"]
-
-
 class _State(NamedTuple):
     at: Point
     """The point of the next step."""
@@ -56,8 +48,10 @@ def accelerated(
     moved: Callable[[Point, Point], Float[Array, " start"]] | None = None,
     least_move: float | Array = 0.0,
     plain_steps: int = 0,
-) -> End:
+) -> tuple[Point, Bool[Array, " start"], Int[Array, " start"]]:
     """Repeat a step until three of them gain no more than `least_gain`.
+
+    Returns the last point, whether it converged, and the number of steps, for each start.
 
     Parameters
     ----------
@@ -103,7 +97,7 @@ def accelerated(
     none = jnp.zeros(len(unknown), int)
     initial = _State(start, start, unknown, unknown, -unknown, -unknown, none)
     end = jax.lax.while_loop(lambda state: running(state).any(), advance, initial)
-    return End(end.at, converged(end), end.step)
+    return end.at, converged(end), end.step
 
 
 def line(first: Point, second: Point, third: Point, measured: Callable[[Point], Any]) -> Point:

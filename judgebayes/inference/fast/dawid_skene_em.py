@@ -14,9 +14,9 @@ EM for Dawid and Skene's model from two starts, with an extrapolation after ever
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.fast.accelerated_em import accelerated, line
-from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.problem import Problem, Result, Sites, one_draw
 from judgebayes.inference.status import Status, when
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior, accuracy
@@ -180,17 +180,6 @@ LEAST = 1e-12
 """The least probability, so that a vote never given so far does not rule a class out for good."""
 
 
-class Mode(NamedTuple):
-    """A mode found by EM, with its status."""
-
-    log_pi: Float[Array, " class"]
-    log_confusion: Float[Array, "judge class vote"]
-    votes_by_class: Float[Array, "judge class"]
-    value: Float[Array, ""]
-    steps: Int[Array, ""]
-    status: Int[Array, ""]
-
-
 def in_columns(
     log_confusion: Float[Array, "start judge class vote"],
 ) -> Float[Array, "judge_vote column"]:
@@ -251,11 +240,23 @@ def switched(
     return when(below_in_fit & ~below_on_labels, Status.SWITCHED)
 
 
-class Limits(NamedTuple):
-    """The stopping rule of EM: the least gain per item, and the most steps."""
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EM:
+    """Expectation maximisation from two starts; the higher mode is chosen.
 
-    tolerance: float
-    max_steps: int
+    One start has accuracy 0.75, updated by the labelled votes; the other is the majority vote.
+
+    With pooled judges it is variational EM (`judgebayes.inference.fast.pooled_dawid_skene`), and "log
+    posterior" the lower bound that it maximises.
+
+    It ends when a step raises the log posterior by less than `tolerance` per item (with pooled judges,
+    and no parameter of the crowd moves by a hundredth of its square root), or after `max_steps` with
+    the status MAX_STEPS.
+    """
+
+    tolerance: float = 1e-12
+    max_steps: int = field(default=2000, metadata={"static": True})
 
 
 @dataclass(frozen=True)
@@ -308,32 +309,44 @@ class TwoStarts:
         columns = (expected @ self.count).T
         return from_columns(columns, len(expected) // self.n_classes, self.n_classes)
 
+    def higher(
+        self,
+        values: Sites,
+        pseudo_votes: Float[Array, "start *class"],
+        log_posterior: Float[Array, " start"],
+        expected: Float[Array, "column item"],
+        converged: Bool[Array, " start"],
+        steps: Int[Array, " start"],
+    ) -> Result:
+        """Return the mode of the start with the higher log posterior; of the first, if they are equal.
 
-def ended(value: Float[Array, " start"], converged: Bool[Array, " start"]) -> Int[Array, " start"]:
-    """Return the status of each start."""
-    return jnp.select(
-        [~jnp.isfinite(value), converged],
-        [int(Status.NONFINITE), int(Status.CONVERGED)],
-        int(Status.MAX_STEPS),
-    )
-
-
-def higher(value: Float[Array, " start"]) -> Int[Array, ""]:
-    """Return the start with the higher value; the first, if they are the same."""
-    return jnp.where(value[1] > value[0] + SAME_MODE * jnp.abs(value[0]), 1, 0)
-
-
-class Departures(NamedTuple):
-    """The share of items on which decisions differ from those of the majority and of the other start."""
-
-    majority: Float[Array, ""]
-    other_start: Float[Array, ""]
+        All that is given is of both starts; `pseudo_votes` are those that the prior is worth.
+        """
+        first, second = log_posterior
+        best = jnp.where(second > first + SAME_MODE * jnp.abs(first), 1, 0)
+        status = jnp.select(
+            [~jnp.isfinite(log_posterior), converged],
+            [int(Status.NONFINITE), int(Status.CONVERGED)],
+            int(Status.MAX_STEPS),
+        )
+        of_starts = {
+            "votes_by_class": self.tally(expected).sum(-1),
+            "pseudo_votes": pseudo_votes,
+            "log_posterior": log_posterior,
+            "steps": steps,
+        }
+        chosen = jax.tree.map(lambda x: x[best], (values, status, of_starts))
+        apart = departures(expected, best, self.count, self.weight)
+        return Result(one_draw(chosen[0]), chosen[1], chosen[2] | apart)
 
 
 def departures(
     expected: Float[Array, "column item"], best: Int[Array, ""], count: Counts, weight: ItemValues
-) -> Departures:
-    """Return the departures of the start with index `best`, from the expected classes of both starts."""
+) -> Sites:
+    """Return the shares of items decided against the majority, and against the other start.
+
+    `expected` are the expected classes of both starts, and `best` the one that decides.
+    """
     n_classes = len(expected) // 2
     by_start = expected.reshape(2, n_classes, -1).argmax(1)
     own, other = by_start[best], by_start[1 - best]
@@ -345,7 +358,10 @@ def departures(
     def share(where: Array, among: Array) -> Float[Array, ""]:
         return (where & among).sum() / jnp.maximum(among.sum(), 1)
 
-    return Departures(share(own != most.argmax(1), decided), share(own != other, weight > 0))
+    return {
+        "off_majority": share(own != most.argmax(1), decided),
+        "off_other_start": share(own != other, weight > 0),
+    }
 
 
 Point = tuple[Float[Array, "start class"], Float[Array, "start judge class vote"]]
@@ -357,14 +373,14 @@ PLAIN_STEPS = 30
 
 
 def maximise(
-    limits: Limits,
+    inference: EM,
     count: Counts,
     labels: ItemCodes,
     weight: ItemValues,
     prior: DawidSkenePrior,
     noise: Scalar,
     n_classes: int,
-) -> tuple[Mode, Departures]:
+) -> Result:
     """Run EM from both starts and return the higher mode; every step raises the log posterior."""
     em = TwoStarts(count, labels, weight, noise, n_classes)
     of_prior = jax.vmap(log_prior, (0, 0, None))
@@ -374,20 +390,19 @@ def maximise(
         improved = jax.vmap(updated, (0, 0, None))(em.share(expected), em.tally(expected), prior)
         return improved, value + of_prior(*point, prior)
 
-    end = accelerated(
+    (log_pi, log_confusion), converged, steps = accelerated(
         advance,
         jax.vmap(_extrapolated),
         em.begin(),
-        least_gain=limits.tolerance * jnp.maximum(weight.sum(), 1.0),
-        max_steps=limits.max_steps,
+        least_gain=inference.tolerance * jnp.maximum(weight.sum(), 1.0),
+        max_steps=inference.max_steps,
         plain_steps=PLAIN_STEPS,
     )
-    log_pi, log_confusion = end.point
     value, expected = em.expect(log_pi, log_confusion)
     value += of_prior(log_pi, log_confusion, prior)
-    best, cast = higher(value), em.tally(expected).sum(-1)
-    modes = Mode(log_pi, log_confusion, cast, value, end.steps, ended(value, end.converged))
-    return jax.tree.map(lambda x: x[best], modes), departures(expected, best, count, weight)
+    values = {"pi": jnp.exp(log_pi), "confusion": jnp.exp(log_confusion)}
+    pseudo_votes = jnp.full(2, prior.right + prior.wrong)
+    return em.higher(values, pseudo_votes, value, expected, converged, steps)
 
 
 def _extrapolated(first: Single, second: Single, third: Single) -> Single:

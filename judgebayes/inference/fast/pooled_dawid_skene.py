@@ -34,15 +34,11 @@ from jaxtyping import Array, Float
 from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.fast.dawid_skene_em import (
+    EM,
     Counts,
-    Departures,
-    Limits,
-    Mode,
     TwoStarts,
-    departures,
-    ended,
-    higher,
 )
+from judgebayes.inference.problem import Result
 from judgebayes.models.pooled_dawid_skene import PooledPrior, mean_rows, off_diagonal
 
 SHIFT = 8
@@ -94,7 +90,7 @@ NEWTON = 4
 STEP_SIZES = (1.0, 0.5, 0.2, 0.05)
 
 
-class Crowd(NamedTuple):
+class _Crowd(NamedTuple):
     """The classes' shares, and how judges vary."""
 
     log_pi: Float[Array, " class"]
@@ -106,7 +102,7 @@ class Crowd(NamedTuple):
     """With zeros on the diagonal; rows sum to one."""
 
 
-class Judges(NamedTuple):
+class _Judges(NamedTuple):
     """The approximate posterior of the judges, given expected votes."""
 
     expected_log: Float[Array, "judge class vote"]
@@ -121,16 +117,16 @@ class Judges(NamedTuple):
     """The sum over judges of digamma(c_k + N_jk) - digamma(c_k)."""
 
 
-def begin(log_pi: Float[Array, " class"], prior: PooledPrior) -> Crowd:
+def begin(log_pi: Float[Array, " class"], prior: PooledPrior) -> _Crowd:
     """Return the crowd at the modes of its priors, with the given class shares."""
     n_classes = len(log_pi)
     even = jnp.where(jnp.eye(n_classes, dtype=bool), 0.0, 1 / (n_classes - 1))
     log_c = jnp.full(n_classes, prior.log_concentration[0])
     mean, log_spread = (jnp.asarray(x[0], float) for x in (prior.ability, prior.log_spread))
-    return Crowd(log_pi, mean, log_spread, jnp.zeros(n_classes), log_c, even)
+    return _Crowd(log_pi, mean, log_spread, jnp.zeros(n_classes), log_c, even)
 
 
-def given_votes(crowd: Crowd, votes: Float[Array, "judge class vote"]) -> Judges:
+def given_votes(crowd: _Crowd, votes: Float[Array, "judge class vote"]) -> _Judges:
     """Return the posterior of the judges given their expected votes by class."""
     alpha, log_weight = _levels(crowd)
     c = jnp.exp(crowd.log_concentration)
@@ -148,7 +144,7 @@ def given_votes(crowd: Crowd, votes: Float[Array, "judge class vote"]) -> Judges
     share = jnp.exp(log_each - log_norm)[..., None, None]
     expected_log = (share * logs).sum(0) - norm[..., None]
     spread = jnp.where(votes > 0, logs - prior_logs[:, None], 0.0)
-    return Judges(
+    return _Judges(
         expected_log,
         (share * counted).sum(0) / (total + c)[..., None],
         (votes * expected_log).sum() - log_norm.sum(),
@@ -169,8 +165,8 @@ def _log_gammas_and_digammas(*arrays: Array) -> list[tuple[Array, Array]]:
 
 
 def improved(
-    crowd: Crowd, judges: Judges, share: Float[Array, " class"], prior: PooledPrior
-) -> Crowd:
+    crowd: _Crowd, judges: _Judges, share: Float[Array, " class"], prior: PooledPrior
+) -> _Crowd:
     """Return a crowd with a higher bound, given its judges and the expected number of items by class."""
     n_classes = len(share)
     classes = share + prior.classes
@@ -178,7 +174,7 @@ def improved(
     wrong = jnp.where(off, judges.tables.sum(0) + jnp.asarray(prior.wrong) / (n_classes - 1), 0.0)
     log_c = _concentrations(crowd.log_concentration, judges, prior)
     mean, log_spread, shift = _abilities(crowd, judges.tables, prior)
-    return Crowd(
+    return _Crowd(
         jnp.log(jnp.maximum(classes / classes.sum(), 1e-300)),
         mean,
         log_spread,
@@ -189,8 +185,8 @@ def improved(
 
 
 def extrapolated(
-    first: tuple[Crowd, Array], second: tuple[Crowd, Array], third: tuple[Crowd, Array]
-) -> tuple[Crowd, Float[Array, "judge class vote"]]:
+    first: tuple[_Crowd, Array], second: tuple[_Crowd, Array], third: tuple[_Crowd, Array]
+) -> tuple[_Crowd, Float[Array, "judge class vote"]]:
     """Return crowd and expected votes extrapolated from three points in a row.
 
     The length is that of the crowd, along which the bound is flat.
@@ -203,13 +199,13 @@ def extrapolated(
     return crowd._replace(log_pi=log_pi, errors=errors), jnp.maximum(votes, 0.0)
 
 
-def moved(before: Crowd, after: Crowd) -> Float[Array, ""]:
+def moved(before: _Crowd, after: _Crowd) -> Float[Array, ""]:
     """Return the largest change of a parameter of the crowd, on the scale of the extrapolation."""
     changes = jax.tree.map(lambda a, b: jnp.abs(b - a).max(), _free(before), _free(after))
     return jnp.stack(list(changes)).max()
 
 
-def _free(crowd: Crowd) -> Crowd:
+def _free(crowd: _Crowd) -> _Crowd:
     """Return the crowd with the logarithm of its errors."""
     off = ~jnp.eye(len(crowd.shift), dtype=bool)
     log_errors = jnp.log(jnp.maximum(jnp.where(off, crowd.errors, 1.0), 1e-300))
@@ -217,7 +213,7 @@ def _free(crowd: Crowd) -> Crowd:
 
 
 def bound(
-    crowd: Crowd, judges: Judges, likelihood: Float[Array, ""], prior: PooledPrior
+    crowd: _Crowd, judges: _Judges, likelihood: Float[Array, ""], prior: PooledPrior
 ) -> Float[Array, ""]:
     """Return the lower bound of the log marginal density, up to the priors' constants.
 
@@ -236,7 +232,7 @@ def bound(
     return likelihood - judges.divergence + log_prior
 
 
-def crowd_sites(crowd: Crowd) -> dict[str, Array]:
+def crowd_sites(crowd: _Crowd) -> dict[str, Array]:
     """Return what describes the crowd under the names of the program's sites, without `pi`."""
     sites = {
         name: getattr(crowd, name)
@@ -245,7 +241,7 @@ def crowd_sites(crowd: Crowd) -> dict[str, Array]:
     return sites | ({"errors": off_diagonal(crowd.errors)} if len(crowd.shift) > 2 else {})
 
 
-def pseudo_votes(crowd: Crowd) -> Float[Array, " class"]:
+def pseudo_votes(crowd: _Crowd) -> Float[Array, " class"]:
     """Return the number of votes of each class that the prior of a judge's accuracy is worth.
 
     It is that of the Beta distribution with the same mean and variance.
@@ -258,7 +254,7 @@ def pseudo_votes(crowd: Crowd) -> Float[Array, " class"]:
     return mean * (1 - mean) / variance - 1
 
 
-def _levels(crowd: Crowd) -> tuple[Float[Array, "level class vote"], Float[Array, " level"]]:
+def _levels(crowd: _Crowd) -> tuple[Float[Array, "level class vote"], Float[Array, " level"]]:
     """Return the parameters of the rows' prior at each level of skill, and the levels' log weights."""
     skill = jnp.asarray(np.linspace(-FARTHEST, FARTHEST, LEVELS))
     log_weight = -0.5 * skill**2
@@ -270,7 +266,7 @@ def _levels(crowd: Crowd) -> tuple[Float[Array, "level class vote"], Float[Array
 
 
 def _concentrations(
-    log_c: Float[Array, " class"], judges: Judges, prior: PooledPrior
+    log_c: Float[Array, " class"], judges: _Judges, prior: PooledPrior
 ) -> Float[Array, " class"]:
     """Return the maximum of T log c - c slope + log prior, which is concave in log c."""
     location, scale = prior.log_concentration
@@ -285,7 +281,7 @@ def _concentrations(
 
 
 def _abilities(
-    crowd: Crowd, tables: Float[Array, "level class vote"], prior: PooledPrior
+    crowd: _Crowd, tables: Float[Array, "level class vote"], prior: PooledPrior
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, " class"]]:
     """Return mean and log spread of the abilities, and shifts: a logistic regression on the skills."""
     n_classes = tables.shape[-1]
@@ -320,19 +316,19 @@ def _abilities(
 
 Scalar = float | Float[Array, ""]
 
-Point = tuple[Crowd, Float[Array, "start judge class vote"]]
+Point = tuple[_Crowd, Float[Array, "start judge class vote"]]
 """A crowd and the expected votes."""
 
 
 def maximise_pooled(
-    limits: Limits,
+    inference: EM,
     count: Counts,
     labels: ItemCodes,
     weight: ItemValues,
     prior: PooledPrior,
     noise: Scalar,
     n_classes: int,
-) -> tuple[Crowd, Mode, Departures]:
+) -> Result:
     """Run variational EM from both starts; every step raises the lower bound."""
     em = TwoStarts(count, labels, weight, noise, n_classes)
     bounds = jax.vmap(bound, (0, 0, 0, None))
@@ -340,7 +336,7 @@ def maximise_pooled(
     all_improved = jax.vmap(improved, (0, 0, 0, None))
     all_moved = jax.vmap(moved)
 
-    def step(crowd: Crowd, expected: Float[Array, "column item"]) -> Point:
+    def step(crowd: _Crowd, expected: Float[Array, "column item"]) -> Point:
         votes = em.tally(expected)
         judges = judges_given(crowd, votes)
         return all_improved(crowd, judges, em.share(expected), prior), votes
@@ -353,21 +349,19 @@ def maximise_pooled(
     log_pi, log_confusion = em.begin()
     _, expected = em.expect(log_pi, log_confusion)
     crowd = jax.vmap(lambda x: begin(x, prior))(log_pi)
-    end = accelerated(
+    (crowds, votes), converged, steps = accelerated(
         advance,
         jax.vmap(extrapolated),
         step(crowd, expected),
-        least_gain=limits.tolerance * jnp.maximum(weight.sum(), 1.0),
-        max_steps=limits.max_steps,
+        least_gain=inference.tolerance * jnp.maximum(weight.sum(), 1.0),
+        max_steps=inference.max_steps,
         moved=lambda before, after: all_moved(before[0], after[0]),
-        least_move=limits.tolerance**0.5 / 100,
+        least_move=inference.tolerance**0.5 / 100,
     )
-    crowds, votes = end.point
     judges = judges_given(crowds, votes)
     likelihood, expected = em.expect(crowds.log_pi, judges.expected_log)
     value = bounds(crowds, judges, likelihood, prior)
-    best, cast, status = higher(value), em.tally(expected).sum(-1), ended(value, end.converged)
-    log_confusion = jnp.log(judges.confusion)
-    modes = Mode(crowds.log_pi, log_confusion, cast, value, end.steps, status)
-    crowd, mode = jax.tree.map(lambda x: x[best], (crowds, modes))
-    return crowd, mode, departures(expected, best, count, weight)
+    values = {"pi": jnp.exp(crowds.log_pi), "confusion": judges.confusion}
+    values |= jax.vmap(crowd_sites)(crowds)
+    pseudo = jax.vmap(pseudo_votes)(crowds)
+    return em.higher(values, pseudo, value, expected, converged, steps)

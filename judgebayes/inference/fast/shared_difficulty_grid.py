@@ -51,7 +51,7 @@ LEAST_SHARE = 0.05
 """The least curvature in the ease, as a share of that if the ease of every item were known."""
 
 
-class Judges(NamedTuple):
+class _Judges(NamedTuple):
     """The mode of the judges' parameters, and what each item contributes to it."""
 
     parameters: Float[Array, "judge parameter"]
@@ -64,14 +64,6 @@ class Judges(NamedTuple):
     responsibilities: Float[Array, "item class node"]
     steps: Int[Array, ""]
     status: Int[Array, ""]
-
-
-class Points(NamedTuple):
-    """The grid's points, with their posterior log-masses."""
-
-    scale: Float[Array, " point"]
-    ease: Float[Array, " point"]
-    log_mass: Float[Array, " point"]
 
 
 class _State(NamedTuple):
@@ -124,7 +116,7 @@ def judges_mode(
     symmetric: bool,
     tolerance: Scalar,
     max_steps: int,
-) -> Judges:
+) -> _Judges:
     """Return the mode of the judges' parameters on the labelled items, as in this file's first lines.
 
     Parameters
@@ -253,7 +245,7 @@ def judges_mode(
         [int(Status.NONFINITE), int(Status.CONVERGED)],
         int(Status.MAX_STEPS),
     )
-    return Judges(
+    return _Judges(
         parameters,
         end.covariance,
         end.ease,
@@ -280,7 +272,7 @@ def log_class_given(
 
 
 def _influence(
-    count: Float[Array, "item judge vote"], weight: ItemValues, judges: Judges, symmetric: bool
+    count: Float[Array, "item judge vote"], weight: ItemValues, judges: _Judges, symmetric: bool
 ) -> Float[Array, "item judge parameter"]:
     """Return theta_j without item i minus theta_j, of one copy of each used item."""
     n_items, n_judges, n_classes = count.shape
@@ -301,12 +293,12 @@ def scale_points(
     weight: ItemValues,
     log_class: Float[Array, " class"],
     noise: Scalar,
-    judges: Judges,
+    judges: _Judges,
     prior: ScalePrior,
     *,
     symmetric: bool,
-) -> tuple[Points, LogProbs]:
-    """Return the posterior of the scale and of the ease's effect on a grid, and held-out answers.
+) -> tuple[Float[Array, " point"], Float[Array, " point"], Float[Array, " point"], LogProbs]:
+    """Return scales and the ease's effects on a grid, their posterior's log-masses, held-out answers.
 
     Every item is predicted by judges' parameters without its own label, to first order; the held-out
     answers are averages over the grid. The grid's masses know the label, which matters little: they are
@@ -344,4 +336,4 @@ def scale_points(
     values, log_probs = jax.lax.map(at, grid)
     log_mass = jax.nn.log_softmax(values)
     held_out = jax.nn.logsumexp(log_probs + log_mass[:, None, None], axis=0)
-    return Points(jnp.exp(grid[:, 0]), grid[:, 1], log_mass), held_out
+    return jnp.exp(grid[:, 0]), grid[:, 1], log_mass, held_out
