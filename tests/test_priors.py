@@ -20,6 +20,7 @@ from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.aggregators.shared_difficulty import EmpiricalBayes
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
@@ -41,7 +42,7 @@ INFERENCES = {
     "drps with prior": jb.MAP(temperature=0.5, score=drps, starts=1),
     "nuts": jb.NUTS(draws=20, warmup=20, chains=2),
     "normal": inference.NormalAtMode(draws=20),
-    "importance": inference.PriorImportance(draws=500, kept=50),
+    "importance": PriorImportance(draws=500, kept=50),
 }
 NO_PRIOR = ("drps", "ml", "loss")
 OWN = {

@@ -20,10 +20,11 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.inference.fit import Fit, solved
+from judgebayes.inference.optimise import differentiated
 from judgebayes.inference.point import DRPS, MAP, mode_objective
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.registry import aggregator
-from judgebayes.inference.score_derivatives import ARRAY_SCORES, Design
+from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import drps, labelled_weight, nll
 from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, DavidsonPrior
@@ -32,6 +33,7 @@ from judgebayes.models.hierarchical_davidson import (
     HierarchicalDavidsonModel,
     HierarchicalPrior,
 )
+from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Votes
 
 AT_ONCE = 256
@@ -163,20 +165,23 @@ def fit_with_held_out(method: Davidson, data: Training) -> tuple[Fit, LogProbs]:
     _, _, whole = mode_objective(problem)(theta)
     assert problem.design is not None
     designs = problem.design.matrix()
-    flip_rate = jnp.asarray(method.label_noise) / (votes.n_classes - 1)
-    _, first, second = ARRAY_SCORES[nll](designs @ theta, jnp.maximum(labels, 0), flip_rate)
     used = labelled_weight(labels, weight) > 0
 
-    def without(item: tuple[Array, Array, Array, Array]) -> Float[Array, " class"]:
-        design, slope, curvature, counts = item
-        gradient, own = (
-            jnp.where(counts, each, 0.0) for each in (slope @ design, design.T @ curvature @ design)
-        )
+    def without(item: tuple[Array, Array, Array]) -> Float[Array, " class"]:
+        design, label, counts = item
+
+        def loss(theta: Float[Array, " parameter"]) -> Float[Array, ""]:
+            log_probs = with_label_noise(
+                jax.nn.log_softmax(design @ theta)[None], method.label_noise
+            )
+            return nll(log_probs[0], label)
+
+        gradient, own = (jnp.where(counts, each, 0.0) for each in differentiated(loss)(theta)[1:])
         rest = jnp.where(free[:, None] & free, whole - own, jnp.eye(len(theta)))
         step = jnp.linalg.solve(rest, jnp.where(free, gradient, 0.0))
         return jax.nn.log_softmax(design @ jnp.clip(theta + step, lower, upper))
 
-    return fitted, jax.lax.map(without, (designs, first, second, used), batch_size=AT_ONCE)
+    return fitted, jax.lax.map(without, (designs, jnp.maximum(labels, 0), used), batch_size=AT_ONCE)
 
 
 DRPS_TEMPERATURE = 0.5

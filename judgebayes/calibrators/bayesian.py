@@ -59,8 +59,8 @@ class BayesianMap(ModelMethod):
         `Temperature()`, `Platt()` or `Beta()`. Isotonic regression has no parameters, and no
         posterior here.
     inference
-        `NormalAtMode(weighted=True)`, draws around the mode, weighted by the posterior; `NUTS()`;
-        `PriorImportance()`; or `MAP()`, the mode only, which has no interval. The plain
+        `NormalAtMode(weighted=True)`, draws around the mode, weighted by the posterior; `NUTS()`; or
+        `MAP()`, the mode only, which has no interval. The plain
         `NormalAtMode()` ignores bounds and skewness: with few labels its intervals are too low or too
         high near 0 and 1.
     prior

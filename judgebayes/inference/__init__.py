@@ -4,7 +4,7 @@ This package may not import `calibrators` or any package after it.
 """
 
 from judgebayes.inference.laplace import Laplace
-from judgebayes.inference.normal import NormalAtMode, PriorImportance
+from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import DRPS, MAP, MinimumLoss, MinimumScore
 from judgebayes.inference.registry import Traits, aggregator, calibrator, in_files
@@ -18,7 +18,6 @@ __all__ = [
     "MinimumLoss",
     "MinimumScore",
     "NormalAtMode",
-    "PriorImportance",
     "Status",
     "Traits",
     "aggregator",

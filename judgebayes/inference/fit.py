@@ -84,14 +84,6 @@ class ByDraw(Answering):
         return _by_draw(fit, given)
 
 
-class Reliable(Protocol):
-    """A method whose fits estimate how reliable each judge is."""
-
-    def reliability(self, fit: "Fit", level: float) -> Reliability:
-        """Return it for each judge."""
-        ...
-
-
 @in_files
 @jax.tree_util.register_dataclass
 class Fit(Sampled):
@@ -131,8 +123,8 @@ class Fit(Sampled):
         """
         if not hasattr(self.method, "reliability"):
             raise JudgeBayesError(f"{type(self.method).__name__} estimates no judge's reliability.")
-        of_judges: Reliable = self.method
-        return of_judges.reliability(self, level)
+        estimated: Reliability = self.method.reliability(self, level)
+        return estimated
 
     def interval(self, given: Any, *, level: float = 0.9) -> Any:
         """Return the posterior interval of each calibrated probability, of a map that has one.

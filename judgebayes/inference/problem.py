@@ -68,7 +68,7 @@ def one_draw(values: Mapping[str, Array]) -> Sites:
     return {name: x[None] for name, x in values.items()}
 
 
-USE_PRIOR = ("MAP", "NUTS", "NormalAtMode", "PriorImportance")
+USE_PRIOR = ("MAP", "NUTS", "NormalAtMode")
 """The inferences whose answers depend on the prior."""
 
 

@@ -5,17 +5,9 @@ Item i has the class probabilities
 .. math:: p_{ik} = \mathrm{softmax}_k(z_{i}), \qquad z_{ik} = \sum_a X_{ika} \theta_a .
 
 Davidson's model and the calibration maps have this form. Automatic differentiation takes the second
-derivatives one parameter at a time, in many passes over the items. The analytic form needs one pass,
-is about ten times faster, and accounts for most of the time of this project's sweeps.
+derivatives one parameter at a time, in many passes over the items; the analytic form needs one pass.
 
-Derivatives of a proper score of a softmax of linear functions, as products of arrays.
-
-They serve NLL of three classes and more, and DRPS with many classes or parameters; for few of them,
-DRPS's sums over pairs are written out, which is fastest.
-The programs of products do not grow with their number. With the coefficients :math:`X_i` (class,
-parameter), and the score's gradient :math:`g_i` and Hessian :math:`H_i` in the item's logits,
-
-.. math:: \nabla = \sum_i w_i X_i^T g_i, \qquad \nabla^2 = \sum_i w_i X_i^T H_i X_i .
+The scores of two classes have it, and DRPS of few classes and parameters, as in Davidson's sweeps.
 
 Scores of two classes as functions of one number per item, the margin of its label.
 
@@ -38,10 +30,9 @@ from jax import lax
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
+from judgebayes.arrays import ItemCodes, ItemValues, Scalar
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
 from judgebayes.measures.scores import Score, drps, nll
-from judgebayes.models.label_noise import with_label_noise
 
 
 class _Curve(NamedTuple):
@@ -175,93 +166,11 @@ _CURVES: dict[Score, Callable[[_Label, Array | None], _Curve]] = {
 }
 
 
-Labels = ItemCodes
-
-
-class _Scored(NamedTuple):
-    """The score of every item, with its derivatives in the item's logits."""
-
-    value: ItemValues
-    first: LogProbs
-    second: Float[Array, "item class class"]
-
-
-def array_derivatives(
-    score: Score,
-    design: Float[Array, "item class parameter"],
-    labels: Labels,
-    weight: ItemValues,
-    flip_rate: Scalar,
-    theta: Float[Array, " parameter"],
-) -> Derivatives:
-    """Return the weighted sum of the scores, its gradient and its Hessian.
-
-    `flip_rate` is the share of the labels that are another given class. Items of weight 0 must be
-    finite.
-    """
-    value, first, second = ARRAY_SCORES[score](design @ theta, jnp.maximum(labels, 0), flip_rate)
-    own = weight[:, None, None] * design
-    flat = design.reshape(-1, design.shape[-1])
-    hessian = (second @ own).reshape(flat.shape).T @ flat
-    return (weight * value).sum(), jnp.einsum("ika,ik->a", own, first), hessian
-
-
-def _drps_of_arrays(logits: LogProbs, labels: Labels, flip_rate: Scalar) -> _Scored:
-    r"""Return the ranked probability score.
-
-    With :math:`F_j = \sum_{k \le j} p_k`, the distance :math:`d_j` of the observed label's from its
-    indicator, the share a of labels that are not noise, :math:`G_{kj} = p_k (1\{k \le j\} - F_j)` and
-    :math:`h = G d`: the gradient is :math:`2 a h` and the Hessian
-    :math:`2 a (a G G^T + \mathrm{diag}(h) - h p^T - p h^T)`.
-    """
-    n_classes = logits.shape[1]
-    p = jax.nn.softmax(logits)
-    scale, place = 1 - n_classes * flip_rate, jnp.arange(n_classes)
-    ends = place[:-1]
-    inside = place[:, None] <= ends  # class, threshold
-    below, above = p @ inside, p @ ~inside  # each without the rounding error of 1 minus the other
-    distance = scale * below + (ends + 1) * flip_rate - (labels[:, None] <= ends)
-    slope = p[:, :, None] * jnp.where(inside, above[:, None], -below[:, None])
-    pull = (slope @ distance[..., None])[..., 0]
-    cross = pull[:, :, None] * p[:, None]
-    curved = scale * slope @ jnp.swapaxes(slope, 1, 2) + pull[:, :, None] * jnp.eye(n_classes)
-    return _Scored(
-        (distance**2).sum(1),
-        2 * scale * pull,
-        2 * scale * (curved - cross - jnp.swapaxes(cross, 1, 2)),
-    )
-
-
-def _nll(logits: LogProbs, labels: Labels, flip_rate: Scalar) -> _Scored:
-    r"""Return the negative log-likelihood.
-
-    With the share s of the observed label's probability that is not noise and :math:`d = e_y - p`, the
-    gradient is :math:`-s d` and the Hessian :math:`s (\mathrm{diag}(p) - p p^T) - s (1 - s) d d^T`.
-    """
-    n_classes = logits.shape[1]
-    log_p = jax.nn.log_softmax(logits)
-    p, member = jnp.exp(log_p), labels[:, None] == jnp.arange(n_classes)
-    right = jnp.take_along_axis(log_p, labels[:, None], 1)[:, 0] + jnp.log1p(-n_classes * flip_rate)
-    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
-    share = jnp.exp(right - log_prob)[:, None]
-    off = member - p
-    spread = p[:, :, None] * (jnp.eye(n_classes) - p[:, None])
-    noise = (share * (1 - share))[..., None] * off[:, :, None] * off[:, None]
-    return _Scored(-log_prob, -share * off, share[..., None] * spread - noise)
-
-
-ARRAY_SCORES: dict[Score, Callable[[LogProbs, Labels, Scalar], _Scored]] = {
-    drps: _drps_of_arrays,
-    nll: _nll,
-}
-"""The scores with written derivatives."""
-
-
 Column = Mapping[int, ItemValues]
 """The coefficient of a parameter in the logit of each class; classes without it are left out."""
 
 MOST_CLASSES, MOST_PARAMETERS = 6, 12
-"""Above these, explicit sums over pairs are slow to compile: products of arrays replace them."""
+"""Above these, explicit sums over pairs are slow to compile."""
 
 
 class Design(NamedTuple):
@@ -277,15 +186,6 @@ class Design(NamedTuple):
         return jnp.stack(
             [jnp.stack([x.get(k, zero) for k in classes], 1) for x in self.columns], -1
         )
-
-
-class _ItemDerivatives(NamedTuple):
-    """The score of every item, and its derivatives in the item's logits."""
-
-    value: ItemValues
-    first: list[ItemValues]
-    second: list[list[ItemValues]]
-    """Second derivatives by class and class, the lower triangle only."""
 
 
 def score_derivatives(
@@ -305,7 +205,7 @@ def score_derivatives(
     Parameters
     ----------
     score
-        DRPS and NLL have written derivatives, those of the margin for two classes; other scores are
+        DRPS and NLL of two classes have written derivatives, and DRPS of a few; other scores are
         differentiated automatically.
     design
         The linear functions.
@@ -328,54 +228,43 @@ def _sum_of_scores(
     columns = [{k: jnp.where(used, x, 0.0) for k, x in column.items()} for column in design.columns]
     size, zero = len(columns), jnp.zeros_like(weight)
 
-    def logits_at(theta: Float[Array, " parameter"]) -> list[ItemValues]:
+    flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
+    if design.n_classes == 2 and score in _CURVES:
+        differences = [column.get(1, zero) - column.get(0, zero) for column in columns]
+        return binary_score(score, differences, labels, weight, flip_rate)
+    if score is not drps or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
+        matrix, known = Design(columns, design.n_classes).matrix(), jnp.maximum(labels, 0)
+        right = jnp.log1p(-design.n_classes * flip_rate)
+
+        def total(theta: Float[Array, " parameter"]) -> Float[Array, ""]:
+            # As `with_label_noise`, without a sum over all pairs of classes.
+            observed = jnp.logaddexp(jax.nn.log_softmax(matrix @ theta) + right, jnp.log(flip_rate))
+            return weight @ jax.vmap(score)(observed, known)
+
+        return differentiated(total)
+
+    def derivatives(theta: Float[Array, " parameter"]) -> Derivatives:
         logits = [zero] * design.n_classes
         for a, column in enumerate(columns):
             for k, x in column.items():
                 logits[k] = logits[k] + x * theta[a]
-        return logits
-
-    def total(theta: Float[Array, " parameter"]) -> Float[Array, ""]:
-        log_probs = jax.nn.log_softmax(jnp.stack(logits_at(theta), axis=1))
-        each = jax.vmap(score)(with_label_noise(log_probs, noise), jnp.maximum(labels, 0))
-        return jnp.sum(weight * each)
-
-    if score not in ARRAY_SCORES:
-        return differentiated(total)
-    flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-    if design.n_classes == 2:
-        differences = [column.get(1, zero) - column.get(0, zero) for column in columns]
-        return binary_score(score, differences, labels, weight, flip_rate)
-    if score is not drps or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
-        full = Design(columns, design.n_classes).matrix()
-        return partial(array_derivatives, score, full, labels, weight, flip_rate)
-
-    def derivatives(theta: Float[Array, " parameter"]) -> Derivatives:
-        return _summed(columns, weight, _drps(_softmax(logits_at(theta)), labels, flip_rate))
+        value, first, second = _drps(_softmax(logits), labels, flip_rate)
+        gradient = [_sum([x * first[k] for k, x in column.items()]) for column in columns]
+        hessian = [
+            _sum(
+                [
+                    x * second[max(k, m)][min(k, m)] * y
+                    for k, x in columns[a].items()
+                    for m, y in columns[b].items()
+                ]
+            )
+            for a in range(size)
+            for b in range(a + 1)
+        ]
+        totals = jnp.stack([(weight * each).sum() for each in (*gradient, *hessian)])
+        return (weight * value).sum(), totals[:size], symmetric(totals[size:], size)
 
     return derivatives
-
-
-def _summed(
-    columns: Sequence[Column], weight: ItemValues, derivatives: _ItemDerivatives
-) -> Derivatives:
-    """Return the weighted sums over the items, by the chain rule."""
-    gradient = [_sum([x * derivatives.first[k] for k, x in column.items()]) for column in columns]
-    hessian = [
-        _sum(
-            [
-                x * derivatives.second[max(k, m)][min(k, m)] * y
-                for k, x in columns[a].items()
-                for m, y in columns[b].items()
-            ]
-        )
-        for a in range(len(columns))
-        for b in range(a + 1)
-    ]
-    totals = jnp.stack([(weight * each).sum() for each in (*gradient, *hessian)])
-    size = len(gradient)
-    value = (weight * derivatives.value).sum()
-    return value, totals[:size], symmetric(totals[size:], size)
 
 
 def _sum(terms: Sequence[ItemValues]) -> ItemValues:
@@ -391,8 +280,10 @@ def _softmax(logits: Sequence[ItemValues]) -> list[ItemValues]:
     return [x * (1.0 / total) for x in exponentials]
 
 
-def _drps(p: list[ItemValues], labels: ItemCodes, flip_rate: Array) -> _ItemDerivatives:
-    r"""Return the ranked probability score's derivatives.
+def _drps(
+    p: list[ItemValues], labels: ItemCodes, flip_rate: Array
+) -> tuple[ItemValues, list[ItemValues], list[list[ItemValues]]]:
+    r"""Return the ranked probability score of every item, and its derivatives in the item's logits.
 
     With :math:`F_j = \sum_{k \le j} p_k` and the indicator :math:`e_{kj} = 1\{k \le j\}`,
     :math:`\partial F_j / \partial z_k = p_k (e_{kj} - F_j)` and
@@ -421,4 +312,4 @@ def _drps(p: list[ItemValues], labels: ItemCodes, flip_rate: Array) -> _ItemDeri
                 second[k][m] = second[k][m] + 2 * scale * (
                     scale * gradient[k] * gradient[m] + gap * hessian
                 )
-    return _ItemDerivatives(value, first, second)
+    return value, first, second

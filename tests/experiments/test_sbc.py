@@ -16,9 +16,9 @@ from scipy import stats
 import judgebayes.experiments.sbc
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.experiments.sbc import engine, report
 from judgebayes.experiments.sbc.subjects import MOST, N_VOTES, SUBJECTS
-from judgebayes.inference import PriorImportance
 from judgebayes.inference.problem import Chains
 from judgebayes.majority import BetaBinomial, Counts
 from judgebayes.models.base import Traits

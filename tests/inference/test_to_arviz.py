@@ -349,8 +349,8 @@ def test_the_likelihood_is_that_of_the_fits_own_answers() -> None:
 def test_the_log_prior_is_the_programs() -> None:
     for name in ("davidson", "dawid-skene"):
         chains = fitted(name).chains
-        problem = fitted(name).method.problem(*chains.source)
         with jax.enable_x64(True):
+            problem = fitted(name).method.problem(*chains.source)
             expected = log_density(problem.prior, {n: x[1, 3] for n, x in chains.draws.items()})
         each = arrays(container(name), "log_prior")
         assert set(each) == set(chains.draws)

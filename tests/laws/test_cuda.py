@@ -11,7 +11,8 @@ from laws.registry import CASES, Case
 
 from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, Stacking
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
-from judgebayes.inference import NUTS, NormalAtMode, PriorImportance
+from judgebayes.experiments.betaconform.importance import PriorImportance
+from judgebayes.inference import NUTS, NormalAtMode
 
 SAMPLER = NUTS(draws=20, warmup=20, chains=2)
 SAMPLED = {
