@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize as scipy_minimise
 
 from judgebayes.aggregators import Davidson
+from judgebayes.aggregators.davidson import columns
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import sweep
@@ -18,7 +19,6 @@ from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import rb2, rb2_judges, rb2_tasks
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.inference import DRPS
-from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.inference.optimise import Differentiated, minimise_each
 from judgebayes.inference.point import spread
 from judgebayes.inference.score_derivatives import Design, score_derivatives

@@ -45,28 +45,22 @@ class Cost(NamedTuple):
     """The additions and multiplications."""
 
 
-@runtime_checkable
-class Costed(Protocol):
-    """A method that needs more than a few copies of its data, and declares how much."""
-
-    def cost(self, size: Size) -> Cost:
-        """Return the cost of a fit to votes of a size."""
-        ...
-
-
-def cost_of(method: object, size: Size) -> Cost:
+def cost_of(method: Any, size: Size) -> Cost:
     """Return the cost of a fit: the declared one, or a rough one from the size of the votes.
+
+    A method that needs more than a few copies of its data declares it, by a method `cost(size)`.
 
     A method around another one (`aggregator`), such as a calibration map, has the cost of the inner
     one, once for every fold of its cross-fitting and once for all items.
     """
-    if isinstance(method, Costed):
-        return method.cost(size)
+    if hasattr(method, "cost"):
+        declared: Cost = method.cost(size)
+        return declared
     inner = getattr(method, "aggregator", None)
     if inner is not None:
         fits = 1 + (getattr(method, "cross_fit", None) or 0)
         numbers, operations = cost_of(inner, size)
-        return Cost(fits * numbers if isinstance(inner, Costed) else numbers, fits * operations)
+        return Cost(fits * numbers if hasattr(inner, "cost") else numbers, fits * operations)
     cells = size.items * (size.judges * size.samples + 1) * size.classes
     return Cost(COPIES * cells, PASSES * cells)
 

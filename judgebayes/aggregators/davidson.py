@@ -15,10 +15,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from judgebayes.aggregators.base import Training, VoteModel
-from judgebayes.arrays import ItemCodes, LogProbs
+from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.inference.fit import Fit, solved
 from judgebayes.inference.optimise import differentiated
 from judgebayes.inference.point import DRPS, MAP, mode_objective
@@ -27,7 +26,14 @@ from judgebayes.inference.registry import aggregator
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import drps, labelled_weight, nll
 from judgebayes.models import davidson, hierarchical_davidson
-from judgebayes.models.davidson import DavidsonData, DavidsonModel, DavidsonPrior
+from judgebayes.models.davidson import (
+    DavidsonData,
+    DavidsonModel,
+    DavidsonPrior,
+    Features,
+    level_of_class,
+    positions,
+)
 from judgebayes.models.hierarchical_davidson import (
     HierarchicalData,
     HierarchicalDavidsonModel,
@@ -38,6 +44,26 @@ from judgebayes.votes.array import Votes
 
 AT_ONCE = 256
 """Items whose Hessians are in memory at a time."""
+
+
+def columns(
+    evidence: Features, *, n_classes: int, symmetric: bool = True
+) -> list[dict[int, ItemValues]]:
+    """Return the coefficients of each parameter in the logit of each class.
+
+    The logits of `link` are linear in the parameters. The parameters are in the order of their
+    names: beta, delta (free form only), eta0 by level, gamma by level.
+    """
+    x = positions(n_classes)
+    levels = level_of_class(n_classes, symmetric)
+    members = [[k for k in range(n_classes) if levels[k] == m] for m in range(max(levels) + 1)]
+    one = jnp.ones_like(evidence.margin)
+    leaning = [k for k in range(n_classes) if x[k]]
+    beta = {k: x[k] * evidence.margin for k in leaning}
+    delta = {k: x[k] * one for k in leaning}
+    eta0 = [dict.fromkeys(inside, one) for inside in members]
+    gamma = [dict.fromkeys(inside, evidence.tie[:, m]) for m, inside in enumerate(members)]
+    return [beta, *([] if symmetric else [delta]), *eta0, *gamma]
 
 
 @aggregator("davidson", compared="always", inferences=("drps", "ml", "map", "nuts"), place=10)

@@ -5,7 +5,7 @@ Undecided votes are evidence: how often each judge is undecided on items of each
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -235,11 +235,10 @@ class Calibrated(Answering, VoteMethod):
     cross_fit: int | None = field(default=None, metadata={"static": True})
 
     def _fitted(self, data: Training) -> Fit:
-        first = first_stage(self.aggregator, data, self.share, self.cross_fit)
-        fitted = self.calibrator.fit(first.log_probs, data.labels, weight=first.weight)
-        status = worst(first.aggregator.status, fitted.status)
-        parts = {"aggregator": first.aggregator, "calibrator": fitted}
-        return Fit(self, {}, status, parts=parts)
+        first, log_probs, weight = first_stage(self.aggregator, data, self.share, self.cross_fit)
+        fitted = self.calibrator.fit(log_probs, data.labels, weight=weight)
+        parts = {"aggregator": first, "calibrator": fitted}
+        return Fit(self, {}, worst(first.status, fitted.status), parts=parts)
 
     def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the calibrated log-probabilities of the items."""
@@ -247,18 +246,10 @@ class Calibrated(Answering, VoteMethod):
         return log_probs
 
 
-class FirstStage(NamedTuple):
-    """A fitted aggregator, and the training data of its calibrator."""
-
-    aggregator: Fitted
-    log_probs: LogProbs
-    weight: ItemValues
-
-
 def first_stage(
     aggregator: Aggregator, data: Training, share: Scalar | None, cross_fit: int | None
-) -> FirstStage:
-    """Return the fitted aggregator and its predictions for the calibrator's part of the items.
+) -> tuple[Fitted, LogProbs, ItemValues]:
+    """Return the fitted aggregator, its predictions, and the items' weights for the calibrator.
 
     Raises
     ------
@@ -269,17 +260,19 @@ def first_stage(
         return _cross_fitted(aggregator, data, cross_fit)
     if share is None:
         fitted = aggregator.fit(data.votes, data.labels, weight=data.weight, key=data.key)
-        return FirstStage(fitted, fitted(data.votes), data.weight)
+        return fitted, fitted(data.votes), data.weight
     within = (share > 0) & (share < 1)
     require("share", share, within, "between 0 and 1, or None for all items to both steps")
     division_key, key = jax.random.split(data.key)
     used = labelled_weight(data.labels, data.weight) > 0
     held_out = used & (random_places(used, division_key) >= jnp.round(share * used.sum()))
     fitted = _fit_without(aggregator, data, held_out, key)
-    return FirstStage(fitted, fitted(data.votes), jnp.where(held_out, data.weight, 0.0))
+    return fitted, fitted(data.votes), jnp.where(held_out, data.weight, 0.0)
 
 
-def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstStage:
+def _cross_fitted(
+    aggregator: Aggregator, data: Training, folds: int
+) -> tuple[Fitted, LogProbs, ItemValues]:
     require("cross_fit", folds, folds >= 2, "2 folds or more")
     division_key, last, *keys = jax.random.split(data.key, 2 + folds)
     used = labelled_weight(data.labels, data.weight) > 0
@@ -292,7 +285,7 @@ def _cross_fitted(aggregator: Aggregator, data: Training, folds: int) -> FirstSt
     # The last fold is empty: the same program fits the aggregator to all items.
     by_fold, fits = jax.vmap(fit_and_predict)(jnp.arange(folds + 1), jnp.stack([*keys, last]))
     fitted = jax.tree.map(lambda x: x[folds], fits)
-    return FirstStage(fitted, by_fold[fold, jnp.arange(len(fold))], data.weight)
+    return fitted, by_fold[fold, jnp.arange(len(fold))], data.weight
 
 
 def _fit_without(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -27,13 +27,6 @@ from judgebayes.models.calibration_maps import (
 
 ITEMS_AT_ONCE = 1024
 """Items whose quantiles are computed at a time."""
-
-
-class ProbabilityInterval(NamedTuple):
-    """Ends of the interval of every calibrated probability, from 0 to 1."""
-
-    low: LogProbs
-    high: LogProbs
 
 
 @in_files
@@ -140,8 +133,8 @@ class BayesianMap(ModelMethod):
         return self.calibrator
 
     @in_float64
-    def interval(self, fit: Fit, log_probs: AnyProbs, level: float) -> ProbabilityInterval:
-        """Return the equal-tailed posterior interval of every calibrated probability.
+    def interval(self, fit: Fit, log_probs: AnyProbs, level: float) -> tuple[LogProbs, LogProbs]:
+        """Return the ends of the equal-tailed posterior interval of every calibrated probability.
 
         Raises
         ------
@@ -157,7 +150,7 @@ class BayesianMap(ModelMethod):
 
 
 @jax.jit
-def _interval(fit: Fit, log_probs: LogProbs, level: Scalar) -> ProbabilityInterval:
+def _interval(fit: Fit, log_probs: LogProbs, level: Scalar) -> tuple[LogProbs, LogProbs]:
     tails = jnp.array([(1 - level) / 2, (1 + level) / 2])
 
     def one(item: Array) -> Float[Array, "end class"]:
@@ -165,4 +158,4 @@ def _interval(fit: Fit, log_probs: LogProbs, level: Scalar) -> ProbabilityInterv
         return jnp.quantile(jnp.exp(draws[:, 0]), tails, axis=0)
 
     ends = jax.lax.map(one, log_probs, batch_size=ITEMS_AT_ONCE)
-    return ProbabilityInterval(ends[:, 0], ends[:, 1])
+    return ends[:, 0], ends[:, 1]

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from judgebayes.aggregators.base import Aggregator, Costed, Size, cost_of
+from judgebayes.aggregators.base import Aggregator, Size, cost_of
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import ItemInts, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.backend import on_accelerator, on_cpu
@@ -109,10 +109,10 @@ def is_sampled(method: Aggregator) -> bool:
 def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
     """Tell whether a fit to this many items is long, by the method's own cost, and runs on a CPU."""
     inner: object = method
-    while not isinstance(inner, Costed) and hasattr(inner, "aggregator"):
+    while not hasattr(inner, "cost") and hasattr(inner, "aggregator"):
         inner = inner.aggregator
     # The folds of a map's cross-fitting depend on the number of items, with padding.
-    if not isinstance(inner, Costed) or isinstance(method, Calibrated) or is_sequential(method):
+    if not hasattr(inner, "cost") or isinstance(method, Calibrated) or is_sequential(method):
         return False
     size = Size(items, votes.n_judges, votes.n_samples, votes.n_classes)
     return cost_of(method, size).operations >= LONG_FIT and not on_accelerator()

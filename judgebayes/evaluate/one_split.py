@@ -172,9 +172,7 @@ def evaluation_of(
     )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class AggregatorOutput:
+class _Output(NamedTuple):
     """An aggregator's output on a split: the training data and the input of calibrators."""
 
     log_probs: Float[Array, "*split calibration class"]
@@ -189,7 +187,7 @@ def aggregate(
     shared: tuple[Aggregator, Scalar | None],
     items: Items,
     split: Split,
-) -> AggregatorOutput:
+) -> _Output:
     """Fit an aggregator once on one split, and predict only the items that calibrators need."""
     method, share = shared
     index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
@@ -199,25 +197,24 @@ def aggregate(
         fitted: Fitted = method.from_agreement(_agreement(items, split))
         answers = fitted(items.votes)
         weight = jnp.where(inside, items.weight[index], 0.0)
-        return AggregatorOutput(answers[index], weight, answers[evaluation], fitted.status)
+        return _Output(answers[index], weight, answers[evaluation], fitted.status)
     data = training(
         **_training_data(items, split, fit_on),
         key=jax.random.wrap_key_data(jnp.asarray(split.key)),
         labelled_only=False,
     )
-    first = first_stage(method, data, share, cross_fit)
-    log_probs, weight = first.log_probs, first.weight
+    fitted, log_probs, weight = first_stage(method, data, share, cross_fit)
     if fit_on == "all":  # maps learn from the calibration items only
         log_probs, weight = log_probs[index], jnp.where(inside, weight[index], 0.0)
-    raw = first.aggregator(items.votes.take(evaluation))
-    return AggregatorOutput(log_probs, weight, raw, first.aggregator.status)
+    raw = fitted(items.votes.take(evaluation))
+    return _Output(log_probs, weight, raw, fitted.status)
 
 
 def calibrate(
     metrics: tuple[Metric, ...] | None,
     shared: tuple[Calibrator, Float[Array, "action class"]],
     labels: ItemCodes,
-    of_split: tuple[AggregatorOutput, Split],
+    of_split: tuple[_Output, Split],
 ) -> Scored:
     """Fit a calibrator to an aggregator's output on one split, and evaluate it, for a loss."""
     (calibrator, loss), (output, split) = shared, of_split

@@ -18,7 +18,7 @@ import numpy as np
 
 from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, WithUndecided
-from judgebayes.aggregators.base import Cost, Costed, Size, cost_of
+from judgebayes.aggregators.base import Cost, Size, cost_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_jax
 from judgebayes.evaluate.one_split import FitOn
@@ -190,7 +190,7 @@ def too_large(votes: Votes) -> list[str]:
 
     Only methods that declare their cost: that of others is a rough upper bound.
     """
-    names = [n for n in _kinds_suited(votes) if issubclass(AGGREGATORS.get(n, OneCoin), Costed)]
+    names = [n for n in _kinds_suited(votes) if hasattr(AGGREGATORS.get(n, OneCoin), "cost")]
     return [name for name in names if _is_large(cost_of_fit(name, votes))]
 
 

@@ -23,6 +23,7 @@ from numpyro.infer.util import log_density
 
 from judgebayes import priors
 from judgebayes.aggregators import DawidSkene, OneCoin
+from judgebayes.aggregators.davidson import columns
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.pooled_beta_binomial import (
@@ -33,7 +34,6 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
 from judgebayes.inference.fast.agreement import pack
 from judgebayes.inference.fast.beta_binomial import log_likelihood
-from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.inference.laplace import (
     _likelihood,
     _SoftmaxProblem,

@@ -7,8 +7,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import log_density
 
+from judgebayes.aggregators.davidson import columns
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.davidson_counts import columns
 from judgebayes.models import davidson
 from judgebayes.models.davidson import DavidsonData, DavidsonModel, Features, Parameters
 

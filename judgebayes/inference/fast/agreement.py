@@ -34,7 +34,7 @@ EXACT = 2**24
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PackedCounts:
+class _PackedCounts:
     """The matrix of vote counts, item x (judge vote), as a factor of matrix products."""
 
     word: tuple[ItemCodes, ...]
@@ -101,7 +101,7 @@ def slots_of(n_classes: int) -> int:
     return max(int(np.log(LARGEST) / np.log(n_classes + 1) + 1e-9), 1)
 
 
-def pack(index: Int[Array, "item judge sample"], n_classes: int) -> PackedCounts:
+def pack(index: Int[Array, "item judge sample"], n_classes: int) -> _PackedCounts:
     """Return votes packed into words."""
     n_items, n_judges, n_samples = index.shape
     flat = index.reshape(n_items, -1).astype(jnp.int32) + 1
@@ -111,7 +111,7 @@ def pack(index: Int[Array, "item judge sample"], n_classes: int) -> PackedCounts
         own = flat[:, start : start + size]
         place = (base ** np.arange(own.shape[1])).astype(np.int32)
         words.append((own * place).sum(1, dtype=jnp.int32))
-    return PackedCounts(jax.lax.optimization_barrier(tuple(words)), n_judges, n_samples, n_classes)
+    return _PackedCounts(jax.lax.optimization_barrier(tuple(words)), n_judges, n_samples, n_classes)
 
 
 class Agreement(NamedTuple):

@@ -16,7 +16,7 @@ EM for Dawid and Skene's model from two starts, with an extrapolation after ever
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,19 +40,8 @@ START_COUNT = 4.0
 """The number of votes that the starting accuracy is worth, in addition to those on labelled items."""
 
 
-@runtime_checkable
-class Counts(Protocol):
-    """Vote counts, item x (judge class): an array, or an object with the same matrix products."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the matrix."""
-
-    def __matmul__(self, table: Array, /) -> Array:
-        """Return counts @ table."""
-
-    def __rmatmul__(self, rows: Array, /) -> Array:
-        """Return rows @ counts."""
+Counts = Any
+"""Vote counts, item x (judge class): an array, or an object with its shape and matrix products."""
 
 
 def counts(
