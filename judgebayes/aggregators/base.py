@@ -14,12 +14,11 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
-from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import Agreement, agreement
-from judgebayes.inference.fit import Answering, ByDraw, Fit, Fitted, ModelMethod, solved
+from judgebayes.inference.fit import Answering, ByDraw, Fit, Fitted, ModelMethod, checked, solved
 from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import Status
-from judgebayes.votes.array import AnyVotes, Votes
+from judgebayes.votes.array import Votes
 
 COPIES = 6
 """The copies of its data that a fit has, if the method does not declare its cost."""
@@ -102,7 +101,7 @@ def training(
         If lengths differ from the number of items, or a weight is negative or NaN, or a label is
         not a class index.
     """
-    labels, weight = checked(votes, labels, weight)
+    labels, weight = checked(labels, weight, votes.n_items, votes.n_classes)
     key = jax.random.key(0) if key is None else key
     if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
         return Training(votes, labels, weight, key)
@@ -110,33 +109,6 @@ def training(
     if labelled_only and 0 < len(used) < votes.n_items:
         return Training(votes.take(used), labels[used], weight[used], key)
     return Training(votes, labels, weight, key)
-
-
-def checked(votes: AnyVotes, labels: Any, weight: Any) -> tuple[ItemCodes, ItemValues]:
-    """Return labels and weights as arrays, checked against the votes as in `training`."""
-    labels, n_items = jnp.asarray(labels), votes.n_items
-    weight = jnp.ones(n_items) if weight is None else jnp.asarray(weight, dtype=float)
-    for name, array in (("labels", labels), ("weight", weight)):
-        if array.shape != (n_items,):
-            raise JudgeBayesError(
-                f"The {name} have the shape {array.shape}; the votes have {n_items} items, "
-                f"so the shape must be ({n_items},)."
-            )
-    if not jnp.issubdtype(labels.dtype, jnp.integer):
-        raise JudgeBayesError(
-            f"The labels are of type {labels.dtype}; they must be class indices (integers), -1 "
-            "where unknown, as Coding.labels returns them."
-        )
-    if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
-        return labels, weight
-    if not bool((np.asarray(weight) >= 0).all()):
-        raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
-    if bool((labels >= votes.n_classes).any()):
-        raise JudgeBayesError(
-            f"A label is {int(labels.max())}; with {votes.n_classes} classes the highest index is "
-            f"{votes.n_classes - 1}."
-        )
-    return labels, weight
 
 
 class VoteMethod(ABC):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Cost, Size, Training, checked, training
+from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -26,13 +26,11 @@ from judgebayes.inference.fast.dawid_skene_em import (
     responsibilities,
     switched,
 )
-from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fast.pooled_dawid_skene import maximise_pooled
-from judgebayes.inference.fit import Answering, Fit, Reliability
+from judgebayes.inference.fit import ByDraw, Fit, Reliability, checked
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator
-from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
@@ -109,7 +107,7 @@ GAIN = 16
 )
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class DawidSkene(Answering):
+class DawidSkene(ByDraw, VoteMethod):
     r"""Estimate a confusion matrix for each judge from labelled and unlabelled items together.
 
     .. math:: p(y_i = k \mid \text{votes}) \propto \pi_k \prod_j \prod_l \theta_{jkl}^{c_{ijl}}
@@ -152,6 +150,7 @@ class DawidSkene(Answering):
     [0.96 0.94 0.02 0.29 0.96 0.02]
     """
 
+    labelled_only = False
     inference: EM | NUTS = field(default_factory=EM)
     prior: DawidSkenePrior | PooledPrior = field(default_factory=DawidSkenePrior)
     label_noise: float = 0.0
@@ -187,19 +186,19 @@ class DawidSkene(Answering):
             If lengths differ, a weight is negative, sparse votes are used with NUTS, or the prior is
             not one for pooled judges.
         """
-        pooled = _pooled_prior(self, labels)
-        method = replace(self, pooled=pooled is not None, prior=pooled or self.prior)
-        if isinstance(votes, SparseVotes):
-            if not isinstance(self.inference, EM):
-                raise JudgeBayesError(
-                    "A list of votes is fitted by EM; NUTS needs the array of encode."
-                )
-            return _fit(method, votes, *checked(votes, labels, weight), jax.random.key(0), votes)
-        data = training(votes, labels, weight, key, labelled_only=False)
+        if not isinstance(votes, SparseVotes):
+            return super().fit(votes, labels, weight=weight, key=key)
+        if not isinstance(self.inference, EM):
+            raise JudgeBayesError(
+                "A list of votes is fitted by EM; NUTS needs the array of encode."
+            )
+        labels, weight = checked(labels, weight, votes.n_items, votes.n_classes)
+        return _fit(_resolved(self, labels), votes, labels, weight, jax.random.key(0), votes)
+
+    def _fitted(self, data: Training) -> Fit:
         if isinstance(self.inference, NUTS):  # thousands of passes over the items
             data = unique_items(data)
-        fit = _fit(method, *data, _counted(data.votes))
-        return with_source(fit, votes, labels, weight)
+        return _fit(_resolved(self, data.labels), *data, _counted(data.votes))
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""
@@ -220,13 +219,18 @@ class DawidSkene(Answering):
             ),
         )
 
-    def answer(self, fit: Fit, given: AnyVotes) -> LogProbs:
-        """Return the items' log-probabilities given only their votes."""
-        return _averaged(fit.draws, _counted(given))
+    def prepared(self, given: AnyVotes) -> Counts:
+        """Return the counts of the votes."""
+        return _counted(given)
 
-    def by_draw(self, fit: Fit, given: AnyVotes) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw."""
-        return _by_draw(fit.draws, _counted(given))
+    def predict(self, values: Sites, given: Counts) -> LogProbs:
+        """Return the items' log-probabilities given only their votes."""
+        unknown = jnp.full(given.shape[0], MISSING)
+        logs = jnp.log(values["pi"]), jnp.log(values["confusion"])
+        joint = dawid_skene_em.log_joint(*logs, given, unknown, 0.0)
+        classes = [joint[:, k] for k in range(joint.shape[1])]
+        total, _ = responsibilities(classes)
+        return jnp.stack([x - total for x in classes], axis=1)
 
     def words(self, fit: Fit) -> list[str]:
         """Return sentences where the fit departs from the majority vote, or depends on its start."""
@@ -297,6 +301,12 @@ def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
         traced = isinstance(labels, jax.core.Tracer)
         pooled = default and not traced and not bool((np.asarray(labels) >= 0).any())
     return PooledPrior() if pooled else None
+
+
+def _resolved(method: DawidSkene, labels: Labels) -> DawidSkene:
+    """Return the method with what it leaves open: whether judges are pooled, and by which prior."""
+    pooled = _pooled_prior(method, labels)
+    return replace(method, pooled=pooled is not None, prior=pooled or method.prior)
 
 
 def _own_prior(method: DawidSkene) -> DawidSkenePrior:
@@ -379,24 +389,3 @@ def _fit(
     mean = jnp.log(result.draws["confusion"].mean(0))
     status = worst(result.status, _switched(mean, count, labels, weight))
     return Fit(method, result.draws, status, chains=result.chains)
-
-
-def _posterior(sites: Sites, count: Counts) -> LogProbs:
-    unknown = jnp.full(count.shape[0], MISSING)
-    log_confusion = jnp.log(sites["confusion"])
-    joint = dawid_skene_em.log_joint(jnp.log(sites["pi"]), log_confusion, count, unknown, 0.0)
-    classes = [joint[:, k] for k in range(joint.shape[1])]
-    total, _ = responsibilities(classes)
-    return jnp.stack([x - total for x in classes], axis=1)
-
-
-@jax.jit
-def _by_draw(draws: Sites, count: Counts) -> Float[Array, "draw item class"]:
-    return jax.vmap(lambda sites: _posterior(sites, count))(draws)
-
-
-@jax.jit
-def _averaged(draws: Sites, count: Counts) -> LogProbs:
-    if len(draws["pi"]) == 1:
-        return _posterior({name: x[0] for name, x in draws.items()}, count)
-    return log_mean_exp(_by_draw(draws, count))

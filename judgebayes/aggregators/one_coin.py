@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar, Literal
 
 import jax
@@ -86,7 +85,7 @@ class OneCoin(ByAgreement):
 
     def from_agreement(self, counts: Agreement) -> Fit:
         """Return the same fit from the counts of each judge's agreement with the labels."""
-        return _fit(self, *counts[:4], n_classes=counts.n_classes)
+        return _fit(self, counts)
 
     def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
@@ -125,15 +124,10 @@ def class_log_prior(
     return jnp.log(share / share.sum())
 
 
-@partial(jax.jit, static_argnames="n_classes")
-def _fit(
-    method: OneCoin,
-    correct: Float[Array, " judge"],
-    wrong: Float[Array, " judge"],
-    labels: ItemCodes,
-    weight: ItemValues,
-    n_classes: int,
-) -> Fit:
+@jax.jit
+def _fit(method: OneCoin, counts: Agreement) -> Fit:
+    correct, wrong, labels, weight = counts.correct, counts.wrong, counts.labels, counts.weight
+    n_classes = counts.n_classes
     alpha, beta = one_coin_counts.posterior(
         correct, wrong, method.prior.accuracy, method.label_noise, n_classes=n_classes
     )

@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from judgebayes.aggregators.base import Cost, Size, Training, VoteModel
 from judgebayes.arrays import LogProbs
-from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fit import Fit, Reliability, solved
 from judgebayes.inference.laplace import (
     Laplace,
@@ -116,20 +114,11 @@ class Stacking(VoteModel):
         direction = stacking.centre(given.index, labels, weight, self._form(given))
         return StackingData(given.index, direction, labels, weight)
 
-    def answer(self, fit: Fit, given: Votes) -> LogProbs:
-        """Return the items' log-probabilities: of the mean probability over the draws."""
-        return log_mean_exp(self.by_draw(fit, given))
-
-    @jax.jit
-    def by_draw(self, fit: Fit, given: Votes) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw, from one design of the votes."""
+    def predict(self, values: Sites, given: Votes) -> LogProbs:
+        """Return the items' log-probabilities under one draw of the weights."""
         form = self._form(given)
-        design, read_out = predictors(given.index, form), jnp.asarray(stacking.read_out(form)).T
-
-        def of_draw(named: Sites) -> LogProbs:
-            return jax.nn.log_softmax((design @ join(named, form)) @ read_out, axis=-1)
-
-        return jax.vmap(of_draw)({name: fit.draws[name] for name in form.blocks()})
+        at = predictors(given.index, form) @ join(values, form)
+        return jax.nn.log_softmax(at @ jnp.asarray(stacking.read_out(form)).T, axis=-1)
 
     def reliability(self, fit: Fit, level: float) -> Reliability:
         """Return each judge's weight (log-odds per vote): posterior mean and central interval.

@@ -13,7 +13,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Answering, Fit, Fitted
+from judgebayes.inference.fit import Answering, Fit, Fitted, checked
 from judgebayes.measures.scores import labelled_weight
 
 CLIP = 1e-300
@@ -53,22 +53,10 @@ def calibration_data(log_probs: Any, labels: Any, weight: Any) -> CalibrationDat
         If lengths differ, a label is not a class index, a weight is negative, or the
         log-probabilities of a labelled item are NaN or above 0.
     """
-    log_probs, labels = jnp.asarray(log_probs, dtype=float), jnp.asarray(labels)
-    n_items, n_classes = log_probs.shape
-    weight = jnp.ones(n_items) if weight is None else jnp.asarray(weight, dtype=float)
-    for name, array in (("labels", labels), ("weight", weight)):
-        if array.shape != (n_items,):
-            raise JudgeBayesError(
-                f"The {name} have the shape {array.shape}; there are log-probabilities of "
-                f"{n_items} items, so the shape must be ({n_items},)."
-            )
-    if not jnp.issubdtype(labels.dtype, jnp.integer):
-        raise JudgeBayesError(
-            f"The labels are of type {labels.dtype}; they must be class indices (integers), -1 "
-            "where unknown."
-        )
+    log_probs = jnp.asarray(log_probs, dtype=float)
+    labels, weight = checked(labels, weight, *log_probs.shape)
     if not any(isinstance(x, jax.core.Tracer) for x in (log_probs, labels, weight)):
-        _check(np.asarray(log_probs), np.asarray(labels), np.asarray(weight), n_classes)
+        _check(np.asarray(log_probs), np.asarray(labels), np.asarray(weight))
     return _used_only(log_probs, labels, weight)
 
 
@@ -121,14 +109,7 @@ def require(name: str, value: Any, holds: bool | Array, requirement: str) -> Non
         raise JudgeBayesError(f"{name}={value}; it must be {requirement}.")
 
 
-def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int) -> None:
-    if not (weight >= 0).all():
-        raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
-    if (labels >= n_classes).any():
-        raise JudgeBayesError(
-            f"A label is {labels.max()}; with {n_classes} classes the highest index is "
-            f"{n_classes - 1}."
-        )
+def _check(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
     bad = ((labels >= 0) & (weight > 0))[:, None] & ~(log_probs <= 1e-6)
     if bad.any():
         row, column = np.argwhere(bad)[0]

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import Key, LogProbs
+from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_mean_exp
@@ -27,6 +27,40 @@ NO_POSTERIOR = (
     "{} has no posterior, so its probabilities have no interval. Temperature, Platt and Beta have one; "
     "use, for example, BayesianMap(Platt())."
 )
+
+
+def checked(labels: Any, weight: Any, n_items: int, n_classes: int) -> tuple[ItemCodes, ItemValues]:
+    """Return labels and weights (ones if None) as arrays, checked where their values are known.
+
+    Raises
+    ------
+    JudgeBayesError
+        If lengths differ from the number of items, or a weight is negative or NaN, or a label is
+        not a class index.
+    """
+    labels = jnp.asarray(labels)
+    weight = jnp.ones(n_items) if weight is None else jnp.asarray(weight, dtype=float)
+    for name, array in (("labels", labels), ("weight", weight)):
+        if array.shape != (n_items,):
+            raise JudgeBayesError(
+                f"The {name} have the shape {array.shape}; there are {n_items} items, so the shape "
+                f"must be ({n_items},)."
+            )
+    if not jnp.issubdtype(labels.dtype, jnp.integer):
+        raise JudgeBayesError(
+            f"The labels are of type {labels.dtype}; they must be class indices (integers), -1 "
+            "where unknown, as Coding.labels returns them."
+        )
+    if isinstance(weight, jax.core.Tracer) or isinstance(labels, jax.core.Tracer):
+        return labels, weight
+    if not bool((np.asarray(weight) >= 0).all()):
+        raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
+    if bool((labels >= n_classes).any()):
+        raise JudgeBayesError(
+            f"A label is {int(labels.max())}; with {n_classes} classes the highest index is "
+            f"{n_classes - 1}."
+        )
+    return labels, weight
 
 
 class Reliability(NamedTuple):
@@ -73,15 +107,19 @@ class ByDraw(Answering):
 
     @abstractmethod
     def predict(self, values: Sites, given: Any) -> LogProbs:
-        """Return the items' log-probabilities under one draw of the values."""
+        """Return the items' log-probabilities under one draw of the values, from what was `prepared`."""
+
+    def prepared(self, given: Any) -> Any:
+        """Return what `predict` takes, prepared once for all draws, outside of their program."""
+        return given
 
     def answer(self, fit: "Fit", given: Any) -> LogProbs:
         """Return the items' log-probabilities: of the mean probability over the draws."""
-        return _averaged(fit, given)
+        return _averaged(fit, self.prepared(given))
 
     def by_draw(self, fit: "Fit", given: Any) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
-        return _by_draw(fit, given)
+        return _by_draw(fit, self.prepared(given))
 
 
 @in_files

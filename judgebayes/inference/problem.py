@@ -300,24 +300,20 @@ class UsesPrior:
         JudgeBayesError
             If the prior would be ignored; the message names the inferences that use it.
         """
-        _check_prior(self)
-
-
-def _check_prior(method: UsesPrior) -> None:
-    prior: Any = getattr(method, "prior", None)
-    if getattr(method.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
-        return
-    given, usual = jax.tree.leaves(prior), jax.tree.leaves(type(prior)())
-    concrete = all(
-        isinstance(x, (float, int, np.number, np.ndarray, jax.Array))
-        and not isinstance(x, jax.core.Tracer)
-        for x in given
-    )
-    # Trees of `vmap` axes and of placeholders contain zeros only; no prior has a scale of 0.
-    if not concrete or not any(np.any(x) for x in given):
-        return
-    if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):
-        raise JudgeBayesError(
-            f"{type(method.inference).__name__} does not use the prior of {type(method).__name__}; "
-            f"choose an inference that does ({', '.join(USE_PRIOR)}), or leave `prior` at its default."
+        prior: Any = getattr(self, "prior", None)
+        if getattr(self.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
+            return
+        given, usual = jax.tree.leaves(prior), jax.tree.leaves(type(prior)())
+        concrete = all(
+            isinstance(x, (float, int, np.number, np.ndarray, jax.Array))
+            and not isinstance(x, jax.core.Tracer)
+            for x in given
         )
+        # Trees of `vmap` axes and of placeholders contain zeros only; no prior has a scale of 0.
+        if not concrete or not any(np.any(x) for x in given):
+            return
+        if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):
+            raise JudgeBayesError(
+                f"{type(self.inference).__name__} does not use the prior of {type(self).__name__}; choose "
+                f"an inference that does ({', '.join(USE_PRIOR)}), or leave `prior` at its default."
+            )

@@ -380,7 +380,8 @@ def rank_correlation(fit: Fit, votes: Votes, labels: Labels) -> float:
     from scipy.stats import spearmanr
 
     truth = jnp.asarray(labels)
-    right, wrong = map(np.asarray, agreement(votes, truth, jnp.ones(votes.n_items))[:2])
+    counts = agreement(votes, truth, jnp.ones(votes.n_items))
+    right, wrong = np.asarray(counts.correct), np.asarray(counts.wrong)
     cast = right + wrong
     accuracy = right[cast > 0] / cast[cast > 0]
     ability = fit.mean("ability")

@@ -11,7 +11,7 @@ from judgebayes.votes import Votes
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"labels": np.zeros(7, int)}, r"labels have the shape \(7,\); the votes have 60 items"),
+        ({"labels": np.zeros(7, int)}, r"labels have the shape \(7,\); there are 60 items"),
         ({"weight": np.ones(3)}, r"weight have the shape \(3,\)"),
         ({"weight": np.full(60, -1.0)}, "negative or NaN"),
         ({"weight": np.full(60, np.nan)}, "negative or NaN"),

@@ -20,7 +20,7 @@ from judgebayes.inference.optimise import (
 from judgebayes.inference.status import Status
 from judgebayes.item_response.irt import arrow_step, block_inverses
 
-Arrow = tuple[np.ndarray, np.ndarray, np.ndarray]
+Arrow = tuple[jax.Array, jax.Array, jax.Array]
 """The outer diagonal, the cross terms, and the blocks."""
 
 
@@ -44,7 +44,8 @@ def some_arrow(rng: np.random.Generator, n_blocks: int, n_outer: int, cross: flo
     root = rng.normal(size=(n_blocks, 2, 2))
     block = root @ root.transpose(0, 2, 1) + (0.1 + cross * n_outer) * np.eye(2)
     diagonal = rng.uniform(0.1, 3, n_outer) + 2 * cross * n_blocks
-    return diagonal, cross * rng.uniform(-1, 1, (n_blocks, 2, n_outer)), block
+    across = cross * rng.uniform(-1, 1, (n_blocks, 2, n_outer))
+    return jnp.asarray(diagonal), jnp.asarray(across), jnp.asarray(block)
 
 
 @pytest.mark.parametrize("damping", [0.0, 1e-3, 10.0])
@@ -70,9 +71,7 @@ def test_an_arrow_and_its_blocks_solve_the_dense_system(
         atol=1e-12,
     )
     inverse = np.linalg.inv(arrow[2] + damping * np.eye(2))
-    np.testing.assert_allclose(
-        block_inverses(jnp.asarray(arrow[2]), damping), inverse, rtol=1e-9, atol=1e-12
-    )
+    np.testing.assert_allclose(block_inverses(arrow[2], damping), inverse, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7])

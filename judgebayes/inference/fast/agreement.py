@@ -10,7 +10,6 @@ matrix products, with a twentieth of the memory.
 
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -114,7 +113,9 @@ def pack(index: Int[Array, "item judge sample"], n_classes: int) -> _PackedCount
     return _PackedCounts(jax.lax.optimization_barrier(tuple(words)), n_judges, n_samples, n_classes)
 
 
-class Agreement(NamedTuple):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Agreement:
     """The data of methods that learn only from how often each judge agrees with the labels."""
 
     correct: Float[Array, " judge"]
@@ -122,7 +123,7 @@ class Agreement(NamedTuple):
     """Weighted numbers of each judge's votes that are and are not the item's label."""
     labels: ItemCodes
     weight: ItemValues
-    n_classes: int
+    n_classes: int = field(metadata={"static": True})
 
 
 def agreement(votes: Votes, labels: ItemCodes, weight: ItemValues) -> Agreement:
