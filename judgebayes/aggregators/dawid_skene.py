@@ -22,6 +22,7 @@ from judgebayes.inference.fast.agreement import MANY_ITEMS, pack, slots_of
 from judgebayes.inference.fast.dawid_skene_em import (
     EM,
     Counts,
+    by_counts,
     maximise,
     responsibilities,
     switched,
@@ -377,15 +378,11 @@ def _fit(
         return Fit(method, mode.draws, status, mode.details)
 
     assert isinstance(votes, Votes)
-    interior = {name: x[0] for name, x in mode.draws.items()}
-    for name in ("pi", "confusion"):  # inside the simplex, where chains can start
-        interior[name] = 0.99 * interior[name] + 0.01 / n_classes
+    at_mode = {name: x[0] for name, x in mode.draws.items()}
     if pooled is not None:
-        interior["skill"] = jnp.zeros(votes.n_judges)
-    problem = method.problem(votes, labels, weight)
-    assert isinstance(problem.model, DawidSkeneModel | PooledDawidSkeneModel)
-    with_counts = dawid_skene_em.problem(problem.model, problem.data, interior, count)
-    result = method.inference.solve(with_counts, key)
+        at_mode["skill"] = jnp.zeros(votes.n_judges)
+    problem = by_counts(method.problem(votes, labels, weight), at_mode, count)
+    result = method.inference.solve(problem, key)
     mean = jnp.log(result.draws["confusion"].mean(0))
     status = worst(result.status, _switched(mean, count, labels, weight))
     return Fit(method, result.draws, status, chains=result.chains)

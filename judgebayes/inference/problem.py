@@ -313,7 +313,8 @@ class UsesPrior:
         if not concrete or not any(np.any(x) for x in given):
             return
         if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):
+            inference, method = type(self.inference).__name__, type(self).__name__
             raise JudgeBayesError(
-                f"{type(self.inference).__name__} does not use the prior of {type(self).__name__}; choose "
-                f"an inference that does ({', '.join(USE_PRIOR)}), or leave `prior` at its default."
+                f"{inference} does not use the prior of {method}; choose an inference that does "
+                f"({', '.join(USE_PRIOR)}), or leave `prior` at its default."
             )

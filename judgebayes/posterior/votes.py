@@ -12,7 +12,7 @@ import numpy as np
 from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.dawid_skene import DawidSkene, unique_items
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.dawid_skene_em import problem
+from judgebayes.inference.fast.dawid_skene_em import by_counts
 from judgebayes.inference.problem import Problem
 from judgebayes.majority.counts import correct_counts, counts_of
 from judgebayes.majority.distribution import BetaBinomial
@@ -20,7 +20,6 @@ from judgebayes.models import dawid_skene as dawid_skene_model
 from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import BetaBinomialPrior, error_sizes
-from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.posterior.story import ModelSpec, coords_of, of_correct, of_votes
 from judgebayes.votes.array import Data
@@ -94,27 +93,19 @@ def one_coin(data: Data, prior: one_coin_model.OneCoinPrior) -> ModelSpec:
 
 def dawid_skene(data: Data, prior: dawid_skene_model.DawidSkenePrior) -> ModelSpec:
     """Return Dawid and Skene's model of all votes (`judgebayes.models.dawid_skene`)."""
-    votes, n_classes = data.votes, data.votes.n_classes
-    labelled = data.labelled
-    panel = PanelData(jnp.asarray(data.index, int), jnp.asarray(data.labels))
+    labelled, labels = data.labelled, jnp.asarray(data.labels)
     # The sampler visits items thousands of times, so items with equal votes and label are merged.
-    unique_training = unique_items(
-        Training(votes, panel.labels, jnp.ones(len(data.labels)), jax.random.key(0))
-    )
-    distinct = PanelData(
-        unique_training.votes.index, unique_training.labels, unique_training.weight
-    )
+    whole = Training(data.votes, labels, jnp.ones(len(labels)), jax.random.key(0))
+    votes, labels_of_votes, weight, _ = unique_items(whole)
+    distinct = DawidSkene(prior=prior, pooled=False).problem(votes, labels_of_votes, weight)
+    mode = DawidSkene(prior=prior).fit(data.votes, labels)
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_votes(drawn["votes"], data.labels, data.classes, data.judges)
 
-    mode = DawidSkene(prior=prior).fit(votes, panel.labels)
-    start = {
-        name: 0.99 * x[0] + 0.01 / n_classes for name, x in mode.draws.items()
-    }  # inside the simplex, where chains can start
     return ModelSpec(
-        problem=problem(DawidSkeneModel(n_classes, prior), distinct, start),
-        data=panel,
+        problem=by_counts(distinct, mode.first),
+        data=PanelData(jnp.asarray(data.index, int), labels),
         statistics=statistics,
         coords={**coords_of(data), "class": list(data.classes), "vote": list(data.classes)},
         shown=("pi", "accuracy", "confusion"),

@@ -450,7 +450,7 @@ def test_what_samplers_solve_by_counts_is_the_program(which: str, noise: float) 
             "pi": jnp.asarray(rng.dirichlet(np.ones(3))),
             "confusion": jnp.asarray(rng.dirichlet(np.ones(3), (JUDGES, 3))),
         }
-        problem = dawid_skene_em.problem(model, data, draw())
+        problem = dawid_skene_em.by_counts(Problem(model, data), draw())
     difference = jax.jit(
         lambda at: (
             log_density(problem.joint, (), {}, at)[0] - log_density(model, (data,), {}, at)[0]

@@ -14,9 +14,9 @@ EM for Dawid and Skene's model from two starts, with an extrapolation after ever
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -26,10 +26,8 @@ from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.problem import Problem, Result, Sites, one_draw
 from judgebayes.inference.status import Status, when
-from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior, accuracy
 from judgebayes.models.label_noise import noise_matrix
-from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 
 Scalar = float | Float[Array, ""]
 
@@ -78,21 +76,20 @@ def log_likelihood(
     return jnp.where(weight > 0, weight * each, 0.0).sum()
 
 
-def problem(
-    model: DawidSkeneModel | PooledDawidSkeneModel,
-    data: PanelData,
-    start: Sites,
-    count: Counts | None = None,
-) -> Problem:
-    """Return the problem for a sampler, with the likelihood by counts, which are computed once."""
+def by_counts(problem: Problem, mode: Sites, count: Counts | None = None) -> Problem:
+    """Return the problem for a sampler: the likelihood by counts, and a start near a mode."""
+    model, data = cast(DawidSkeneModel, problem.model), problem.data
     table = counts(data.votes, model.n_classes) if count is None else count
     weight = jnp.ones(len(data.labels)) if data.weight is None else data.weight
+    start = dict(mode)
+    for name in ("pi", "confusion"):  # inside the simplex, where chains can start
+        start[name] = 0.99 * mode[name] + 0.01 / model.n_classes
 
     def likelihood(sites: Sites) -> Float[Array, ""]:
         logs = jnp.log(sites["pi"]), jnp.log(sites["confusion"])
         return log_likelihood(*logs, table, data.labels, weight, model.noise)
 
-    return Problem(model, data, start=start, log_likelihood=likelihood)
+    return replace(problem, start=start, log_likelihood=likelihood)
 
 
 def clamp(labels: ItemCodes, noise: Scalar, n_classes: int) -> LogProbs:
