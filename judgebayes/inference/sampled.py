@@ -27,7 +27,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
 from judgebayes.inference.problem import Chains, Problem, Sites, numpyro_lock
-from judgebayes.inference.status import MAX_SHOWN, status_text
+from judgebayes.inference.status import shortened, status_text
 from judgebayes.models.base import Model, Predictor, axes, unobserved
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Data, Votes
@@ -329,19 +329,15 @@ class Sampled:
 
     def __repr__(self) -> str:
         """Return the method's name, the values' means, the number of draws, and the status."""
-        shown = [f"{name} {_shortened(x)}" for name, x in self.draws.items()]
+        means = {
+            name: x[0] if isinstance(x, jax.core.Tracer) else self.mean(name)
+            for name, x in self.draws.items()
+        }
+        shown = [f"{name} {shortened(x)}" for name, x in means.items()]
         shown += [f"{name} {part!r}" for name, part in self.parts.items()]
         n_draws = {np.shape(x)[:1] for x in self.draws.values()}
         drawn = f"{min(n_draws)[0]} draws, " if self.chains is not None else ""
         return f"{type(self.method).__name__} fit({', '.join(shown)}; {drawn}{status_text(self.status)})"
-
-
-def _shortened(draws: Any) -> str:
-    """Return the mean of up to `MAX_SHOWN` numbers over the draws; of others, type and shape."""
-    unknown = isinstance(draws, jax.core.Tracer)
-    if unknown or np.prod(draws.shape[1:]) > MAX_SHOWN:
-        return f"{draws.dtype.name}[{','.join(map(str, draws.shape[1:]))}]"
-    return np.array2string(np.asarray(draws).mean(0), precision=3)
 
 
 def _data_attributes(
