@@ -17,7 +17,6 @@ from laws.families import AGGREGATOR, ITEMS_OF_GENERATORS, PRECISION
 import judgebayes as jb
 from judgebayes import inference
 from judgebayes.aggregators.dawid_skene import EM
-from judgebayes.aggregators.shared_difficulty import EmpiricalBayes
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.importance import PriorImportance
@@ -47,7 +46,7 @@ INFERENCES = {
 NO_PRIOR = ("drps", "ml", "loss")
 OWN = {
     jb.DawidSkene: {"em": EM(), "nuts": INFERENCES["nuts"]},
-    jb.SharedDifficulty: {"empirical bayes": EmpiricalBayes(), "nuts": INFERENCES["nuts"]},
+    jb.SharedDifficulty: {"em": jb.SharedDifficulty().inference, "nuts": INFERENCES["nuts"]},
     jb.Stacking: {
         "laplace": jb.Laplace(),
         "evidence": jb.Laplace("evidence"),

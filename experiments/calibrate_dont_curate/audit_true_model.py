@@ -16,7 +16,6 @@ from jaxtyping import Int
 from scipy.stats import t
 
 from judgebayes.aggregators import Aggregator, OneCoin, Pool, SharedDifficulty
-from judgebayes.aggregators.shared_difficulty import EmpiricalBayes
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
@@ -30,7 +29,7 @@ from judgebayes.votes import Votes
 LABELS, ITEMS, JUDGES = 200, 800, 20
 """Labelled items, held-out items and judges of a replay."""
 REPLAYS = 24
-GENERATIVE = SharedDifficulty(EmpiricalBayes(scaled=False))
+GENERATIVE = SharedDifficulty(scaled=False)
 """The program of the votes given the label alone, without a scale learnt from the labels."""
 WORLDS: dict[str, tuple[World, Aggregator, int]] = {
     "independent": (World("independent", True, JUDGES, 1.0), OneCoin(), JUDGES),

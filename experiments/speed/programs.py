@@ -77,7 +77,7 @@ def row(what: str, work: Callable[[], Any], accelerator: bool) -> str:
 
     from judgebayes.compiled import backend
     from judgebayes.evaluate import engine
-    from judgebayes.evaluate.one_split import aggregate
+    from judgebayes.evaluate.engine import aggregate
     from judgebayes.experiments.beyond_consensus import true_minimum
     from judgebayes.inference.optimise import STEPS_A_TRIP
 

@@ -8,13 +8,10 @@ from judgebayes.aggregators.davidson import (
     Davidson,
     HierarchicalDavidson,
 )
-from judgebayes.aggregators.dawid_skene import EM, DawidSkene
+from judgebayes.aggregators.dawid_skene import DawidSkene
 from judgebayes.aggregators.one_coin import OneCoin
 from judgebayes.aggregators.pool import Pool
-from judgebayes.aggregators.shared_difficulty import (
-    EmpiricalBayes,
-    SharedDifficulty,
-)
+from judgebayes.aggregators.shared_difficulty import SharedDifficulty
 from judgebayes.aggregators.stacking import Stacking
 from judgebayes.aggregators.vote_rules import BaseRate, MajorityVote, MarginThreshold, Verdict
 from judgebayes.aggregators.weighted import (
@@ -24,6 +21,7 @@ from judgebayes.aggregators.weighted import (
 )
 from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
 from judgebayes.inference.fit import Fit, Fitted, Reliability
+from judgebayes.inference.point import EM
 
 __all__ = [
     "EM",
@@ -33,7 +31,6 @@ __all__ = [
     "Calibrated",
     "Davidson",
     "DawidSkene",
-    "EmpiricalBayes",
     "Fit",
     "Fitted",
     "HierarchicalDavidson",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -22,6 +23,7 @@ from judgebayes.inference.fast.shared_difficulty_grid import (
 )
 from judgebayes.inference.fit import Fit, Reliability, solved
 from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status, worst
@@ -39,21 +41,6 @@ from judgebayes.votes.array import Votes
 TYPICAL_STEPS = 40
 """The usual number of steps, for the cost of a fit."""
 POINTS = len(LOG_SCALES) * len(EASES)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class EmpiricalBayes:
-    """Compute the mode by expectation maximisation, with the variances learnt beside it.
-
-    It ends when no parameter changes by more than `tolerance` (log-odds; of the ease below 1/2, its
-    square), or after `max_steps` with the status MAX_STEPS. `scaled` adds the scale of reliabilities,
-    learnt from the labels given votes.
-    """
-
-    tolerance: float = 1e-5
-    max_steps: int = field(default=500, metadata={"static": True})
-    scaled: bool = field(default=True, metadata={"static": True})
 
 
 @aggregator("shared-difficulty", knows_judges=True, inferences=("nuts",), place=35)
@@ -74,7 +61,7 @@ class SharedDifficulty(VoteModel):
     Parameters
     ----------
     inference
-        `EmpiricalBayes()`, or `NUTS()` for the posterior of the program of votes given labels, without
+        `EM()`, or `NUTS()` for the posterior of the program of votes given labels, without
         the scale k: its answers are too sure where judges have more in common than an item's ease.
     symmetric
         Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise each
@@ -85,6 +72,8 @@ class SharedDifficulty(VoteModel):
         `uniform`, or `labels`: the labels' frequencies, with a pseudo-count of 1 for each class.
     label_noise
         The known share of the labels that are wrong, any other class alike.
+    scaled
+        Whether EM adds the scale of reliabilities, learnt from the labels given votes.
 
     Examples
     --------
@@ -99,12 +88,13 @@ class SharedDifficulty(VoteModel):
     [0.73 0.82 0.27 0.33 0.73 0.27]
     """
 
-    inference: EmpiricalBayes | NUTS = field(default_factory=EmpiricalBayes)
+    inference: EM | NUTS = field(default_factory=partial(EM, 1e-5, 500))
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: SharedDifficultyPrior = field(default_factory=SharedDifficultyPrior)
     scale_prior: ScalePrior = field(default_factory=ScalePrior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
+    scaled: bool = field(default=True, metadata={"static": True})
     saved: ClassVar[tuple[str, ...]] = ("symmetric",)
     least_labels: ClassVar[int | None] = 1
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -202,7 +192,7 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
     """
     votes, labels, weight, _ = data
     inference = method.inference
-    assert isinstance(inference, EmpiricalBayes)
+    assert isinstance(inference, EM)
     used = labelled_weight(labels, weight)
     log_class = _log_class(method, data)
     count = vote_counts(votes.index, votes.n_classes)
@@ -227,7 +217,7 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
         method.scale_prior,
         symmetric=method.symmetric,
     )
-    if not inference.scaled:
+    if not method.scaled:
         scale, ease, log_mass = jnp.ones(1), judges.ease[None], jnp.zeros(1)
     bias = judges.parameters[:, 1:]
     fitted = Fit(

@@ -20,13 +20,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float, Int, UInt
+from jaxtyping import Array, Bool, Float, Int, UInt
 
-from judgebayes.aggregators.base import Aggregator, ByAgreement, Size, cost_of
-from judgebayes.aggregators.wrapped import Calibrated
-from judgebayes.arrays import Labels
+from judgebayes.aggregators.base import Aggregator, ByAgreement, Size, cost_of, training
+from judgebayes.aggregators.wrapped import Calibrated, first_stage
+from judgebayes.arrays import AnyArray, ItemCodes, Labels, Scalar
+from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.backend import on_accelerator
-from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import (
     bucket_size,
@@ -36,19 +37,12 @@ from judgebayes.evaluate.one_fit import (
     is_sequential,
     predict,
 )
-from judgebayes.evaluate.one_split import (
-    FitOn,
-    Items,
-    Metric,
-    Split,
-    aggregate,
-    calibrate,
-    evaluate,
-    evaluation_of,
-    score_all,
-)
+from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, score_all, scores_of
 from judgebayes.evaluate.splits import Splits
-from judgebayes.measures.decide import absolute_loss
+from judgebayes.inference.fast.agreement import EXACT, Agreement, agreement_of_array
+from judgebayes.inference.fit import Fitted
+from judgebayes.inference.status import worst
+from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import MISSING, Votes
 
@@ -89,6 +83,152 @@ class _Shape(NamedTuple):
     """The splits of a cell that run together on each device."""
     mesh: Mesh | None
     """The devices that splits are divided between; None is one."""
+
+
+Scored = Evaluation | tuple[Int[AnyArray, "*split"], Float[AnyArray, "*split metric"]]
+"""The results of splits: all of them, or only their status and metrics."""
+
+
+def scored(evaluation: Evaluation, metrics: tuple[Metric, ...] | None) -> Scored:
+    """Return all results of a split; with metrics, only what leaves the device."""
+    return evaluation if metrics is None else scores_of(evaluation, metrics)
+
+
+class _Items(NamedTuple):
+    """The items of a cell: padded arrays, the same for all of its splits; of several, stacked."""
+
+    votes: Votes
+    labels: Int[AnyArray, "*cell item"]
+    weight: Bool[AnyArray, "*cell item"] | Float[AnyArray, "*cell item"]
+    """False for padding; or the items' weights."""
+
+
+class _Split(NamedTuple):
+    """One split of a cell; of several, stacked. Indices of -1 are padding."""
+
+    calibration: Int[AnyArray, "*split calibration"]
+    evaluation: Int[AnyArray, "*split evaluation"]
+    key: UInt[AnyArray, "*split word"]
+    """The data of a random key."""
+
+
+def evaluate(
+    fit_on: FitOn,
+    metrics: tuple[Metric, ...] | None,
+    shared: tuple[Aggregator, Float[Array, "action class"]],
+    items: _Items,
+    split: _Split,
+) -> Scored:
+    """Fit a method on the calibration part of one split and predict its evaluation part, for a loss."""
+    method, loss = shared
+    if isinstance(method, ByAgreement) and fit_on == "calibration":
+        fitted: Fitted = method.from_agreement(_agreement(items, split))
+    else:
+        data = _training_data(items, split, fit_on)
+        fitted = method.fit(**data, key=jax.random.wrap_key_data(jnp.asarray(split.key)))
+    index = jnp.maximum(split.evaluation, 0)
+    # If most items are evaluated, predict all from the shared votes, without copies per split.
+    mostly_evaluated = 2 * len(index) >= len(items.labels)
+    log_probs = fitted(items.votes)[index] if mostly_evaluated else fitted(items.votes.take(index))
+    return scored(evaluation_of(log_probs, fitted.status, items.labels, split, loss), metrics)
+
+
+def _agreement(items: _Items, split: _Split) -> Agreement:
+    """Return how often each judge agrees with the labels of the calibration items.
+
+    A sum over items is a matrix product of the same votes with the counts of every split.
+    """
+    votes, labels, weight = items.votes, jnp.asarray(items.labels), jnp.asarray(items.weight)
+    exact = weight.dtype == bool and len(split.calibration) * votes.n_samples < EXACT
+    count = jnp.zeros(labels.shape, jnp.float32 if exact else float)
+    count = count.at[jnp.maximum(split.calibration, 0)].add(split.calibration >= 0) * weight
+    counted = agreement_of_array(votes.index, labels, count)
+    return Agreement(*counted, labels, count.astype(float), votes.n_classes)
+
+
+def _training_data(items: _Items, split: _Split, fit_on: FitOn) -> dict[str, Any]:
+    """Return the votes, labels and weights for the fit on a split."""
+    votes, labels, weight = items.votes, items.labels, jnp.asarray(items.weight, float)
+    index, used = jnp.maximum(split.calibration, 0), split.calibration >= 0
+    if fit_on == "all":
+        known = jnp.zeros(labels.shape, bool).at[index].max(used)
+        return {"votes": votes, "labels": jnp.where(known, labels, MISSING), "weight": weight}
+    return {
+        "votes": votes.take(index),
+        "labels": labels[index],
+        "weight": jnp.where(used, weight[index], 0.0),
+    }
+
+
+def evaluation_of(
+    log_probs: Float[AnyArray, "*split evaluation class"],
+    status: Int[AnyArray, "*split"],
+    labels: Int[AnyArray, " item"],
+    split: _Split,
+    loss: Float[AnyArray, "action class"],
+) -> Evaluation:
+    """Return the results from the answers of one split, or of several splits of a cell."""
+    items = split.evaluation
+    return Evaluation(
+        items=items,
+        labels=jnp.where(items >= 0, jnp.asarray(labels)[jnp.maximum(items, 0)], MISSING),
+        log_probs=log_probs,
+        decisions=inside(bayes_action)(log_probs, loss),
+        status=status,
+    )
+
+
+class _Output(NamedTuple):
+    """An aggregator's output on a split: the training data and the input of calibrators."""
+
+    log_probs: Float[Array, "*split calibration class"]
+    weight: Float[Array, "*split calibration"]
+    raw: Float[Array, "*split evaluation class"]
+    status: Int[Array, "*split"]
+
+
+def aggregate(
+    fit_on: FitOn,
+    cross_fit: int | None,
+    shared: tuple[Aggregator, Scalar | None],
+    items: _Items,
+    split: _Split,
+) -> _Output:
+    """Fit an aggregator once on one split, and predict only the items that calibrators need."""
+    method, share = shared
+    index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
+    inside = split.calibration >= 0
+    both_steps = share is None and cross_fit is None  # all labels are used in both
+    if both_steps and isinstance(method, ByAgreement) and fit_on == "calibration":
+        fitted: Fitted = method.from_agreement(_agreement(items, split))
+        answers = fitted(items.votes)
+        weight = jnp.where(inside, items.weight[index], 0.0)
+        return _Output(answers[index], weight, answers[evaluation], fitted.status)
+    data = training(
+        **_training_data(items, split, fit_on),
+        key=jax.random.wrap_key_data(jnp.asarray(split.key)),
+        labelled_only=False,
+    )
+    fitted, log_probs, weight = first_stage(method, data, share, cross_fit)
+    if fit_on == "all":  # maps learn from the calibration items only
+        log_probs, weight = log_probs[index], jnp.where(inside, weight[index], 0.0)
+    raw = fitted(items.votes.take(evaluation))
+    return _Output(log_probs, weight, raw, fitted.status)
+
+
+def calibrate(
+    metrics: tuple[Metric, ...] | None,
+    shared: tuple[Calibrator, Float[Array, "action class"]],
+    labels: ItemCodes,
+    of_split: tuple[_Output, _Split],
+) -> Scored:
+    """Fit a calibrator to an aggregator's output on one split, and evaluate it, for a loss."""
+    (calibrator, loss), (output, split) = shared, of_split
+    inside = split.calibration >= 0
+    known = jnp.where(inside, labels[jnp.maximum(split.calibration, 0)], MISSING)
+    mapped = calibrator.fit(output.log_probs, known, weight=output.weight)
+    status = worst(output.status, mapped.status)
+    return scored(evaluation_of(mapped(output.raw), status, labels, split, loss), metrics)
 
 
 @dataclass(frozen=True)
@@ -186,13 +326,13 @@ class Engine:
             answers = pool.map(one, range(len(calibration)))
             parts = [next(answers) for _ in followed(calibration, f"{name}: splits", progress)]
         log_probs, status = (np.stack(each) for each in zip(*parts, strict=True))
-        split = Split(calibration, evaluation, keys)
+        split = _Split(calibration, evaluation, keys)
         evaluated = evaluation_of(log_probs, status, labels, split, self._loss(votes))
         results = evaluated if self.metrics is None else score_all(evaluated, self.metrics)
         return jax.tree.map(np.asarray, results)
 
     @cached_property
-    def _groups(self) -> list[tuple[tuple[int, ...], Items, Split]]:
+    def _groups(self) -> list[tuple[tuple[int, ...], _Items, _Split]]:
         """The cells that run in one program: their places, and their stacked arrays.
 
         A cell's padding depends on its own size only, and so do its answers.
@@ -214,8 +354,8 @@ class Engine:
         method: Aggregator,
         fit_on: FitOn,
         maps: Mapping[str, Calibrated],
-        items: Items,
-        splits: Split,
+        items: _Items,
+        splits: _Split,
         progress: Progress | None,
         name: str,
     ) -> dict[str, Pytree]:
@@ -252,7 +392,7 @@ class Engine:
 
 
 def call_of(
-    method: Aggregator, items: Items, splits: Split, fit_on: FitOn, mesh: Mesh | None
+    method: Aggregator, items: _Items, splits: _Split, fit_on: FitOn, mesh: Mesh | None
 ) -> tuple[int, _Shape]:
     """Return the number of splits of a call, and how its lanes run.
 
@@ -307,7 +447,7 @@ def memory() -> int:
         return 8 * 2**30  # a system without this information
 
 
-def _padded(cell: Cell, seed: int) -> tuple[Items, Split]:
+def _padded(cell: Cell, seed: int) -> tuple[_Items, _Split]:
     """Return the arrays of a cell, padded to bucket sizes."""
     votes, labels, splits = cell
     n_items = bucket_size(votes.n_items)
@@ -315,8 +455,8 @@ def _padded(cell: Cell, seed: int) -> tuple[Items, Split]:
     weight = np.arange(n_items) < votes.n_items
     codes = np.pad(np.asarray(labels), rest, constant_values=MISSING)
     return (
-        Items(votes.padded(n_items), codes, weight),
-        Split(pad(splits.calibration), pad(splits.evaluation), _keys(seed, len(splits))),
+        _Items(votes.padded(n_items), codes, weight),
+        _Split(pad(splits.calibration), pad(splits.evaluation), _keys(seed, len(splits))),
     )
 
 

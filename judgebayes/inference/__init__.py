@@ -6,12 +6,13 @@ This package may not import `calibrators` or any package after it.
 from judgebayes.inference.laplace import Laplace
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.point import DRPS, MAP, MinimumLoss, MinimumScore
+from judgebayes.inference.point import DRPS, EM, MAP, MinimumLoss, MinimumScore
 from judgebayes.inference.registry import Traits, aggregator, calibrator, in_files
 from judgebayes.inference.status import Status
 
 __all__ = [
     "DRPS",
+    "EM",
     "MAP",
     "NUTS",
     "Laplace",

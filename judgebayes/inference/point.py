@@ -148,6 +148,27 @@ def spread(points: int, dimensions: int) -> Float[np.ndarray, "point dimension"]
     return 2 * ((0.5 + np.arange(points)[:, None] * steps) % 1) - 1
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EM:
+    """Compute the mode by expectation maximisation, each method by steps of its own.
+
+    `DawidSkene` runs it from two starts and takes the higher mode. One start has accuracy 0.75, updated
+    by the labelled votes; the other is the majority vote. It ends when a step raises the log posterior
+    by less than `tolerance` per item. With pooled judges it is variational EM
+    (`judgebayes.inference.fast.pooled_dawid_skene`), "log posterior" is the lower bound that it
+    maximises, and no parameter of the crowd may move by a hundredth of the tolerance's square root.
+
+    `SharedDifficulty` learns variances beside the mode (empirical Bayes). It ends when no parameter
+    changes by more than `tolerance` (log-odds; of the ease below 1/2, its square).
+
+    After `max_steps` the status is MAX_STEPS.
+    """
+
+    tolerance: float = 1e-12
+    max_steps: int = field(default=2000, metadata={"static": True})
+
+
 TIED = 1e-12
 IN_BULK = 0.5
 

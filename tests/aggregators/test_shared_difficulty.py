@@ -10,7 +10,7 @@ import pytest
 from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 
-from judgebayes.aggregators import EmpiricalBayes, SharedDifficulty
+from judgebayes.aggregators import EM, SharedDifficulty
 from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
@@ -18,7 +18,7 @@ from judgebayes.inference.fast.shared_difficulty_grid import judges_mode, vote_c
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE, SharedDifficultyPrior, distances
 from judgebayes.votes import Votes
 
-EXACT = EmpiricalBayes(tolerance=1e-9, max_steps=5000)
+EXACT = EM(tolerance=1e-9, max_steps=5000)
 
 
 def panel(

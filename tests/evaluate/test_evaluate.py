@@ -17,8 +17,15 @@ from judgebayes.aggregators.base import Size
 from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.engine import memory, splits_in_memory
-from judgebayes.evaluate.one_split import Evaluation, Items, Split, _training_data, evaluate
+from judgebayes.evaluate.engine import (
+    _Items,
+    _Split,
+    _training_data,
+    evaluate,
+    memory,
+    splits_in_memory,
+)
+from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits, sweep
 from judgebayes.inference import DRPS
@@ -146,9 +153,9 @@ def test_sums_over_all_items_equal_sums_over_the_parts(weighted: bool) -> None:
 
     @in_float64
     def run() -> tuple[np.ndarray, np.ndarray]:
-        items = Items(panel, jnp.asarray(truth), jnp.asarray(weight))
+        items = _Items(panel, jnp.asarray(truth), jnp.asarray(weight))
         key = jax.random.key_data(jax.random.key(0))
-        split = Split(jnp.asarray(calibration), jnp.asarray(evaluation), key)
+        split = _Split(jnp.asarray(calibration), jnp.asarray(evaluation), key)
         method = OneCoin(class_prior="labels")
         shown = _training_data(items, split, "calibration")
         expected = method.fit(**shown)(panel.take(evaluation))

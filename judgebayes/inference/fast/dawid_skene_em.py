@@ -14,7 +14,7 @@ EM for Dawid and Skene's model from two starts, with an extrapolation after ever
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.fast.accelerated_em import accelerated, line
+from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Problem, Result, Sites, one_draw
 from judgebayes.inference.status import Status, when
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior, accuracy
@@ -224,25 +225,6 @@ def switched(
     below_on_labels = most_below_chance(on_labels, labelled_votes.sum((1, 2)), n_classes)
     below_in_fit = most_below_chance(accuracy(log_confusion), cast, n_classes)
     return when(below_in_fit & ~below_on_labels, Status.SWITCHED)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class EM:
-    """Expectation maximisation from two starts; the higher mode is chosen.
-
-    One start has accuracy 0.75, updated by the labelled votes; the other is the majority vote.
-
-    With pooled judges it is variational EM (`judgebayes.inference.fast.pooled_dawid_skene`), and "log
-    posterior" the lower bound that it maximises.
-
-    It ends when a step raises the log posterior by less than `tolerance` per item (with pooled judges,
-    and no parameter of the crowd moves by a hundredth of its square root), or after `max_steps` with
-    the status MAX_STEPS.
-    """
-
-    tolerance: float = 1e-12
-    max_steps: int = field(default=2000, metadata={"static": True})
 
 
 @dataclass(frozen=True)
