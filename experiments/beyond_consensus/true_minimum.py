@@ -159,7 +159,8 @@ def _one_minimum(
             precision=jnp.where(aim.labelled, proximal.precision, newton_step)
         )
         improves = loss(refined, aim, weights) <= loss(proximal, aim, weights)
-        return Trial(jax.tree.map(lambda a, b: jnp.where(improves, a, b), refined, proximal))
+        x = jax.tree.map(lambda a, b: jnp.where(improves, a, b), refined, proximal)
+        return x, -np.inf, 0.0
 
     newton = Newton(visit, propose, TOLERANCE, MAX_STEPS, first=5.0, fall=1 / 1.3, rise=2.0)
     end, status = newton.run(newton.resume(visit(start)))

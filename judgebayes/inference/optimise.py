@@ -70,14 +70,9 @@ class Point(NamedTuple):
     hessian: Any = ()
 
 
-class Trial(NamedTuple):
-    """The next point to evaluate."""
-
-    x: Any
-    promised: Scalar = -np.inf
-    """The decrease that the quadratic model predicts."""
-    least: Scalar = 0.0
-    """The least damping after a rejection of this point."""
+Trial = tuple[Any, Scalar, Scalar]
+"""The next point to evaluate, the decrease that a quadratic model predicts there (minus infinity without
+a model), and the least damping after a rejection."""
 
 
 class State(NamedTuple):
@@ -323,7 +318,7 @@ def minimise_each(
             trial(at, clipped),
             trial(at, projection_box(at.x + to_bound + rest, lower, upper)),
         )
-        better = solved_trial.promised > clipped_trial.promised
+        better = solved_trial[1] > clipped_trial[1]
         return jax.tree.map(lambda a, b: jnp.where(better, a, b), solved_trial, clipped_trial)
 
     newton = Newton(visit, propose, tolerance, max_steps)
@@ -396,7 +391,7 @@ def trial(at: Point, x: Vector) -> Trial:
     downhill = -(at.gradient @ step)
     promised = downhill - 0.5 * step @ at.hessian @ step
     # A rejected step was far too long: damp by more than the curvature along it.
-    return Trial(x, promised, 3 * downhill / jnp.maximum(step @ step, TINY))
+    return x, promised, 3 * downhill / jnp.maximum(step @ step, TINY)
 
 
 def _solve(matrix: Matrix, right: Vector) -> Vector:

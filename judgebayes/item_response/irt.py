@@ -115,7 +115,7 @@ def joint_mode(
 
     def propose(state: State) -> Trial:
         step = given.step(state.at, prior, state.damping, 1.0 - state.failed)
-        return Trial(jax.tree.map(jnp.add, state.at.x, step))
+        return jax.tree.map(jnp.add, state.at.x, step), -np.inf, 0.0
 
     newton = Newton(lambda p: given.visit(p, prior), propose, TOLERANCE, MAX_STEPS)
     start = given.begin(prior) if begin is None else begin

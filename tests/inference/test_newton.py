@@ -172,7 +172,8 @@ def test_a_problem_can_react_to_a_rejected_step() -> None:
     """A problem that proposes a step only after a rejection accepts every other step."""
 
     def propose(state: State) -> Trial:
-        return Trial(state.at.x - jnp.where(state.failed, 0.5, jnp.nan) * state.at.gradient)
+        step = jnp.where(state.failed, 0.5, jnp.nan) * state.at.gradient
+        return state.at.x - step, -np.inf, 0.0
 
     newton = scalar(softplus)._replace(propose=propose, rise=1.0)
     state = newton.resume(newton.visit(jnp.array([1.0])))
