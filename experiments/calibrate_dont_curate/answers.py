@@ -10,9 +10,10 @@ from jaxtyping import Float
 
 from judgebayes.aggregators import Aggregator
 from judgebayes.calibrators import Calibrator
+from judgebayes.evaluate.engine import Cell, Engine
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
-from judgebayes.evaluate.sweeps import evaluate_calibrators
+from judgebayes.evaluate.sweeps import with_each_map
 from judgebayes.experiments.calibrate_dont_curate.methods import aggregator, calibrator
 from judgebayes.experiments.calibrate_dont_curate.parts import (
     FEW_SPLITS,
@@ -159,18 +160,8 @@ def answers_of(
     width = splits.evaluation.shape[1]
 
     def make(part: Splits) -> dict[str, np.ndarray]:
-        of_map = evaluate_calibrators(
-            method,
-            maps,
-            panel.votes,
-            panel.labels,
-            part,
-            fit_on=fit_on,
-            share=share,
-            cross_fit=cross_fit,
-            loss=zero_one_loss(2),
-            seed=run.seed,
-        )
+        engine = Engine([Cell(panel.votes, panel.labels, part)], zero_one_loss(2), run.seed)
+        (of_map,) = engine(with_each_map(method, maps, share, cross_fit), fit_on)
         return {name: np.asarray(one.log_probs)[:, :width] for name, one in of_map.items()}
 
     made_from = (method, dict(maps), panel.votes, panel.labels, share, cross_fit, fit_on)

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import OneCoin
+from judgebayes.aggregators import Calibrated, OneCoin
 from judgebayes.arrays import AnyArray
 from judgebayes.calibrators import Beta
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.evaluate.sweeps import evaluate_calibrators
+from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import rewardbench_panel
 from judgebayes.experiments.speed.measure import Row, Side, race
@@ -21,17 +21,12 @@ def one_coin_beta(run: Run, rounds: int, sample: int = 5) -> list[Row]:
     splits = random_splits(votes.n_items, splits=run.splits, calibration=0.5, seed=0)
 
     def ours() -> AnyArray:
-        by_calibrator = evaluate_calibrators(
-            OneCoin(),
-            {"beta": Beta(penalty=None, free_slopes=True, clip=float(np.finfo(float).eps))},
-            votes,
-            labels,
-            splits,
-            fit_on="calibration",
-            share=None,
-            devices=jax.devices(),
+        beta = Beta(penalty=None, free_slopes=True, clip=float(np.finfo(float).eps))
+        method = Calibrated(OneCoin(), beta, share=None)
+        evaluation = evaluate_splits(
+            method, votes, labels, splits, fit_on="calibration", devices=jax.devices()
         )
-        return by_calibrator["beta"].log_probs
+        return evaluation.log_probs
 
     index = np.asarray(votes.index)[..., 0]
     chosen = range(min(sample, len(splits)))

@@ -243,6 +243,7 @@ class Engine:
     metrics: tuple[Metric, ...] | None = None
     """With metrics, results are the status and the metrics of every split; else evaluations."""
 
+    @in_float64
     def __call__(
         self,
         method: Aggregator | Mapping[str, Calibrated],

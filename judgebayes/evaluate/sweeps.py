@@ -17,7 +17,6 @@ from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import Labels
 from judgebayes.calibrators.calibrator import Calibrator
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.engine import Cell, Engine, Pytree
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, metrics_named
@@ -30,7 +29,6 @@ THREADS = 4
 """The largest number of methods to fit at the same time, because each needs memory."""
 
 
-@in_float64
 def evaluate_splits(
     method: Aggregator,
     votes: Votes,
@@ -90,15 +88,13 @@ def evaluate_methods(
 ) -> dict[str, Evaluation]:
     """Evaluate several methods on the same splits, several at a time, as `evaluate_splits` does.
 
-    The parameters are those of `evaluate_splits`; `methods` and `fit_on` go by name. The caller has
-    64-bit arithmetic.
+    The parameters are those of `evaluate_splits`; `methods` and `fit_on` go by name.
     """
     engine = Engine([Cell(votes, labels, splits)], loss, seed)
 
     def one(name: str) -> Evaluation:
-        with jax.enable_x64(True):  # the setting is a thread's own
-            (by_map,) = engine(methods[name], fit_on[name], progress=progress, name=name)
-            return by_map[""]
+        (by_map,) = engine(methods[name], fit_on[name], progress=progress, name=name)
+        return by_map[""]
 
     what = f"methods held out on {len(splits.calibration)} splits"
     # Threads let one method compile while another runs; more than there are cores only compete.
@@ -107,50 +103,19 @@ def evaluate_methods(
         return dict(zip(followed(methods, what, progress), evaluations, strict=True))
 
 
-@in_float64
-def evaluate_calibrators(
+def with_each_map(
     method: Aggregator,
     calibrators: Mapping[str, Calibrator],
-    votes: Votes,
-    labels: Labels,
-    splits: Splits,
-    *,
-    fit_on: FitOn,
     share: float | None = 0.7,
     cross_fit: int | None = None,
-    loss: Float[np.ndarray, "action class"] | None = None,
-    seed: int = 0,
-    devices: Sequence[jax.Device] | None = None,
-) -> dict[str, Evaluation]:
-    """Fit an aggregator once per split, and several calibrators on its output, by name.
-
-    Each result equals that of `Calibrated(method, calibrator, share, cross_fit)`, at the cost of one
-    aggregator fit. The parameters are those of `evaluate_splits` and `Calibrated`.
-
-    Raises
-    ------
-    JudgeBayesError
-        As `evaluate_splits`, and if the share or the number of folds is impossible.
-    """
-    engine = Engine([Cell(votes, labels, splits)], loss, seed, devices)
-    (by_map,) = engine(_each_after(method, calibrators, share, cross_fit), fit_on)
-    return by_map
-
-
-def _each_after(
-    method: Aggregator,
-    calibrators: Mapping[str, Calibrator],
-    share: float | None,
-    cross_fit: int | None,
 ) -> dict[str, Calibrated]:
-    """Return the method with each calibrator after it."""
+    """Return the method with each calibrator after it, whose fits the engine shares on every split."""
     return {
         name: Calibrated(method, calibrator, share, cross_fit)
         for name, calibrator in calibrators.items()
     }
 
 
-@in_float64
 def sweep(
     methods: Mapping[str, Aggregator],
     votes: Votes | Mapping[str, Votes],
@@ -210,7 +175,7 @@ def sweep(
     chosen = _chosen(metrics)
     cells = _cells(votes, labels, splits)
     with_maps = {
-        name: (calibrators and _each_after(method, calibrators, share, cross_fit)) or method
+        name: (calibrators and with_each_map(method, calibrators, share, cross_fit)) or method
         for name, method in methods.items()
     }
     in_turn = n_jobs is None and joblib.effective_n_jobs(None) == 1
@@ -243,7 +208,6 @@ def _chosen(metrics: Sequence[str] | Mapping[str, Metric]) -> dict[str, Metric]:
     return dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
 
 
-@in_float64  # the setting is a thread's own
 def _of_cell(
     method: Aggregator | Mapping[str, Calibrated],
     cell: Cell,

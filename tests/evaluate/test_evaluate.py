@@ -18,6 +18,8 @@ from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.engine import (
+    Cell,
+    Engine,
     _Items,
     _Split,
     _training_data,
@@ -27,7 +29,7 @@ from judgebayes.evaluate.engine import (
 )
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_calibrators, evaluate_splits, sweep
+from judgebayes.evaluate.sweeps import evaluate_splits, sweep
 from judgebayes.inference import DRPS
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import Votes
@@ -171,9 +173,8 @@ def test_sums_over_all_items_agree_with_a_calibrator_too() -> None:
     panel, truth = judged(np.array([0.9, 0.7, 0.6]), 40, missing=0.2, seed=1)
     splits = random_splits(40, splits=2, calibration=25, seed=0)
     method = Calibrated(OneCoin(), Temperature(), None)
-    summed = evaluate_calibrators(
-        OneCoin(), {"t": Temperature()}, panel, truth, splits, fit_on="calibration", share=None
-    )["t"]
+    (by_map,) = Engine([Cell(panel, truth, splits)])({"t": method}, "calibration")
+    summed = by_map["t"]
     for split, (inside, outside) in enumerate(
         zip(splits.calibration, splits.evaluation, strict=True)
     ):

@@ -46,7 +46,6 @@ LARGEST_STEP = 2.0
 LOG_SCALES = np.linspace(np.log(0.06), np.log(1.8), 9)
 EASES = np.array([0.05, 0.5, 1.0, 1.6, 2.4])
 """The grid over which the scale and the effect of the ease are averaged."""
-LEAST_PROB = 1e-300
 LEAST_SHARE = 0.05
 """The least curvature in the ease, as a share of that if the ease of every item were known."""
 
