@@ -47,35 +47,6 @@ def files(tmp_path: Path, long: pd.DataFrame, gold: pd.DataFrame) -> tuple[Path,
     return tmp_path / "votes.csv", tmp_path / "gold.csv"
 
 
-def test_calibrate_keep_and_apply(files: tuple[Path, Path], tmp_path: Path) -> None:
-    votes, gold = files
-    out, fit, again = (tmp_path / n for n in ("out.csv", "fit.json", "again.parquet"))
-    said = run("calibrate", votes, "--labels", gold, "--out", out, "--save", fit, *FAST).output
-    assert "item = 'Question ID', judge = 'Judge', vote = 'Verdict', sample = 'Sample'" in said
-    assert "50 of 60 items are labelled" in said
-    assert "Held out: fitted on 40 labels" in said
-    for name in ("davidson", "sc", "margin-threshold", "best-constant"):
-        assert name in said
-    assert "1 item(s) have no readable vote" in said
-    table = pd.read_csv(out)
-    assert list(table.columns) == [
-        "Question ID",
-        "p(-1)",
-        "p(0)",
-        "p(+1)",
-        "decision",
-        "expected_loss",
-        "votes",
-    ]
-    assert len(table) == 60
-    np.testing.assert_allclose(table[["p(-1)", "p(0)", "p(+1)"]].sum(axis=1), 1)
-    values = table[["p(-1)", "p(0)", "p(+1)"]].to_numpy()
-    risks = values @ np.abs(np.subtract.outer(range(3), range(3)))
-    np.testing.assert_allclose(table["expected_loss"], risks.min(1), atol=1e-9)
-    run("apply", fit, votes, "--out", again)
-    pd.testing.assert_frame_equal(pd.read_parquet(again), table, check_dtype=False, atol=1e-12)
-
-
 def test_drifted_votes_are_named(files: tuple[Path, Path], tmp_path: Path) -> None:
     votes, gold = files
     fit = tmp_path / "fit.json"
@@ -85,24 +56,6 @@ def test_drifted_votes_are_named(files: tuple[Path, Path], tmp_path: Path) -> No
     said = run("apply", fit, tmp_path / "new.csv").output
     assert "share of votes for +1" in said
     assert "drifted" in said
-
-
-def test_a_wide_binary_table_and_the_offset(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    truth = rng.random(60) < 0.8
-    wide = pd.DataFrame(
-        {f"judge {j}": np.where(rng.random(60) < 0.8, truth, ~truth) for j in "abc"}
-    )
-    wide = wide.astype(float).mask(rng.random((60, 3)) < 0.2)
-    wide.loc[0] = 1.0
-    wide.insert(0, "id", [f"output {i}" for i in range(60)])
-    wide["human"] = truth.astype(int)
-    wide.to_csv(tmp_path / "w.csv", index=False)
-    asked = ("--wide", "--label", "human", "--method", "davidson", "--inference", "map")
-    said = run("calibrate", tmp_path / "w.csv", *asked, *FAST).output
-    assert "of 3 judge(s) on 60 items, classes 0, 1" in said
-    assert "the model has an offset" in said
-    assert "delta" in said
 
 
 def test_votes_in_swapped_order_are_mapped_back(

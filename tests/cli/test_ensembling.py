@@ -82,15 +82,6 @@ def test_bad_requests_get_their_sentence(
     assert sentence in str(result.exception)
 
 
-@pytest.mark.usefixtures("_few_draws")
-def test_a_named_panel_is_compared_with_its_rivals(
-    files: tuple[Path, Path, np.ndarray],
-) -> None:
-    said = run(files[0], "--labels", files[1], "--judges", "0,1,2", "--k", "3").output
-    for row in ("0, 1, 2", "all 5 judges", "best single judge", "stacking, fitted on 32 labels"):
-        assert row in said
-
-
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
