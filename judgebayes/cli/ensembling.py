@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from judgebayes.cli.console import WARNING, Console, say, say_next, show_rows
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
 from judgebayes.report.text import readable
-from judgebayes.sentence import percent, rounded, with_interval
+from judgebayes.sentence import percent, with_interval
 from judgebayes.workflow.ensembling import MajorityError, ensemble
 from judgebayes.workflow.label_session import label_session
 from judgebayes.workflow.machine import CommandResult
@@ -77,24 +75,18 @@ def _print(console: Console, result: MajorityError) -> None:
     level = percent(result.estimates.request.level)
     decision = "majority vote" if "mixture" in result.curves else "plurality"
     decision = "median" if result.distance else decision
-    tables = [
-        (
-            f"Error of a {decision} on {result.about}, in %",
-            _table(
-                result.curves,
-                result.independent if "mixture" in result.curves else None,
-                result.abstained,
-            ),
-        )
-    ]
+    independent = {"independent": result.independent}
+    main = result.curves | (independent if "mixture" in result.curves else {})
+    main |= {} if result.abstained is None else {"no decision": result.abstained}
+    tables = {f"Error of a {decision} on {result.about}, in %": main}
     if result.distance:
-        words = "Its mean distance from the label, in hundredths of a class"
-        tables.append((words, _table(result.distance)))
+        tables["Its mean distance from the label, in hundredths of a class"] = result.distance
     if result.paper:
-        words = "Items with less than half of k votes right, P(S < k/2) (P3), in %"
-        tables.append((words, _table(result.paper, result.independent)))
-    for title, table in tables:
-        show_rows(console, f"{title}, with {level} intervals", *table, texts=0)
+        title = "Items with less than half of k votes right, P(S < k/2) (P3), in %"
+        tables[title] = result.paper | independent
+    for title, curves in tables.items():
+        head, rows = ("votes", *curves, ""), _rows(curves)
+        show_rows(console, f"{title}, with {level} intervals", head, rows, texts=0)
         console.print()
     columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
     columns |= {} if result.abstained is None else ABSTAINED
@@ -108,26 +100,14 @@ def _print(console: Console, result: MajorityError) -> None:
     console.print()
 
 
-def _table(
-    curves: dict[str, ErrorCurve],
-    independent: ErrorCurve | None = None,
-    abstained: Float[np.ndarray, " size"] | None = None,
-) -> tuple[list[str], list[list[str]]]:
-    """Return the heading and the rows of a table of curves."""
-    names = list(curves)
-    names += [] if independent is None else ["independent"]
-    names += [] if abstained is None else ["no decision"]
-    rows, like = [], list(curves.values())[-1]
-    for i, size in enumerate(like.size):
-        cells = [
-            with_interval((c.error[i], c.low[i], c.high[i]), ".1f", unit="")
-            for c in curves.values()
-        ]
-        alone = [] if independent is None else [independent.error[i]]
-        alone += [] if abstained is None else [abstained[i]]
-        cells += [rounded(100 * share, ".1f") for share in alone]
-        rows.append([str(size), *cells, "extrapolated" if like.extrapolated[i] else ""])
-    return ["votes", *names, ""], rows
+def _rows(curves: dict[str, ErrorCurve]) -> list[list[str]]:
+    """Return a row per number of votes: the error of each curve with its interval, if it has one."""
+    last, rows = list(curves.values())[-1], []
+    for i, size in enumerate(last.size):
+        ends = ((each.error[i], each.low[i], each.high[i]) for each in curves.values())
+        cells = (with_interval(each, ".1f", unit="") for each in ends)
+        rows.append([str(size), *cells, "extrapolated" if last.extrapolated[i] else ""])
+    return rows
 
 
 def show_next_items(

@@ -132,7 +132,8 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     check_losses(request.loss, request.losses, request.abstain_cost)
     saved = load_fit(request.fit)
     losses = losses_of(request.loss, request.losses, request.abstain_cost, saved.classes)
-    opened = open_source(apply_notes(_source(request), saved.notes), None)
+    source = Source(file_or_table(request.votes, "votes"), request.columns, request.reading)
+    opened = open_source(apply_notes(source, saved.notes), None)
     read = read_votes(opened, saved.classes)
     votes: Votes = read.votes
     changes: list[str] = []
@@ -169,10 +170,6 @@ def _decider(saved: SavedFit, losses: Losses) -> DecidedBy | None:
         return None
     same = np.shape(fitted.loss) == np.shape(losses.matrix)
     return fitted if same and np.allclose(fitted.loss, losses.matrix) else None
-
-
-def _source(request: ApplyRequest) -> Source:
-    return Source(file_or_table(request.votes, "votes"), request.columns, request.reading)
 
 
 def _align_tasks(read: Reading, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:

@@ -1,7 +1,6 @@
 """Calibrate votes: choose a method on held-out labels, fit it to all labels, and answer every item."""
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,6 @@ from judgebayes.workflow.calibration import (
     warnings_of,
 )
 from judgebayes.workflow.comparing import (
-    Compared,
     better_method,
     better_rule,
     compare,
@@ -35,7 +33,6 @@ from judgebayes.workflow.comparing import (
 )
 from judgebayes.workflow.comparison_plan import (
     LEAST_FOR_SPLITS,
-    Answered,
     fit_and_answer,
     plan,
 )
@@ -115,7 +112,8 @@ def read_request(request: CalibrateRequest) -> Data:
     named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
     data = data_of(request, named=tuple(named))
     check_ties(request.ties, data, request.systems)
-    if not data.labelled and not _needs_no_labels(request.method):
+    needs_none = request.method == "sc" or traits_of(request.method).learns_from_unlabelled
+    if not data.labelled and not needs_none:
         raise JudgeBayesError(
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
             "COLUMN, or use --method sc or dawid-skene, which need none."
@@ -132,10 +130,6 @@ def read_request(request: CalibrateRequest) -> Data:
             f"less than {most:.2g} (random labels)."
         )
     return data
-
-
-def _needs_no_labels(method: str) -> bool:
-    return method == "sc" or traits_of(method).learns_from_unlabelled
 
 
 def wins_in(request: CalibrateRequest, given: Data) -> WinRate | None:
@@ -167,21 +161,21 @@ def answer(
     compared, first_fit = None, None
     if labelled >= LEAST_FOR_SPLITS:
         unseen = 1.0 if request.target == "more" else float((labels < 0).mean())
-        score = partial(
-            compare,
-            compared_methods(choices, read.coding.classes, read.votes),
-            read.votes,
-            labels,
-            read.groups,
-            losses.matrix,
-            splits=splits,
-            seed=request.seed,
-            label_noise=request.label_noise,
-            unseen=unseen,
-            ordered=read.coding.classes.ordered,
-            progress=progress,
-        )
-        compared, first_fit = _side_by_side(score, partial(fit, choices[0]))
+        with ThreadPoolExecutor(1) as background:
+            first_fit = background.submit(fit, choices[0])  # it is most often chosen
+            compared = compare(
+                compared_methods(choices, read.coding.classes, read.votes),
+                read.votes,
+                labels,
+                read.groups,
+                losses.matrix,
+                splits=splits,
+                seed=request.seed,
+                label_noise=request.label_noise,
+                unseen=unseen,
+                ordered=read.coding.classes.ordered,
+                progress=progress,
+            )
     choice = choices[0]
     if compared is not None and len(choices) > 1 and labelled >= FEW_LABELS:
         best = compared.best([c.name for c in choices], choice.name)
@@ -242,15 +236,6 @@ def answer(
         wins=wins,
         more=more,
     )
-
-
-def _side_by_side(
-    score: Callable[[], Compared], fit: Callable[[], Answered]
-) -> tuple[Compared, Future[Answered]]:
-    """Compare the methods, and meanwhile fit the first to all labels: it is most often chosen."""
-    with ThreadPoolExecutor(1) as background:
-        first_fit = background.submit(fit)
-        return score(), first_fit
 
 
 def _choices(request: CalibrateRequest, votes: Votes, *, labelled: bool) -> list[Choice]:

@@ -43,7 +43,7 @@ LEAST_SIZE, MOST_SIZES = 10, 6
 """The least number of labels of a point of `grow`, and the largest number of points."""
 
 
-class Inputs(NamedTuple):
+class _Inputs(NamedTuple):
     """What methods were compared on."""
 
     methods: Mapping[str, Aggregator]
@@ -70,7 +70,7 @@ class Compared:
     """Whether the classes have an order, without which there is no MAE."""
     level: float = 0.95
     """The probability of the intervals."""
-    inputs: Inputs | None = None
+    inputs: _Inputs | None = None
     """What was compared, to fit a method again to fewer labels."""
 
     __repr__ = summary
@@ -288,7 +288,7 @@ def compare(
         label_noise,
         unseen,
         ordered,
-        inputs=Inputs(methods, votes, labels, loss, seed),
+        inputs=_Inputs(methods, votes, labels, loss, seed),
     )
 
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
-from judgebayes.majority import Decision, Splits, decision_probs, splits_of
+from judgebayes.majority import Decision, ErrorCurve, Splits, decision_probs, splits_of
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
@@ -41,19 +41,24 @@ class EnsemblePanel:
         """Whether P(S < k/2) with odd k is the error of the decision: there are two classes."""
         return self.splits.given.shape[1] == 2
 
-    def abstained(self, sizes: tuple[int, ...]) -> Float[np.ndarray, " size"] | None:
+    def abstained(self, sizes: tuple[int, ...]) -> ErrorCurve | None:
         """Return the share of items on which k random votes are tied, if ties are not broken."""
         if self.decision != "abstain":
             return None
-        classes = self.splits.label_classes
-        given = self.splits.given
-        shares = []
+        given, classes, shares = self.splits.given, self.splits.label_classes, []
         for size in sizes:
-            decided = decision_probs(
-                given[self.splits.total >= size], size, "abstain", None, classes
-            )
-            shares.append(1 - decided.sum(1).mean() if len(decided) else np.nan)
-        return np.array(shares)
+            there = given[self.splits.total >= size]
+            decided = decision_probs(there, size, "abstain", None, classes).sum(1)
+            shares.append(1 - decided.mean() if len(decided) else np.nan)
+        return without_intervals(sizes, np.array(shares), np.isnan(shares))
+
+
+def without_intervals(
+    sizes: tuple[int, ...], values: Float[np.ndarray, " size"], beyond: Bool[np.ndarray, " size"]
+) -> ErrorCurve:
+    """Return values as a curve whose intervals are unknown."""
+    none = np.full(len(sizes), np.nan)
+    return ErrorCurve(np.asarray(sizes, int), values, none, none, beyond)
 
 
 def check_goal(request: EnsembleRequest) -> None:

@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -33,7 +32,12 @@ from judgebayes.workflow.ensemble_estimates import (
     labels_to_go,
     split_words,
 )
-from judgebayes.workflow.ensemble_panel import EnsemblePanel, check_goal, panel_of
+from judgebayes.workflow.ensemble_panel import (
+    EnsemblePanel,
+    check_goal,
+    panel_of,
+    without_intervals,
+)
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps
 from judgebayes.workflow.options import (
@@ -67,7 +71,7 @@ class MajorityError(Result):
     """The mean distance of a median from the label in classes, by method; empty for a plurality."""
     independent: ErrorCurve
     """P(S < k/2) if the votes on an item were independent."""
-    abstained: Float[np.ndarray, " size"] | None
+    abstained: ErrorCurve | None
     """The share of items without a decision, if ties are not broken."""
     panels: pd.DataFrame
     """The error of all votes that each item has: of a named panel, of all judges and of its rivals."""
@@ -175,7 +179,6 @@ def ensemble(
     curves = paper if panel.papers_error and odd == sizes else estimates.decided(sizes, "wrong")
     median = request.decision == "median"
     independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
-    none = np.full(len(odd), np.nan)
     return MajorityError(
         data=data,
         estimates=estimates,
@@ -183,9 +186,7 @@ def ensemble(
         curves=curves,
         paper={} if curves is paper else paper,
         distance=estimates.decided(sizes, "absolute") if median else {},
-        independent=ErrorCurve(
-            np.asarray(odd), independent, none, none, np.asarray(odd) > counts.most
-        ),
+        independent=without_intervals(odd, independent, np.array(odd) > counts.most),
         abstained=panel.abstained(sizes),
         panels=compared_panels(estimates, data, progress),
         said=[

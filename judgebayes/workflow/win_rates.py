@@ -117,11 +117,12 @@ class WinRate(Result):
         """The win rate of one pair by name: of, over, estimate, low, high, naive, and the rules."""
         row = self.pairs.iloc[0]
         names = dict(zip(("of", "over"), str(row["pair"]).split(" over ", 1), strict=True))
-        keys = ("estimate", "low", "high", "naive")
-        numbers = {key: float(row[key]) if key in row else float("nan") for key in keys}
-        better = float(row["P(better)"]) if "P(better)" in row else float("nan")
+        keys = {name: name for name in ("estimate", "low", "high", "naive")} | {
+            "better": "P(better)"
+        }
+        numbers = {key: float(row.get(column, np.nan)) for key, column in keys.items()}
         rules = {"target": self.target, "ties": self.ties, "level": LEVEL}
-        return {**names, **numbers, "better": better, "labels": int(row["labelled"]), **rules}
+        return {**names, **numbers, "labels": int(row["labelled"]), **rules}
 
     @property
     def own_numbers(self) -> dict[str, Any]:
