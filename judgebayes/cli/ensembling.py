@@ -102,11 +102,12 @@ def _print(console: Console, result: MajorityError) -> None:
 
 def _rows(curves: dict[str, ErrorCurve]) -> list[list[str]]:
     """Return a row per number of votes: the error of each curve with its interval, if it has one."""
-    last, rows = list(curves.values())[-1], []
-    for i, size in enumerate(last.size):
-        ends = ((each.error[i], each.low[i], each.high[i]) for each in curves.values())
+    every, rows = list(curves.values()), []
+    for i, size in enumerate(every[0].size):
+        ends = ((each.error[i], each.low[i], each.high[i]) for each in every)
         cells = (with_interval(each, ".1f", unit="") for each in ends)
-        rows.append([str(size), *cells, "extrapolated" if last.extrapolated[i] else ""])
+        beyond = any(each.extrapolated[i] for each in every)
+        rows.append([str(size), *cells, "extrapolated" if beyond else ""])
     return rows
 
 
