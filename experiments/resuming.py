@@ -86,8 +86,7 @@ def copied(experiment: Experiment, record: str, folder: Path, out: Path) -> Fini
     if saved is None:
         return None
     for name in saved["files"]:
-        target = out / experiment.paper / Path(name).name
-        with atomically(target, new_folder=True) as temporary:
+        with atomically(out / experiment.paper / Path(name).name, new_folder=True) as temporary:
             shutil.copyfile(folder / name, temporary)
     return _restored(experiment, path, out)
 

@@ -65,7 +65,7 @@ class Shard:
 
     part: tuple[int, int]
     settings: dict[str, Any]
-    """What all shards of a run have in common: what was named, twins, splits, seed, source."""
+    """What all shards of a run have in common, by name."""
     facts: list[tuple[str, str]]
     """The facts of the shard's page."""
     skipped: list[str]
@@ -127,12 +127,13 @@ def merged(folders: Sequence[Path], out: Path) -> Results:
     shards = {folder: shard_in(folder) for folder in folders}
     first = shards[folders[0]]
     for folder, shard in shards.items():
-        if (shard.settings, shard.part[1]) != (first.settings, first.part[1]):
+        other = [name for name, value in first.settings.items() if shard.settings[name] != value]
+        if other:
             raise JudgeBayesError(
-                f"The shards in {str(folders[0])!r} and {str(folder)!r} are of different runs."
+                f"{str(folder)!r} is of another run than {str(folders[0])!r}: {', '.join(other)}."
             )
     chosen = find(first.settings["what"])
-    parts = divided(chosen, first.part[1], twins=first.settings["twins"])
+    parts = divided(chosen, first.settings["shards"], twins=first.settings["twins"])
     folder_of = {Part(*shard.part): folder for folder, shard in shards.items()}
     done, skipped, failed = [], [], {}
     for experiment in chosen:

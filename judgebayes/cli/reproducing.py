@@ -62,7 +62,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
     folder = None if request.twins else (data or data_folder())
     chosen = find(what)
     part = part_named(request.shard) if request.shard else None
-    if part is not None:
+    if part:
         parts = divided(chosen, part.of, twins=folder is None)
         chosen = [e for e in chosen if parts[e] == part]
     where = "embedded twins only" if folder is None else f"data in {folder}"
@@ -99,9 +99,10 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         _write_all(results, out)
         if request.costs is not None:
             write_costs(request.costs, progress.costs, twins=folder is None)
-        if part is not None:
+        if part:
             settings = {
                 "what": what,
+                "shards": part.of,
                 "twins": folder is None,
                 "smoke": request.smoke,
                 "splits": used,
@@ -112,10 +113,9 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             records = {_named(d.experiment): d.record for d in results.done}
             Shard(part, settings, facts, skipped, records).write(out)
         if not results.failed:
-            last = (
-                out / UNFINISHED / ("" if part is None else "parts")
-            )  # records stay for the merge
-            shutil.rmtree(last, ignore_errors=True)
+            rest = out / UNFINISHED
+            # A shard's records stay for the merge.
+            shutil.rmtree(rest if part is None else rest / "parts", ignore_errors=True)
     return _said(results, out, start, "Run the same command again to repeat only these.")
 
 

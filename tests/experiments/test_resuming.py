@@ -262,7 +262,7 @@ def test_what_is_no_shard_of_the_run_is_refused(plant: Planted, tmp_path: Path) 
     for folder, seed, shard in ((one, 0, "1/4"), (other, 1, "4/4"), (whole, 0, None)):
         assert reproduce(folder, seed=seed, shard=shard)
     for folders, reason in (
-        ([one, other], "of different runs"),
+        ([one, other], "of another run than .*: seed"),
         ([one, whole], "no results of a shard that has ended"),
         ([one, tmp_path / "out"], "is a shard; merge into another"),
         ([], "Name the folders"),
