@@ -6,15 +6,14 @@ The tasks of a judge, their prompts, and the votes that verdicts stand for.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import ROLES as VOTE_ROLES
-from judgebayes.io.columns import listed_roles, plain_names
+from judgebayes.io.columns import guess_columns, listed_roles, most_likely, the_column
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.io.verdict import Kind
 from judgebayes.votes.classes import written
@@ -212,7 +211,7 @@ def read_items(
     table = read_table(path, Layout(as_text=True))
     if task is not None and task not in TASKS:
         raise JudgeBayesError(f"There is no task {task!r}; choose one of: {', '.join(TASKS)}.")
-    columns = _columns(table.columns, named, path)
+    columns = guess_columns(table.columns, dict.fromkeys(ROLES) | dict(named), ROLES, ())
     pair = columns["response_a"] is not None and columns["response_b"] is not None
     chosen = TASKS[task or ("ternary" if pair else "valid")]
     if chosen.kind == "pair":
@@ -235,32 +234,11 @@ def read_items(
         _item(name, {each: str(texts[each].iloc[row]) for each in used_fields})
         for row, name in enumerate(names)
     ]
-    other_columns = plain_names([n for n in table.columns if n not in column_of.values()])
-    label = next(
-        (other_columns[name] for name in VOTE_ROLES["label"] if name in other_columns), None
-    )
-    return ItemTable(items, chosen, columns, label)
+    others = [name for name in table.columns if name not in column_of.values()]
+    return ItemTable(items, chosen, columns, most_likely(others, "label"))
 
 
 PLAIN = re.compile(r"[A-Za-z_][\w ]*")
-
-
-def _columns(
-    names: Iterable[str], named: Mapping[str, str | None], path: Path
-) -> dict[str, str | None]:
-    names = list(names)
-    for role, choice in named.items():
-        if choice is not None and choice not in names:
-            raise JudgeBayesError(
-                f"There is no column {choice!r} for the {role.replace('_', ' ')} in {str(path)!r}; it "
-                f"has {', '.join(map(repr, names[:20]))}."
-            )
-    column_of = dict(named)
-    for role, likely in ROLES.items():
-        if column_of.get(role) is None:
-            free = plain_names([n for n in names if n not in column_of.values()])
-            column_of[role] = next((free[name] for name in likely if name in free), None)
-    return {role: column_of[role] for role in ROLES}
 
 
 def _check_template(
@@ -274,11 +252,7 @@ def _check_template(
     used = placeholders(text)
     for role in task.roles:
         if columns[role] is None:
-            flag = role.replace("_", "-")
-            raise JudgeBayesError(
-                f"Which column of {str(path)!r} is the {role.replace('_', ' ')}? It has "
-                f"{', '.join(map(repr, table.columns[:20]))}; use --{flag} NAME."
-            )
+            the_column(table, role.replace("_", " "), (), path, flag=role.replace("_", "-"))
         if role not in used:
             raise JudgeBayesError(
                 f"The template does not contain {{{role}}}; the task {task.name} needs "

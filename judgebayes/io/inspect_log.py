@@ -32,10 +32,6 @@ NO_GRADE = "grade not found"
 """Start of the explanation by Inspect's model graders if they found no grade; the value is then I."""
 
 
-class _NoGrade:
-    """Stands for a missing grade."""
-
-
 @dataclass(frozen=True)
 class _Sample:
     """The fields of a sample and its log that are used."""
@@ -210,20 +206,17 @@ def _drop_large_fields(sample: Any) -> Any:
 
 
 def _sample(header: dict[str, Any], record: Any, file: Path, label: str | None) -> _Sample:
-    where = f"A sample of {str(file)!r}"
-    run = header["eval"]
-    scores = record.get("scores") if isinstance(record, dict) else None
-    if scores is None and isinstance(record, dict) and isinstance(record.get("score"), dict):
+    name, run = str(field_of(record, "id", f"A sample of {str(file)!r}")), header["eval"]
+    scores, metadata, uuid = (record.get(each) for each in ("scores", "metadata", "uuid"))
+    if scores is None and isinstance(record.get("score"), dict):
         scores = {"score": record["score"]}  # logs of the first Inspect versions have one scorer
-    metadata = record.get("metadata") if isinstance(record, dict) else None
-    uuid = record.get("uuid") if isinstance(record, dict) else None
     gold = metadata.get(label) if isinstance(metadata, dict) and label is not None else None
     return _Sample(
         file.name,
         str(run.get("eval_id") or run.get("created") or run.get("run_id")),
         str(run.get("model", "model")),
         str(run.get("task", "task")),
-        str(field_of(record, "id", where)),
+        name,
         str(record.get("epoch", 1)),
         scores if isinstance(scores, dict) else {},
         bool(record.get("error")),
@@ -308,14 +301,12 @@ def _score_rows(samples: list[_Sample], *, repeated: bool) -> list[Row]:
             default_reason = "sample ended with an error" if sample.error else UNSCORED
             values = judge_values.get(judge, [None])
             for number, value in enumerate(values, start=1):
-                vote = _scalar_vote(value)
-                missing_reason = WHY_NO_GRADE if isinstance(value, _NoGrade) else default_reason
                 rows.append(
                     Row(
                         name,
                         judge,
-                        vote,
-                        missing_reason if vote is None else "",
+                        None if value == NO_GRADE else _scalar_vote(value),
+                        WHY_NO_GRADE if value == NO_GRADE else default_reason,
                         sample=_sample_id(sample.epoch if repeated else None, number, len(values)),
                         label=sample.label,
                     )
@@ -341,7 +332,7 @@ def _votes(scores: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
         elif isinstance(value, list):
             yield scorer, value or [None]
         else:
-            yield scorer, [_NoGrade() if _lacks_grade(score) else value]
+            yield scorer, [NO_GRADE if _lacks_grade(score) else value]
 
 
 def _lacks_grade(score: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.records import read_batches
+from judgebayes.io.records import read_lines
 
 CELL_BYTES = 8
 SMALL_BYTES = 256 * 2**20
@@ -148,12 +148,13 @@ def table_of_lines(path: Path, encoding: str | None) -> pd.DataFrame | None:
     """
     lines: list[int] = []
     columns: dict[str, list[Any]] = {}
-    for numbers, records in read_batches(path, encoding, floats=Written):
-        for name in dict.fromkeys(name for record in records for name in record):
-            columns.setdefault(name, [ABSENT] * len(lines))
-        lines += numbers
+    for number, record in read_lines(path, encoding, floats=Written):
+        for name in record:
+            if name not in columns:
+                columns[name] = [ABSENT] * len(lines)
+        lines.append(number)
         for name, values in columns.items():
-            values += [record.get(name, ABSENT) for record in records]
+            values.append(record.get(name, ABSENT))
     if not lines:
         return None
     return pd.DataFrame({n: _series(v) for n, v in columns.items()}).set_axis(lines, axis=0)

@@ -6,11 +6,11 @@ JSON objects whose fields have different names: of two with one name, it is unkn
 import codecs
 import gzip
 import io
-import itertools
 import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,8 +57,6 @@ MAX_RATIO = 100
 """A file that unpacks to more than `SMALL_BYTES` is refused above this ratio."""
 MAX_JSON_BYTES = 512 * 2**20
 """A JSON file with more is refused, like a member of an archive."""
-BATCH_LINES = 10_000
-"""Lines of JSONL that are taken together."""
 MAX_DEPTH = 100
 """Maximal levels of nesting: Python cannot even print a value of many more."""
 MAX_DIGITS = 300
@@ -125,6 +123,13 @@ def open_unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:
     return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    """Open a file for its text, with line breaks as they are; a .gz file is unpacked."""
+    with open_unpacked(path) as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
+        yield text
+
+
 def encoding_of(path: Path, given: str | None = None) -> str:
     """Return the encoding of a text file: by its byte-order mark, else UTF-8 if valid, else `given`.
 
@@ -161,47 +166,26 @@ def encoding_of(path: Path, given: str | None = None) -> str:
     return "utf-8-sig"
 
 
-def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_lines(
+    path: Path, encoding: str | None = None, floats: Callable[[str], Any] = float
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSONL file with their line numbers; empty lines are skipped.
 
-    A file that is not UTF-8 and has no byte-order mark is read in the given encoding.
+    A file that is not UTF-8 and has no byte-order mark is read in the given encoding. `floats` makes a
+    value of the text of a number that is not whole.
 
     Raises
     ------
     JudgeBayesError
         If a line is not a JSON object, or the file is not text.
     """
-    for numbers, records in read_batches(path, encoding):
-        yield from zip(numbers, records, strict=True)
-
-
-def read_batches(
-    path: Path, encoding: str | None = None, floats: Callable[[str], Any] = float
-) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
-    """Yield what `read_lines` does, for many lines at a time: their numbers and their objects.
-
-    `floats` makes a value of the text of a number that is not whole.
-
-    Raises
-    ------
-    JudgeBayesError
-        As `read_lines` does.
-    """
     check_unpacked_size(path)
     what = repr(str(path))
     try:
-        with (
-            open_unpacked(path) as file,
-            io.TextIOWrapper(file, encoding=encoding_of(path, encoding)) as lines,
-        ):
-            filled = (
-                (number, text)
-                for number, line in enumerate(lines, start=1)
-                if (text := line.strip())
-            )
-            while batch := list(itertools.islice(filled, BATCH_LINES)):
-                records = [_parse_line(text, number, what, floats) for number, text in batch]
-                yield [number for number, _ in batch], records
+        with open_text(path, encoding_of(path, encoding)) as lines:
+            for number, line in enumerate(lines, start=1):
+                if text := line.strip():
+                    yield number, _parse_line(text, number, what, floats)
     except (UnicodeError, OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(f"{what} cannot be read as JSONL: {_reason(error)}.") from error
 

@@ -2,13 +2,12 @@
 
 import codecs
 import csv
-import io
 import itertools
 import re
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +21,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.json_lines import check_parquet, json_text, refuse_merged_rows, table_of_lines
 from judgebayes.io.read_once import remembered
-from judgebayes.io.records import check_unpacked_size, encoding_of, open_unpacked
+from judgebayes.io.records import check_unpacked_size, encoding_of, open_text, open_unpacked
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
 
@@ -301,12 +300,6 @@ def _check_width(columns: int, path: Path) -> None:
         )
 
 
-@contextmanager
-def _text_of(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
-    with open_unpacked(path) as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
-        yield text
-
-
 def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None) -> _Header:
     """Return the header: the first row with more than one filled cell, or the row after `skip` rows."""
     rows = (skip or 0) + MAX_TITLES
@@ -342,7 +335,7 @@ def _first_records(lines: Iterable[str], separator: str, rows: int) -> list[list
 
 def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.DataFrame:
     encoding = encoding_of(path, layout.encoding)
-    with _text_of(path, encoding) as text:
+    with open_text(path, encoding) as text:
         header = _header(text, separators, layout.skip_rows)
     _check_width(len(header.cells), path)
     # pandas would rename the second of two columns with the same name.

@@ -35,11 +35,8 @@ def nested_as_text(value: object) -> object:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_batches_give_the_table_of_all_records(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_give_the_table_of_all_records(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(records, "BATCH_LINES", rng.choice([1, 2, 3, 7]))
     some = rng.sample(VALUES, rng.randint(1, 4))
     rows = [
         {name: rng.choice(some) for name in "abc" if rng.random() < 0.9} | {"d": n}
