@@ -60,7 +60,7 @@ def _without_stars(text: str, head: str, tail: str) -> str:
 
     def shown(match: re.Match[str]) -> str:
         word = match.group()
-        starred = any(star in word for star in STARS)
+        starred = any(star in word for star in STARS) and word.rstrip(".") != MARK
         return MARK if starred and any(part in word for part in (head, tail, MARK)) else word
 
     return WORD.sub(shown, text)

@@ -41,14 +41,9 @@ def position_of_chosen(item: str) -> str:
 
 
 def _rows(file: Path, root: Path) -> Iterator[Row]:
-    columns = _columns(file)
-    lengths = {len(values) for values in columns.values()}
-    if len(lengths) != 1:
-        raise JudgeBayesError(f"{str(file)!r} has columns of different lengths, {sorted(lengths)}.")
-    (count,) = lengths
-    judge = _judge(columns, file, root)
-    for index in range(count):
-        record = {name: values[index] for name, values in columns.items()}
+    records = _records(file)
+    judge = _judge(records, file, root)
+    for index, record in enumerate(records):
         subset = record.get("subset", record.get("subsets"))
         parts = [str(part) for part in (subset, record.get("id", index)) if part is not None]
         item = "/".join(parts)
@@ -60,29 +55,32 @@ def _rows(file: Path, root: Path) -> Iterator[Row]:
         yield Row(item, judge, vote, why, label=chosen)
 
 
-def _columns(file: Path) -> dict[str, list[Any]]:
-    """Return a file's records as columns; the file contains either lists by name or objects."""
+def _records(file: Path) -> list[dict[str, Any]]:
+    """Return a file's records; the file contains either lists by name or objects."""
     if file.suffix == ".jsonl":
-        records: Any = [record for _, record in read_lines(file)]
+        content: Any = [record for _, record in read_lines(file)]
     else:
-        records = read_json(file)
-    if isinstance(records, list) and records and all(isinstance(r, dict) for r in records):
-        names = dict.fromkeys(name for record in records for name in record)
-        return {name: [record.get(name) for record in records] for name in names}
-    if isinstance(records, dict):
-        columns = {n: v for n, v in records.items() if isinstance(v, list)}
-        if "model" in records and "model" not in columns and columns:
-            columns["model"] = [records["model"]] * len(next(iter(columns.values())))
-        if "results" in columns or {"scores_chosen", "scores_rejected"} <= set(columns):
-            return columns
-    raise JudgeBayesError(
-        f"{str(file)!r} contains no results of RewardBench: expected lists named results (or "
-        "scores_chosen and scores_rejected), subset and id."
-    )
+        content = read_json(file)
+    if isinstance(content, list) and content and all(isinstance(r, dict) for r in content):
+        return content
+    columns = {}
+    if isinstance(content, dict):
+        columns = {name: values for name, values in content.items() if isinstance(values, list)}
+    if "results" not in columns and not {"scores_chosen", "scores_rejected"} <= columns.keys():
+        raise JudgeBayesError(
+            f"{str(file)!r} contains no results of RewardBench: expected lists named results (or "
+            "scores_chosen and scores_rejected), subset and id."
+        )
+    lengths = set(map(len, columns.values()))
+    if len(lengths) != 1:
+        raise JudgeBayesError(f"{str(file)!r} has columns of different lengths, {sorted(lengths)}.")
+    rows = zip(*columns.values(), strict=True)
+    model = {"model": content.get("model")}
+    return [model | dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def _judge(columns: dict[str, list[Any]], file: Path, root: Path) -> str:
-    models = {str(model) for model in columns.get("model", []) if isinstance(model, str)}
+def _judge(records: list[dict[str, Any]], file: Path, root: Path) -> str:
+    models = {model for record in records if isinstance(model := record.get("model"), str)}
     if len(models) == 1:
         return models.pop()
     inside = file.relative_to(root) if root.is_dir() else Path(file.name)

@@ -79,45 +79,43 @@ def open_labels(
         named = source.annotators.annotator
         annotator = guess_columns(gold.columns, {"annotator": named})["annotator"]
     whole, gold = gold, gold.drop(columns=[name for name in [annotator] if name is not None])
-    same = _same_name(item, list(gold.columns))
-    label = columns.label if columns.label in gold.columns else None
-    if columns.label is not None and label is None:
+    names = list(gold.columns)
+    label = columns.label
+    if label is not None and label not in names:
         raise JudgeBayesError(
-            f"There is no column {columns.label!r} for the label in {str(path)!r}; it has "
-            f"{', '.join(map(repr, gold.columns))}.{did_you_mean(columns.label, gold.columns)}"
+            f"There is no column {label!r} for the label in {str(path)!r}; it has "
+            f"{', '.join(map(repr, names))}.{did_you_mean(label, names)}"
         )
-    if same is None and label is None and len(gold.columns) == 2:
-        label = guess_columns(gold.columns, {"label": None})["label"]
-    if same is None and label is not None and len(gold.columns) == 2:  # the other one
-        same = next((name for name in gold.columns if name != label), None)
-    by_values = False
-    try:
-        roles = guess_columns(gold.columns, {"item": same, "label": label})
-    except JudgeBayesError as error:
-        same = _column_of_items(gold.drop(columns=label or []), items)
-        if same is None:
-            raise JudgeBayesError(
-                f"Which column of {str(path)!r} is the item? It has "
-                f"{', '.join(map(repr, gold.columns))}. The items of the votes "
-                f"({listing(items.unique(), 2)}) are in none of these columns, or in more than "
-                f"one. Give the item column the same name as in the votes, {item!r}."
-            ) from error
-        roles, by_values = guess_columns(gold.columns, {"item": same, "label": label}), True
-    if roles["label"] is None:
-        others = [name for name in gold.columns if name != roles["item"]]
-        others = others if len(others) == 1 else list(filter(None, [plain_label(others)]))
-        if not others:
-            raise JudgeBayesError(
-                f"Which column of {str(path)!r} is the label? It has "
-                f"{', '.join(map(repr, gold.columns))}; use --label NAME."
-            )
-        roles["label"] = others[0]
+    found = _same_name(item, names)
+    if found is None and len(names) == 2:
+        label = label or most_likely(names, "label")
+        found = next((name for name in names if label not in (None, name)), None)
+    found = found or most_likely([name for name in names if name != label], "item")
+    by_values = found is None
+    if found is None:
+        found = _column_of_items(gold.drop(columns=label or []), items)
+    if found is None:
+        raise JudgeBayesError(
+            f"Which column of {str(path)!r} is the item? It has {', '.join(map(repr, names))}. The "
+            f"items of the votes ({listing(items.unique(), 2)}) are in none of these columns, or in "
+            f"more than one. Give the item column the same name as in the votes, {item!r}."
+        )
+    others = [name for name in names if name != found]
+    if label is None:
+        label = others[0] if len(others) == 1 else most_likely(others, "label")
+    label = label or plain_label(others)
+    if label is None:
+        raise JudgeBayesError(
+            f"Which column of {str(path)!r} is the label? It has {', '.join(map(repr, names))}; use "
+            "--label NAME."
+        )
+    roles: dict[str, str | None] = {"item": found, "label": label}
     require_columns(gold, roles)
     message = (
         f"Columns of {path.name}: {listed_roles(roles)}; the item column is detected by its values, "
         "which are items of the votes."
     )
-    labels = Labels(whole, str(roles["item"]), str(roles["label"]), annotator)
+    labels = Labels(whole, found, label, annotator)
     messages = [message] if by_values else []
     if source.reading.match_ids == "loosely":
         labels, matched = _matched(labels, items)
