@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from judgebayes.collect.ledger import Attempts
+from judgebayes.collect.ledger import Spending
 from judgebayes.collect.replies import (
     ACCEPT_ENCODING,
     Answer,
@@ -232,8 +232,10 @@ class Endpoint:
         """Read the key."""
         self._secret = self.judge.key()
 
-    async def ask(self, prompt: str, booking: Attempts, read: Callable[[Answer], T]) -> T:
-        """Return what `read` makes of the answer to a prompt.
+    async def ask(
+        self, prompt: str, what: str, spending: Spending, read: Callable[[Answer], T]
+    ) -> T:
+        """Return what `read` makes of the answer to a prompt, whose attempts are booked as `what`.
 
         It is called in a thread, so that no text that a server sends keeps other requests waiting.
 
@@ -247,12 +249,12 @@ class Endpoint:
         for attempt in range(self.retry_policy.retries + 1):
             while (wait := self._free_at - time.monotonic()) > 0:
                 await self._rest(wait)
-            if not booking.book():
+            if not spending.book(what):
                 raise OverBudgetError("the budget does not allow another request")
             try:
                 return await self._attempt(prompt, read)
             except _FailedError as failed:
-                booking.failed(charged=failed.charged)
+                spending.failed(what, charged=failed.charged)
                 if failed.final:
                     raise NoAnswerError(str(failed), fatal=failed.fatal) from None
                 if attempt == self.retry_policy.retries:

@@ -53,20 +53,13 @@ class Bookings:
         try:
             self.calls = sum(_change(line, self.path) for line in lines_of(self.path))
             if self.calls < answers:  # an earlier version wrote no bookings
-                self._add(answers - self.calls, "answers of earlier runs")
+                self.add(answers - self.calls, "answers of earlier runs")
         except BaseException:
             self._file.close(quietly=True)
             raise
 
-    def book(self, judge: str, item: str) -> None:
-        """Write down a call, before it is sent."""
-        self._add(1, f"{judge} on {item}")
-
-    def take_back(self, judge: str, item: str) -> None:
-        """Write down that a call was refused."""
-        self._add(-1, f"{judge} on {item} was refused")
-
-    def _add(self, calls: int, what: str) -> None:
+    def add(self, calls: int, what: str) -> None:
+        """Write down a call, 1, before it is sent, or that it was refused, -1."""
         self._file.append({"calls": calls, "what": what})
         self.calls += calls
 
@@ -289,6 +282,26 @@ class Spending:
         after += (self.under_way + 1) * self.largest
         return "tokens" if after > self.budget.tokens else None
 
+    def book(self, what: str) -> bool:
+        """Book an attempt, before it is sent; False if the budget does not allow it.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the booking cannot be written.
+        """
+        if self.short_of() is not None:
+            return False
+        self.bookings.add(1, what)
+        self.under_way += 1
+        return True
+
+    def failed(self, what: str, *, charged: bool) -> None:
+        """Note a failed attempt; one that was not charged for is taken back."""
+        self.under_way -= 1
+        if not charged:
+            self.bookings.add(-1, f"{what} was refused")
+
     def answered(self, tokens: int | None) -> None:
         """Count an answer."""
         self.under_way -= 1
@@ -296,32 +309,3 @@ class Spending:
             self.tokens += tokens
             self.counted += 1
             self.largest = max(self.largest, tokens)
-
-
-@dataclass(frozen=True)
-class Attempts:
-    """The attempts of one question, booked before they are sent."""
-
-    spending: Spending
-    judge: str
-    item: str
-
-    def book(self) -> bool:
-        """Book an attempt; False if the budget does not allow it.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the booking cannot be written.
-        """
-        if self.spending.short_of() is not None:
-            return False
-        self.spending.bookings.book(self.judge, self.item)
-        self.spending.under_way += 1
-        return True
-
-    def failed(self, *, charged: bool) -> None:
-        """Note a failed attempt; one that was not charged for is taken back."""
-        self.spending.under_way -= 1
-        if not charged:
-            self.spending.bookings.take_back(self.judge, self.item)

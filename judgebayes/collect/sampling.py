@@ -23,7 +23,7 @@ from judgebayes.collect.endpoint import (
     RetryPolicy,
 )
 from judgebayes.collect.items import Item, Task, fill_template, vote_of
-from judgebayes.collect.ledger import Attempts, Budget, Ledger, Line, Question, Spending
+from judgebayes.collect.ledger import Budget, Ledger, Line, Question, Spending
 from judgebayes.collect.replies import Answer
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.verdict import parse_verdict
@@ -309,9 +309,11 @@ async def _ask(run: _Run, queue: _Queue, question: Question) -> None:
     plan, item, outcome = run.plan, queue.items[question.item], run.outcome
     prompt = fill_template(plan.template, item.fields, question.order)
     try:
-        attempts = Attempts(run.spending, question.judge, question.item)
         line = await run.endpoints[queue.judge].ask(
-            prompt, attempts, lambda answer: _line(plan, item, question, answer)
+            prompt,
+            f"{question.judge} on {question.item}",
+            run.spending,
+            lambda answer: _line(plan, item, question, answer),
         )
     except AbandonedError:
         return

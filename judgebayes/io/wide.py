@@ -53,69 +53,65 @@ def check_judge_columns(
             f"{str(path)!r} has {len(nameless)} column(s) without a name that are not empty. Name them; "
             "if the header is below N other rows, use --skip-rows N."
         )
+    odd, votes, hint = _not_votes(counts, classes)
+    if odd:
+        columns = list(odd)
+        others = f"; neither are {listing(columns[1:], 20)}" if columns[1:] else ""
+        raise NotJudgesError(
+            f"Column {columns[0]!r} of {str(path)!r} contains {odd[columns[0]][0]!r}, which is not one "
+            f"of the votes {', '.join(votes)}, so it is not read as a judge{others}. Ignore such "
+            f"columns: {option('ignore', columns)}.{hint}",
+            columns,
+        )
+
+
+def _not_votes(
+    counts: "Mapping[str, Counter[Hashable]]", classes: Classes | None
+) -> tuple[dict[str, list[Hashable]], Sequence[str], str]:
+    """Return the values of columns that are not judges, the votes of the others, and a hint."""
     if classes is not None:
-        not_judges = [judge for judge in judges if _outside_scale(counts[judge], classes)]
-        if 0 < len(not_judges) < sum(map(bool, counts.values())):
-            _raise_not_judges(
-                not_judges, _outside_scale(counts[not_judges[0]], classes)[0], path, classes.names
-            )
-        return
-    scales = {judge: _infer_scale(counts[judge]) for judge in judges}
-    with_scale = [judge for judge in judges if scales[judge] is not None]
+        odd = _outside_scale(counts, classes)
+        every = len(odd) == sum(map(bool, counts.values()))
+        return {} if every else odd, classes.names, ""
+    scales = {judge: _infer_scale(cells) for judge, cells in counts.items()}
+    with_scale = [judge for judge in counts if scales[judge] is not None]
     scale_votes: Counter[Hashable] = sum((counts[judge] for judge in with_scale), Counter())
     scale = _infer_scale(scale_votes)
     group = _largest_vocabulary_group(counts)
     if len(group) > len(with_scale):
-        group_votes = Counter(v for judge in judges if judge in group for v in counts[judge])
-        not_judges = [
-            judge
+        group_votes = Counter(v for judge in counts if judge in group for v in counts[judge])
+        odd = {
+            judge: list(cells)
             for judge, cells in counts.items()
             if cells
             and judge not in group
             and not (len(cells) <= MAX_CLASSES and cells.keys() & group_votes)
-        ]
-        if not_judges:
-            hint = "" if _infer_scale(group_votes) is not None else _NAME_CLASSES_HINT
-            _raise_not_judges(
-                not_judges,
-                next(iter(counts[not_judges[0]])),
-                path,
-                list(map(str, group_votes)),
-                hint,
-            )
-        return
+        }
+        hint = "" if _infer_scale(group_votes) is not None else _NAME_CLASSES_HINT
+        return odd, list(map(str, group_votes)), hint
     if scale is None or len({scale.index(vote) for vote in scale_votes} - {None}) < 2:
-        return
-    not_judges = [judge for judge in judges if _outside_scale(counts[judge], scale)]
-    with_words = [
-        j
-        for j in not_judges
-        if any(isinstance(v, str) for v in (*_outside_scale(counts[j], scale), *scale.values))
-    ]
-    if len(not_judges) - len(with_words) >= len(judges) - len(not_judges):
-        not_judges = with_words  # the others may be scores
-    if not_judges:
-        _raise_not_judges(
-            not_judges, _outside_scale(counts[not_judges[0]], scale)[0], path, scale.names
-        )
+        return {}, (), ""
+    odd = _outside_scale(counts, scale)
+    with_words = {
+        judge: values
+        for judge, values in odd.items()
+        if any(isinstance(v, str) for v in (*values, *scale.values))
+    }
+    if len(odd) - len(with_words) >= len(counts) - len(odd):
+        odd = with_words  # the others may be scores
+    return odd, scale.names, ""
 
 
-def _raise_not_judges(
-    columns: list[str], first: Hashable, path: Path | InMemory, votes: Sequence[str], hint: str = ""
-) -> None:
-    others = f"; neither are {listing(columns[1:], 20)}" if columns[1:] else ""
-    raise NotJudgesError(
-        f"Column {columns[0]!r} of {str(path)!r} contains {first!r}, which is not one of the "
-        f"votes {', '.join(votes)}, so it is not read as a judge{others}. Ignore such columns: "
-        f"{option('ignore', columns)}.{hint}",
-        columns,
-    )
-
-
-def _outside_scale(counts: "Counter[Hashable]", scale: Classes) -> list[Hashable]:
-    """Return the values outside a scale if more than half of the cells contain one, else none."""
-    outside = [value for value in counts if scale.index(value) is None]
-    return outside if 2 * sum(counts[value] for value in outside) > counts.total() else []
+def _outside_scale(
+    counts: "Mapping[str, Counter[Hashable]]", scale: Classes
+) -> dict[str, list[Hashable]]:
+    """Return the values outside a scale of each column, if more than half of its cells contain one."""
+    outside = {j: [v for v in cells if scale.index(v) is None] for j, cells in counts.items()}
+    return {
+        judge: values
+        for judge, values in outside.items()
+        if 2 * sum(counts[judge][value] for value in values) > counts[judge].total()
+    }
 
 
 def _largest_vocabulary_group(counts: "Mapping[str, Counter[Hashable]]") -> set[str]:

@@ -17,7 +17,7 @@ SETTINGS = {"temperature": 1, "prompt": "x"}
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     with Ledger(tmp_path / "v.jsonl", SETTINGS) as ledger:
-        ledger.bookings.book("j", "q")
+        ledger.bookings.add(1, "j on q")
         ledger.append(ANSWER)
     return tmp_path / "v.jsonl"
 

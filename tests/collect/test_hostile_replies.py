@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from judgebayes.collect.endpoint import Endpoint, Judge, NoAnswerError, RetryPolicy
-from judgebayes.collect.ledger import Attempts, Budget, Ledger, Spending
+from judgebayes.collect.ledger import Budget, Ledger, Spending
 
 httpx2 = pytest.importorskip("httpx2")
 KEY = "sk-Zq8v1Lw3Xt5Rb7Nm9Kd2"
@@ -19,13 +19,16 @@ GOOD = {"choices": [{"message": {"content": "[[A]]"}, "finish_reason": "stop"}]}
 BOMB = gzip.compress(b" " * 2**25)
 
 
-class Free:
-    """A budget without end."""
+class Free(Spending):
+    """A budget without end, and without a file."""
 
-    def book(self) -> bool:
+    def __init__(self) -> None:
+        pass
+
+    def book(self, what: str) -> bool:  # noqa: ARG002
         return True
 
-    def failed(self, *, charged: bool) -> None:
+    def failed(self, what: str, *, charged: bool) -> None:
         pass
 
 
@@ -37,7 +40,7 @@ def ask(reply: "httpx2.Response", monkeypatch: pytest.MonkeyPatch) -> object:
             judge = Judge("j", "m", "http://h/v1", "SOME_KEY")
             policy = RetryPolicy(retries=0)
             return await Endpoint(judge, client, policy, {}, asyncio.Event()).ask(
-                "?", Free(), lambda answer: answer
+                "?", "j on q", Free(), lambda answer: answer
             )
 
     return asyncio.run(asking())
@@ -106,20 +109,19 @@ def test_lost_calls_count_in_later_runs(tmp_path: Path) -> None:
     for _ in range(3):
         with Ledger(tmp_path / "v.jsonl", {}) as ledger:
             spending = Spending.of(Budget(calls=4), ledger.bookings, [], None)
-            attempts = Attempts(spending, "j", "q")
-            while attempts.book():
+            while spending.book("j on q"):
                 made += 1
-                attempts.failed(charged=True)
+                spending.failed("j on q", charged=True)
     assert made == 4
 
 
 def test_refused_calls_are_taken_back(tmp_path: Path) -> None:
     with Ledger(tmp_path / "v.jsonl", {}) as ledger:
-        attempts = Attempts(Spending.of(Budget(1), ledger.bookings, [], None), "j", "q")
-        assert attempts.book()
-        attempts.failed(charged=False)
-        assert attempts.book()
-        assert not attempts.book()
+        spending = Spending.of(Budget(1), ledger.bookings, [], None)
+        assert spending.book("j on q")
+        spending.failed("j on q", charged=False)
+        assert spending.book("j on q")
+        assert not spending.book("j on q")
 
 
 FULL = """
