@@ -13,9 +13,8 @@ from judgebayes.io.options import option
 from judgebayes.votes.classes import (
     Classes,
     canonical,
-    infer_classes,
+    classes_of_most,
     listing,
-    usual_classes,
 )
 
 _NAME_CLASSES_HINT = " Then name the classes from lowest to highest: --classes 'LOW,...,HIGH'."
@@ -73,10 +72,10 @@ def _not_votes(
         odd = _outside_scale(counts, classes)
         every = len(odd) == sum(map(bool, counts.values()))
         return {} if every else odd, classes.names, ""
-    scales = {judge: _infer_scale(cells) for judge, cells in counts.items()}
+    scales = {judge: classes_of_most(cells) for judge, cells in counts.items()}
     with_scale = [judge for judge in counts if scales[judge] is not None]
     scale_votes: Counter[Hashable] = sum((counts[judge] for judge in with_scale), Counter())
-    scale = _infer_scale(scale_votes)
+    scale = classes_of_most(scale_votes)
     group = _largest_vocabulary_group(counts)
     if len(group) > len(with_scale):
         group_votes = Counter(v for judge in counts if judge in group for v in counts[judge])
@@ -87,7 +86,7 @@ def _not_votes(
             and judge not in group
             and not (len(cells) <= MAX_CLASSES and cells.keys() & group_votes)
         }
-        hint = "" if _infer_scale(group_votes) is not None else _NAME_CLASSES_HINT
+        hint = "" if classes_of_most(group_votes) is not None else _NAME_CLASSES_HINT
         return odd, list(map(str, group_votes)), hint
     if scale is None or len({scale.index(vote) for vote in scale_votes} - {None}) < 2:
         return {}, (), ""
@@ -138,14 +137,3 @@ def _largest_vocabulary_group(counts: "Mapping[str, Counter[Hashable]]") -> set[
 def _share_vocabulary(one: "Counter[str]", other: "Counter[str]") -> bool:
     """Tell whether most cells of one column contain words of the other."""
     return any(2 * sum(a[word] for word in b) > a.total() for a, b in ((one, other), (other, one)))
-
-
-def _infer_scale(counts: "Counter[Hashable]") -> Classes | None:
-    """Return the classes of the values or of most of them, or None."""
-    usual = usual_classes(counts)
-    if usual is not None:
-        return usual.classes
-    try:
-        return infer_classes(counts, "")
-    except JudgeBayesError:
-        return None

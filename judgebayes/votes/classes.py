@@ -273,15 +273,15 @@ def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
     """
     ordered = Counter({v: n for v, n in counts.items() if v is not None}).most_common()
     total = sum(n for _, n in ordered)
-    if not ordered or _inferred([v for v, _ in ordered]) is not None:
+    if not ordered or inferred([v for v, _ in ordered]) is not None:
         return None
-    scale = _inferred([v for v, n in ordered if n >= COMMON * total])
+    scale = inferred([v for v, n in ordered if n >= COMMON * total])
     rare = scale is not None
     if scale is None and len(ordered) <= MOST_VALUES:
         usual: list[Hashable] = []
         for value, _ in ordered:
-            usual += [value] if _inferred([*usual, value]) is not None else []
-        scale = _inferred(usual) if len(usual) > 1 else None
+            usual += [value] if inferred([*usual, value]) is not None else []
+        scale = inferred(usual) if len(usual) > 1 else None
     if scale is None:
         return None
     odd = Counter({v: n for v, n in ordered if scale.index(v) is None})
@@ -289,11 +289,18 @@ def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
     return Usual(scale, odd) if rare or words else None
 
 
-def _inferred(values: Sequence[Hashable]) -> Classes | None:
+def inferred(values: Iterable[object]) -> Classes | None:
+    """Return the classes to which some values belong, None where `infer_classes` raises an error."""
     try:
         return infer_classes(values, "")
     except JudgeBayesError:
         return None
+
+
+def classes_of_most(counts: Mapping[Hashable, int]) -> Classes | None:
+    """Return the classes of the values, or of most of them, None if there are none."""
+    usual = usual_classes(counts)
+    return inferred(counts) if usual is None else usual.classes
 
 
 def other_words(values: Iterable[object], votes: Classes) -> dict[Hashable, Hashable]:

@@ -20,7 +20,7 @@ from judgebayes.io.columns import (
 )
 from judgebayes.io.options import join_names, split_names
 from judgebayes.io.wide import NotJudgesError, check_judge_columns
-from judgebayes.votes.classes import canonical, infer_classes, listing, usual_classes
+from judgebayes.votes.classes import canonical, classes_of_most, listing
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.check_draft import Draft, Tables, opened_by, try_open
 from judgebayes.workflow.item_ids import match_items
@@ -138,13 +138,10 @@ def _alike(columns: list[pd.Series]) -> list[str]:
         if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
         counts = Counter(changed(cells, canonical).dropna())
-        usual = usual_classes(counts)
-        try:
-            classes = usual.classes if usual is not None else infer_classes(counts, "")
-        except JudgeBayesError:
-            continue
-        scale = tuple(str(value).casefold() for value in classes.values)
-        by_scale.setdefault(scale, []).append(str(cells.name))
+        classes = classes_of_most(counts)
+        if classes is not None:
+            scale = tuple(str(value).casefold() for value in classes.values)
+            by_scale.setdefault(scale, []).append(str(cells.name))
     return max(by_scale.values(), key=len, default=[])
 
 

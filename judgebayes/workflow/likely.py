@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
 from judgebayes.io.columns import most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
-from judgebayes.votes.classes import canonical, infer_classes, usual_classes, written
+from judgebayes.votes.classes import canonical, classes_of_most, written
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.item_ids import match_items
 
@@ -162,15 +161,11 @@ def _kind_of_votes(cells: pd.Series) -> int:
     counts = Counter(changed(cells, canonical).dropna())
     if len(counts) < 2:
         return 0
-    try:
-        infer_classes(counts, "")
-    except JudgeBayesError:
-        if usual_classes(counts) is not None:
-            return 3
-        if len(counts) <= MAX_CLASSES and counts.total() >= 2 * len(counts):
-            return 2 if all(isinstance(value, str) for value in counts) else 1
-        return 1 if are_scores(list(counts)) else 0
-    return 3
+    if classes_of_most(counts) is not None:
+        return 3
+    if len(counts) <= MAX_CLASSES and counts.total() >= 2 * len(counts):
+        return 2 if all(isinstance(value, str) for value in counts) else 1
+    return 1 if are_scores(list(counts)) else 0
 
 
 def _share_matched(labelled: list[object], cells: pd.Series) -> float:

@@ -25,8 +25,8 @@ from judgebayes.io.options import Options, option, split_names
 from judgebayes.io.tables import Layout, check_ignored, notes_of, read_table
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.sentence import sentences
-from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide, infer_classes
-from judgebayes.votes.classes import canonical, listing, other_words, plain_text
+from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
+from judgebayes.votes.classes import canonical, inferred, listing, other_words, plain_text
 from judgebayes.votes.columns import (
     name_of,
     positions,
@@ -268,11 +268,9 @@ def _translate_labels(opened: Opened) -> Opened:
     gold = opened.labels
     assert gold is not None
     given = gold.table[gold.label]
-    try:
-        scale = infer_classes(decided_values(opened), "")
-    except JudgeBayesError:
-        return opened  # the error is raised where the classes are needed
-    words = other_words(given.unique(), scale)
+    scale = inferred(decided_values(opened))
+    # An error is raised where the classes are needed.
+    words = {} if scale is None else other_words(given.unique(), scale)
     if not words:
         return opened
     message = (
