@@ -25,13 +25,16 @@ MAX_CLASSES = 12
 """Votes with more distinct numbers than this are scores, not classes."""
 
 
+Name = str | tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One record: a vote, a missing vote with its reason, or a reason to leave the record out."""
 
-    item: str | tuple[str, ...]
+    item: Name
     """Its name, or the parts of its name: the last part, and those that differ among the rows."""
-    judge: str | tuple[str, ...]
+    judge: Name
     """Likewise; of parts, the first one is always in the name."""
     vote: str | int | float | None = None
     missing: str = "no vote"

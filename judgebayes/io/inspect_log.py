@@ -13,7 +13,7 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import missing_values
 from judgebayes.io.columns import COPY
-from judgebayes.io.gathering import Row
+from judgebayes.io.gathering import Name, Row
 from judgebayes.io.options import Files, Options, short_names
 from judgebayes.io.records import field_of, parse_json, read_json
 
@@ -352,7 +352,7 @@ def _scalar_vote(value: Any) -> str | int | float | None:
 def _grades_as_words(rows: list[Row]) -> list[Row]:
     """Replace Inspect's grades by words, and 1 and 0 too if any judge gives grades."""
     grades = {*GRADES, NO_ANSWER}
-    is_graded: dict[str, bool] = {}
+    is_graded: dict[Name, bool] = {}
     for row in rows:
         if isinstance(row.vote, str):
             is_graded[row.judge] = is_graded.get(row.judge, True) and row.vote in grades

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Row
+from judgebayes.io.gathering import Name, Row
 from judgebayes.io.options import Files
 from judgebayes.io.records import field_of, read_lines
 
@@ -96,14 +96,14 @@ def _vote(
 
 def _with_labels(rows: list[Row], what: str) -> list[Row]:
     """Return the models' votes with the plurality of the human votes as labels, if both judged."""
-    human = [row for row in rows if PEOPLE.fullmatch(row.judge)]
+    human = [row for row in rows if PEOPLE.fullmatch(str(row.judge))]
     if not human or len(human) == len(rows):
         return rows
-    counts: dict[str, Counter[str]] = {}
+    counts: dict[Name, Counter[str]] = {}
     for row in human:
         if row.vote is not None:
             counts.setdefault(row.item, Counter())[str(row.vote)] += 1
-    judged = {row.item for row in rows if not PEOPLE.fullmatch(row.judge)}
+    judged = {row.item for row in rows if not PEOPLE.fullmatch(str(row.judge))}
     if not judged & set(counts):
         raise JudgeBayesError(
             f"No pair in {what} was judged by both people and models; check that the files are "
@@ -112,7 +112,7 @@ def _with_labels(rows: list[Row], what: str) -> list[Row]:
     labels = {item: _plurality(count) for item, count in counts.items()}
     return [
         replace(row, dropped=COUNTED if row.item in judged else UNJUDGED)
-        if PEOPLE.fullmatch(row.judge)
+        if PEOPLE.fullmatch(str(row.judge))
         else replace(row, label=labels.get(row.item))
         for row in rows
     ]
