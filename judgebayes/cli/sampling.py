@@ -21,12 +21,13 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference import NUTS, posterior
 from judgebayes.inference.nuts import Sampling
+from judgebayes.inference.sampled import Described
 from judgebayes.io.options import split_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.posterior.checks import Check, check, in_words
 from judgebayes.posterior.compare import Compared, compare, one_left_out, targets
 from judgebayes.posterior.models import build, sample, variant_of
-from judgebayes.posterior.story import TARGETS, ModelSpec
+from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.report.text import ends_of
 from judgebayes.report.versions import versions
@@ -310,7 +311,7 @@ def _attributes(
     }
 
 
-def _sampled(story: ModelSpec, nuts: NUTS, seed: int, attributes: dict[str, str | int]) -> Any:
+def _sampled(story: Described, nuts: NUTS, seed: int, attributes: dict[str, str | int]) -> Any:
     with stepped(nuts.warmup + nuts.draws) as update:
 
         def on_progress(so_far: Sampling) -> None:
@@ -344,7 +345,7 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
     return pd.concat([part for part in parts if len(part)])
 
 
-def _print_summary(console: Console, shown: pd.DataFrame, story: ModelSpec) -> None:
+def _print_summary(console: Console, shown: pd.DataFrame, story: Described) -> None:
     parts = [part for _, part in shown.groupby("variable", sort=False)]
     each = max(ROWS // len(parts), 4) if len(shown) > ROWS else len(shown)
     printed = pd.concat([ends_of(part, each, "mean") for part in parts])
@@ -425,7 +426,7 @@ def _print_comparison(
 def _plot(
     request: PosteriorRequest,
     drawn: Any,
-    story: ModelSpec,
+    story: Described,
     shown: pd.DataFrame,
     checks: Sequence[Check],
 ) -> None:
@@ -459,7 +460,7 @@ def _plot(
         figures[name].savefig(request.plot / f"{name}.{request.plots_as}", dpi=130)
 
 
-def _forest_table(drawn: Any, story: ModelSpec, shown: pd.DataFrame) -> pd.DataFrame:
+def _forest_table(drawn: Any, story: Described, shown: pd.DataFrame) -> pd.DataFrame:
     draws = posterior.draws_of(drawn, list(dict.fromkeys(shown["variable"])))
     rows = []
     for name, part in shown.groupby("variable", sort=False):
@@ -477,7 +478,7 @@ def _forest_table(drawn: Any, story: ModelSpec, shown: pd.DataFrame) -> pd.DataF
     return pd.DataFrame(rows, columns=columns)
 
 
-def _worst_draws(drawn: Any, shown: pd.DataFrame, story: ModelSpec) -> dict[str, np.ndarray]:
+def _worst_draws(drawn: Any, shown: pd.DataFrame, story: Described) -> dict[str, np.ndarray]:
     """Return the draws of the parameters with the highest R-hat."""
     names = list(story.watched or dict.fromkeys(shown["variable"]))
     ranked = _rows_of(posterior.summary(drawn, names), names)["r_hat"].dropna()

@@ -126,7 +126,7 @@ F = TypeVar("F", bound="Sampled")
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """A program with data, and the names of its axes.
+    """A program with data, the names of its axes, and its descriptions for users.
 
     The functions take the sites of one draw, and run inside compiled code.
     """
@@ -145,6 +145,14 @@ class Described:
     """Summary statistics of data by site, observed or replicated."""
     meanings: Mapping[str, str] = field(default_factory=dict)
     """A description of each reported variable."""
+    shown: tuple[str, ...] = ()
+    """The variables that summary and forest plot show."""
+    watched: tuple[str, ...] | None = None
+    """The variables on which chains must agree; all if None."""
+    advice: str = ""
+    """What to try if the replications differ from the data."""
+    words: tuple[str, ...] = ()
+    """Notes for the user about this model and data."""
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -11,12 +11,13 @@ from judgebayes.arrays import Key
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
+from judgebayes.inference.sampled import Described
 from judgebayes.models.item_validator import ItemData, ItemModel, ItemPrior
-from judgebayes.posterior.story import ModelSpec, agreement, coords_of, unanimous
+from judgebayes.posterior.story import agreement, coords_of, unanimous
 from judgebayes.votes.array import Data
 
 
-def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
+def items(data: Data, prior: ItemPrior, *, points: int) -> Described:
     """Return the item-level model.
 
     It has a leaning per item, common to all judges; with one point, judges err independently given the
@@ -46,7 +47,7 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> ModelSpec:
         return _of_generators(drawn["votes"][..., 0], data)
 
     shared = points > 1
-    return ModelSpec(
+    return Described(
         problem=Problem(program, rows),
         data=item_data,
         constrained=constrained,

@@ -11,17 +11,18 @@ from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.stacking import Stacking
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.point import MAP
+from judgebayes.inference.sampled import Described
 from judgebayes.item_response.irt import ItemResponse
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
 from judgebayes.models.davidson import level_of_class
 from judgebayes.models.irt import ItemResponsePrior
 from judgebayes.models.stacking import Form
-from judgebayes.posterior.story import ModelSpec, coords_of, of_labels, of_right
+from judgebayes.posterior.story import coords_of, of_labels, of_right
 from judgebayes.votes.array import MISSING, Data
 
 
-def item_response(data: Data, prior: ItemResponsePrior) -> ModelSpec:
+def item_response(data: Data, prior: ItemResponsePrior) -> Described:
     """Return the two-parameter logistic model of right votes (`judgebayes.models.irt`).
 
     The log-likelihood of an item integrates out its difficulty and discrimination, which are fitted to
@@ -45,7 +46,7 @@ def item_response(data: Data, prior: ItemResponsePrior) -> ModelSpec:
         votes = drawn["votes"]
         return of_right(np.where(votes >= 0, votes == truth, MISSING), data.judges)
 
-    return ModelSpec(
+    return Described(
         problem=problem,
         data=problem.data,
         statistics=statistics,
@@ -58,7 +59,7 @@ def item_response(data: Data, prior: ItemResponsePrior) -> ModelSpec:
     )
 
 
-def davidson(data: Data, prior: davidson_model.DavidsonPrior) -> ModelSpec:
+def davidson(data: Data, prior: davidson_model.DavidsonPrior) -> Described:
     """Return Davidson's model of the labels (`judgebayes.models.davidson`)."""
     levels = _levels(data)
     offset = () if data.pairwise else ("delta",)
@@ -82,7 +83,7 @@ def davidson(data: Data, prior: davidson_model.DavidsonPrior) -> ModelSpec:
     )
 
 
-def stacking(data: Data, prior: stacking_model.StackingPrior) -> ModelSpec:
+def stacking(data: Data, prior: stacking_model.StackingPrior) -> Described:
     """Return logistic stacking of the vote vector (`judgebayes.models.stacking`)."""
     form = Form(data.votes.n_judges, data.votes.n_classes, data.pairwise)
     return _of_labels(
@@ -109,7 +110,7 @@ def stacking(data: Data, prior: stacking_model.StackingPrior) -> ModelSpec:
     )
 
 
-def uncentred_stacking(data: Data, prior: stacking_model.StackingPrior) -> ModelSpec:
+def uncentred_stacking(data: Data, prior: stacking_model.StackingPrior) -> Described:
     """Return stacking whose weights have a prior centred at zero, not learnt from the labels."""
     return stacking(data, prior._replace(kappa=0.0))
 
@@ -134,7 +135,7 @@ def _of_labels(
     meanings: dict[str, str],
     words: tuple[str, ...],
     advice: str,
-) -> ModelSpec:
+) -> Described:
     labelled = data.labelled
     index = data.index[labelled]
     problem = method.problem(data.votes.take(labelled), data.labels[labelled])
@@ -142,7 +143,7 @@ def _of_labels(
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_labels(drawn["label"], index, data.classes, data.judges)
 
-    return ModelSpec(
+    return Described(
         problem=problem,
         data=problem.data,
         statistics=statistics,

@@ -18,16 +18,15 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.nuts import NUTS, Sampling
 from judgebayes.inference.problem import log_density, numpyro_lock
-from judgebayes.inference.sampled import container, drawn_from_prior
+from judgebayes.inference.sampled import Described, container, drawn_from_prior
 from judgebayes.models.item_validator import POINTS
 from judgebayes.posterior import generators, labels, votes
-from judgebayes.posterior.story import ModelSpec
 from judgebayes.votes.array import Data
 
 
 @in_float64
 def sample(
-    spec: ModelSpec,
+    spec: Described,
     nuts: NUTS,
     seed: int,
     *,
@@ -65,7 +64,7 @@ def sample(
     return container(spec, chains, keys[1:] if whole else None, attributes=attributes)
 
 
-MODELS: dict[str, dict[str, Callable[[Data, Any], ModelSpec]]] = {
+MODELS: dict[str, dict[str, Callable[[Data, Any], Described]]] = {
     "davidson": {"pooled": labels.davidson},
     "dawid-skene": {"confusion": votes.dawid_skene},
     "one-coin": {"accuracy": votes.one_coin},
@@ -117,7 +116,7 @@ def build(
     model: str,
     variant: str | None = None,
     prior: Mapping[str, Any] = MappingProxyType({}),
-) -> ModelSpec:
+) -> Described:
     """Return a model with data.
 
     Parameters
@@ -145,7 +144,7 @@ def build(
 
 
 @numpyro_lock
-def _without_effect(spec: ModelSpec, prior: Mapping[str, Any]) -> list[str]:
+def _without_effect(spec: Described, prior: Mapping[str, Any]) -> list[str]:
     """Return the fields that the variant sets, or on which the log-density does not depend."""
     model: Any = spec.problem.model
     data = spec.problem.data

@@ -1,15 +1,9 @@
-"""A generative model with data, and the descriptions that go into a posterior file.
-
-Statistics of votes, labels and counts for predictive checks, each with a name in words.
-"""
-
-from dataclasses import dataclass
+"""Statistics of votes, labels and counts for predictive checks, each with a name in words."""
 
 import numpy as np
 from jaxtyping import Int
 
 from judgebayes.arrays import ItemInts
-from judgebayes.inference.sampled import Described
 from judgebayes.votes.array import Data
 
 
@@ -148,17 +142,3 @@ def coords_of(data: Data) -> dict[str, list[str]]:
         "labelled_item": data.names(data.labelled),
         "repeat": [str(s + 1) for s in range(data.votes.n_samples)],
     }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelSpec(Described):
-    """A model with data, and its descriptions for users."""
-
-    shown: tuple[str, ...]
-    """The variables that summary and forest plot show."""
-    watched: tuple[str, ...] | None = None
-    """The variables on which chains must agree (all if None), as in `Problem.watched`."""
-    advice: str = ""
-    """What to try if the replications differ from the data."""
-    words: tuple[str, ...] = ()
-    """Notes for the user about this model and data."""

@@ -14,6 +14,7 @@ from judgebayes.aggregators.dawid_skene import DawidSkene, unique_items
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.dawid_skene_em import by_counts
 from judgebayes.inference.problem import Problem
+from judgebayes.inference.sampled import Described
 from judgebayes.majority.counts import correct_counts, counts_of
 from judgebayes.majority.distribution import BetaBinomial
 from judgebayes.models import dawid_skene as dawid_skene_model
@@ -21,11 +22,11 @@ from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import BetaBinomialPrior, error_sizes
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.posterior.story import ModelSpec, coords_of, of_correct, of_votes
+from judgebayes.posterior.story import coords_of, of_correct, of_votes
 from judgebayes.votes.array import Data
 
 
-def beta_binomial(data: Data, prior: BetaBinomialPrior, *, components: int) -> ModelSpec:
+def beta_binomial(data: Data, prior: BetaBinomialPrior, *, components: int) -> Described:
     """Return one Beta-Binomial of all items, or a mixture of hard and easy ones."""
     pooled = correct_counts(data.votes, data.labels)
     labelled = np.flatnonzero(np.asarray(pooled.correct) >= 0)
@@ -40,7 +41,7 @@ def beta_binomial(data: Data, prior: BetaBinomialPrior, *, components: int) -> M
 
     largest_size = error_sizes(most)[-1]
     note = "" if largest_size <= most else f"; at {largest_size} votes it is extrapolated"
-    return ModelSpec(
+    return Described(
         problem=problem,
         data=problem.data,
         statistics=statistics,
@@ -71,7 +72,7 @@ ADVICE = (
 )
 
 
-def one_coin(data: Data, prior: one_coin_model.OneCoinPrior) -> ModelSpec:
+def one_coin(data: Data, prior: one_coin_model.OneCoinPrior) -> Described:
     """Return the one-coin model of the votes on labelled items (`judgebayes.models.one_coin`)."""
     labelled, n_classes = data.labelled, data.votes.n_classes
     panel = PanelData(jnp.asarray(data.index[labelled], int), jnp.asarray(data.labels[labelled]))
@@ -79,7 +80,7 @@ def one_coin(data: Data, prior: one_coin_model.OneCoinPrior) -> ModelSpec:
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_votes(drawn["votes"], data.labels[labelled], data.classes, data.judges)
 
-    return ModelSpec(
+    return Described(
         problem=Problem(OneCoinModel(n_classes, prior), panel),
         data=panel,
         statistics=statistics,
@@ -91,7 +92,7 @@ def one_coin(data: Data, prior: one_coin_model.OneCoinPrior) -> ModelSpec:
     )
 
 
-def dawid_skene(data: Data, prior: dawid_skene_model.DawidSkenePrior) -> ModelSpec:
+def dawid_skene(data: Data, prior: dawid_skene_model.DawidSkenePrior) -> Described:
     """Return Dawid and Skene's model of all votes (`judgebayes.models.dawid_skene`)."""
     labelled, labels = data.labelled, jnp.asarray(data.labels)
     # The sampler visits items thousands of times, so items with equal votes and label are merged.
@@ -103,7 +104,7 @@ def dawid_skene(data: Data, prior: dawid_skene_model.DawidSkenePrior) -> ModelSp
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
         return of_votes(drawn["votes"], data.labels, data.classes, data.judges)
 
-    return ModelSpec(
+    return Described(
         problem=by_counts(distinct, mode.first),
         data=PanelData(jnp.asarray(data.index, int), labels),
         statistics=statistics,
