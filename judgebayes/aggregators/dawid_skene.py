@@ -20,7 +20,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import dawid_skene_em
 from judgebayes.inference.fast.agreement import MANY_ITEMS, pack, slots_of
 from judgebayes.inference.fast.dawid_skene_em import (
-    EM,
     Counts,
     by_counts,
     maximise,
@@ -30,6 +29,7 @@ from judgebayes.inference.fast.dawid_skene_em import (
 from judgebayes.inference.fast.pooled_dawid_skene import maximise_pooled
 from judgebayes.inference.fit import ByDraw, Fit, Reliability, checked
 from judgebayes.inference.nuts import NUTS
+from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import worst

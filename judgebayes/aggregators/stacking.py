@@ -149,9 +149,9 @@ def fit_with_held_out(method: Stacking, data: Training) -> tuple[Fit, LogProbs]:
     votes, labels, weight, _ = data
     inference = method.inference
     assert isinstance(inference, Laplace)
-    data = method.data(votes, labels, weight)
+    given = method.data(votes, labels, weight)
     form = method._form(votes)
-    search = select_tau(inference, data, method.prior, method.label_noise, form)
+    search = select_tau(inference, given, method.prior, method.label_noise, form)
     approximation = search.fit
     fitted = Fit(
         method=method,

@@ -102,9 +102,8 @@ class GeneratorValidator:
             )
         program: Model = make(prior, whole)
         total = jnp.stack([a.sum() for a in data]).sum()
-        latent = ("log_sigma", "log_sigma_cell")
-        spreads = {"flat": (), "hierarchical": latent[:1], "robust": latent}[self.form]
-        return Problem(program, data, size=total, spreads=spreads, no_score=NO_SCORE)
+        in_turns = self.form != "flat"
+        return Problem(program, data, size=total, in_turns=in_turns, no_score=NO_SCORE)
 
 
 class Posterior(ABC):

@@ -96,10 +96,9 @@ class Problem:
     program's own if None. A sampler of the program's own form for samplers does not use it."""
     size: Float[Array, ""] | None = None
     """The number of items that the objective is a mean over; the labelled ones if None."""
-    spreads: tuple[str, ...] = ()
-    """The sites of log standard deviations, in a program with many correlated and unbounded parameters.
-    If given, samplers start from a normal near the posterior (`inference.nuts`), and use its
-    covariances."""
+    in_turns: bool = False
+    """Whether a sampler's chains make their steps one after the other: trajectories of very different
+    lengths, of a program whose gradient takes long."""
     no_score: str = ""
     """Where no score can be used, a sentence that says why."""
 

@@ -68,7 +68,7 @@ with jax.enable_x64(True):
 PROBLEMS = {
     "uniform": Problem(TwoModes(), None),
     "given start": Problem(TwoModes(), None, start={"x": ZERO}),
-    "spreads": Problem(Spread(), None, size=jnp.ones(()), spreads=("log_sigma",)),
+    "in turns": Problem(Spread(), None, size=jnp.ones(()), in_turns=True),
 }
 
 
