@@ -17,13 +17,12 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
     PooledPrior,
 )
-from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import Counts, labelled_weight, odd_sizes, prepare
-from judgebayes.majority.distribution import FittedDistribution
+from judgebayes.majority.distribution import FittedDistribution, log_likelihood
 from judgebayes.majority.thinning import Thinning
 from judgebayes.models.beta_binomial import CountData, Parameters, majority_errors
 

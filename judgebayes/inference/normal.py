@@ -1,6 +1,5 @@
 """Draws from the normal at the posterior's mode."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import jax
@@ -66,36 +65,18 @@ class NormalAtMode:
         # The symmetric root: it does not depend on the signs and the order of the eigenvectors.
         spread = axes / jnp.sqrt(jnp.maximum(curvature, LEAST_CURVATURE)) @ axes.T
         status = jnp.maximum(mode.status, when(curvature[0] <= 0, Status.DEGENERATE))
-        if self.weighted:
-            samples, weighing_status = self._weighted_draws(
-                key, density, centre, spread, (low, high)
-            )
-            status = jnp.maximum(status, weighing_status)
-        else:
-            samples = centre + jax.random.normal(key, (self.draws, len(centre))) @ spread
-        return Result(
-            draws=jax.vmap(unravel)(samples),
-            status=status,
-            details=mode.details,
-        )
-
-    def _weighted_draws(
-        self,
-        key: Key,
-        density: Callable[[Float[Array, " parameter"]], Float[Array, ""]],
-        centre: Float[Array, " parameter"],
-        spread: Float[Array, "parameter parameter"],
-        support: tuple[Float[Array, " parameter"], Float[Array, " parameter"]],
-    ) -> tuple[Float[Array, "draw parameter"], Int[Array, ""]]:
-        """Return resampled proposals, and UNMIXED where their effective sample size is too small."""
-        normal, gamma = jax.random.split(key)
         size, freedom = (self.draws, len(centre)), FREEDOM / 2
+        if not self.weighted:
+            samples = centre + jax.random.normal(key, size) @ spread
+            return Result(jax.vmap(unravel)(samples), status, mode.details)
+        normal, gamma = jax.random.split(key)
         squared = 2 * jax.random.gamma(gamma, freedom, size[:1]) / FREEDOM
         t = jax.random.normal(normal, size) / jnp.sqrt(squared)[:, None]
         proposed = centre + t @ spread
-        inside = ((proposed >= support[0]) & (proposed <= support[1])).all(1)
+        inside = ((proposed >= low) & (proposed <= high)).all(1)
         log_proposal = -(freedom + len(centre) / 2) * jnp.log1p((t**2).sum(1) / FREEDOM)
         log_weight = jax.lax.map(density, proposed, batch_size=AT_ONCE) - log_proposal
         weight = jax.nn.softmax(jnp.where(inside & jnp.isfinite(log_weight), log_weight, -jnp.inf))
-        small_ess = 1 / (weight**2).sum() < LEAST_ESS
-        return proposed[systematic(weight, self.draws)], when(small_ess, Status.UNMIXED)
+        status = jnp.maximum(status, when(1 / (weight**2).sum() < LEAST_ESS, Status.UNMIXED))
+        samples = proposed[systematic(weight, self.draws)]
+        return Result(jax.vmap(unravel)(samples), status, mode.details)

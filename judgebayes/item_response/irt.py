@@ -47,7 +47,7 @@ class _Round(NamedTuple):
 
 
 def empirical_bayes_mode(
-    given: "Evidence", used: Bool[Array, " item"]
+    given: "_Evidence", used: Bool[Array, " item"]
 ) -> tuple[Parameters, ItemResponsePrior, Int[Array, ""]]:
     r"""Return the joint mode under empirical Bayes priors of the items.
 
@@ -103,7 +103,7 @@ def empirical_bayes_mode(
 
 
 def joint_mode(
-    given: "Evidence", prior: ItemResponsePrior, begin: Parameters | None = None
+    given: "_Evidence", prior: ItemResponsePrior, begin: Parameters | None = None
 ) -> tuple[Parameters, Int[Array, ""]]:
     """Return the joint mode of all parameters, by damped Newton steps.
 
@@ -124,7 +124,7 @@ def joint_mode(
     return mode, status
 
 
-class Evidence(NamedTuple):
+class _Evidence(NamedTuple):
     """The votes of all judges on labelled items, possibly missing, by counts.
 
     In Newton's steps the items' 2 x 2 blocks are eliminated, so that a step solves a J x J system.
@@ -225,10 +225,10 @@ def evidence(
     labels: ItemCodes,
     weight: ItemValues,
     noise: Scalar = 0.0,
-) -> Evidence:
+) -> _Evidence:
     """Return counts of votes with labels, of which a known share is wrong."""
     error = jnp.log(noise_matrix(noise, votes.shape[-1]))[:, jnp.maximum(labels, 0)].T
-    return Evidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
+    return _Evidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
 
 
 def block_inverses(

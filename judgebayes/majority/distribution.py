@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import ItemValues, Key, Weights
+from judgebayes.arrays import ItemCodes, ItemValues, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
 from judgebayes.inference.sampled import Sampled, with_source
@@ -25,10 +24,26 @@ from judgebayes.models.beta_binomial import (
     CountData,
     Parameters,
 )
+from judgebayes.models.distributions import CorrectVotes
 from judgebayes.sentence import percent
 
 MAX_REPORTED_WIDTH = 0.5
 """A share of hard items with a wider interval than this is reported as undetermined."""
+
+
+def log_likelihood(
+    theta: Parameters, member: ItemCodes, data: CountData, most: int
+) -> Float[Array, ""]:
+    """Return the weighted sum of log P(S = correct) over items with an observed count.
+
+    It is one product with the items' weights: for many sets of weights, such as bootstrap samples, the
+    items' terms are computed only once. `theta` has a leading axis of data sets; `member` is the data
+    set of each item.
+    """
+    votes = CorrectVotes(theta.share, theta.mean, theta.dispersion, member, data.given, most)
+    weight = jnp.ones(data.correct.shape) if data.weight is None else data.weight
+    used = jnp.where(data.correct >= 0, weight, 0.0)
+    return votes.log_prob(jnp.maximum(data.correct, 0)) @ used
 
 
 @jax.tree_util.register_dataclass

@@ -30,7 +30,7 @@ from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
-from judgebayes.inference.posterior_file import read_stored, write_stored
+from judgebayes.inference.posterior import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.posterior.models import MODELS, PRIORS, build
 

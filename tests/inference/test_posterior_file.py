@@ -14,7 +14,7 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
-from judgebayes.inference.posterior_file import REST
+from judgebayes.inference.posterior import REST
 from judgebayes.inference.problem import Chains
 
 CHAINS, DRAWS, ITEMS = 2, 50, 6

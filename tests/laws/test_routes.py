@@ -33,7 +33,6 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 )
 from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
 from judgebayes.inference.fast.agreement import pack
-from judgebayes.inference.fast.beta_binomial import log_likelihood
 from judgebayes.inference.laplace import (
     _likelihood,
     _SoftmaxProblem,
@@ -46,6 +45,7 @@ from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.irt import evidence
+from judgebayes.majority.distribution import log_likelihood
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
