@@ -179,6 +179,11 @@ class StackingModel:
         "level": ("level",),
     }
 
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return self.form.n_classes
+
     def __call__(self, data: StackingData) -> None:
         """Sample tau and the weights, then each item's label from the link."""
         sites = {
