@@ -49,9 +49,9 @@ class Format:
 
     def read(self) -> "Callable[[Files], Iterable[Row | pd.DataFrame | str]]":
         """Return the reader: of rows or a table of them, and of sentences for the user."""
-        module, name = self.reader.split(":")
-        found = importlib.import_module(f"judgebayes.io.{module}")
-        read_format: Callable[[Files], Iterable[Row | pd.DataFrame | str]] = getattr(found, name)
+        file, name = self.reader.split(":")
+        module = importlib.import_module(f"judgebayes.io.{file}")
+        read_format: Callable[[Files], Iterable[Row | pd.DataFrame | str]] = getattr(module, name)
         return read_format
 
 
