@@ -193,14 +193,17 @@ def gather(
     records, no_effect = _without(_records_of(every), missing)
     here = records["dropped"].isna()
     kept = records if here.all() else records[here]
-    voters = kept.loc[kept["vote"].notna(), "judge"].unique()
+    judges = kept["judge"].unique()
+    voters = kept["judge"][kept["vote"].notna()].unique()
     dropped = Counter(records["dropped"].dropna())
     if len(voters) == 0:
         why = reasons(Counter(kept["missing"]) + dropped) if len(records) else "no record"
         raise JudgeBayesError(f"There are no votes in {what}: {why}.")
-    votes = kept["judge"].isin(voters)
-    dropped.update(f"{judge} has no vote at all" for judge in kept.loc[~votes, "judge"])
-    kept = (kept if votes.all() else kept[votes]).reset_index(drop=True)
+    if len(voters) < len(judges):
+        votes = kept["judge"].isin(voters)
+        dropped.update(f"{judge} has no vote at all" for judge in kept["judge"][~votes])
+        kept = kept[votes]
+    kept = kept.reset_index(drop=True)
     table, repeated = _table(kept)
     if no_effect:
         notes.append(f"--missing has no effect: no vote is {listing(split_names(missing or ''))}.")

@@ -86,21 +86,21 @@ def open_labels(
             f"There is no column {label!r} for the label in {str(path)!r}; it has "
             f"{', '.join(map(repr, names))}.{did_you_mean(label, names)}"
         )
-    found = _same_name(item, names)
-    if found is None and len(names) == 2:
+    column = _same_name(item, names)
+    if column is None and len(names) == 2:
         label = label or most_likely(names, "label")
-        found = next((name for name in names if label not in (None, name)), None)
-    found = found or most_likely([name for name in names if name != label], "item")
-    by_values = found is None
-    if found is None:
-        found = _column_of_items(gold.drop(columns=label or []), items)
-    if found is None:
+        column = next((name for name in names if label not in (None, name)), None)
+    column = column or most_likely([name for name in names if name != label], "item")
+    by_values = column is None
+    if column is None:
+        column = _column_of_items(gold.drop(columns=label or []), items)
+    if column is None:
         raise JudgeBayesError(
             f"Which column of {str(path)!r} is the item? It has {', '.join(map(repr, names))}. The "
             f"items of the votes ({listing(items.unique(), 2)}) are in none of these columns, or in "
             f"more than one. Give the item column the same name as in the votes, {item!r}."
         )
-    others = [name for name in names if name != found]
+    others = [name for name in names if name != column]
     if label is None:
         label = others[0] if len(others) == 1 else most_likely(others, "label")
     label = label or plain_label(others)
@@ -109,13 +109,13 @@ def open_labels(
             f"Which column of {str(path)!r} is the label? It has {', '.join(map(repr, names))}; use "
             "--label NAME."
         )
-    roles: dict[str, str | None] = {"item": found, "label": label}
+    roles: dict[str, str | None] = {"item": column, "label": label}
     require_columns(gold, roles)
     message = (
         f"Columns of {path.name}: {listed_roles(roles)}; the item column is detected by its values, "
         "which are items of the votes."
     )
-    labels = Labels(whole, found, label, annotator)
+    labels = Labels(whole, column, label, annotator)
     messages = [message] if by_values else []
     if source.reading.match_ids == "loosely":
         labels, matched = _matched(labels, items)

@@ -17,10 +17,10 @@ KEY = "sk-proj-8Zq1wL3vX5tR7bN9mKd2"
 class Free:
     """A budget without limits."""
 
-    def book(self) -> bool:
+    def book(self, what: str) -> bool:  # noqa: ARG002
         return True
 
-    def failed(self, *, charged: bool) -> None:
+    def failed(self, what: str, *, charged: bool) -> None:
         pass
 
 
@@ -91,7 +91,7 @@ def test_the_loop_of_requests_runs_while_a_reply_is_read(monkeypatch: pytest.Mon
             )
             clock = asyncio.create_task(ticking())
             try:
-                return await endpoint.ask("?", Free(), slow), ticks
+                return await endpoint.ask("?", "j on q", Free(), slow), ticks
             finally:
                 clock.cancel()
 
