@@ -193,13 +193,12 @@ def gather(
     records, no_effect = _without(_records_of(every), missing)
     here = records["dropped"].isna()
     kept = records if here.all() else records[here]
-    judges = kept["judge"].unique()
     voters = kept["judge"][kept["vote"].notna()].unique()
     dropped = Counter(records["dropped"].dropna())
     if len(voters) == 0:
         why = reasons(Counter(kept["missing"]) + dropped) if len(records) else "no record"
         raise JudgeBayesError(f"There are no votes in {what}: {why}.")
-    if len(voters) < len(judges):
+    if len(voters) < kept["judge"].nunique():
         votes = kept["judge"].isin(voters)
         dropped.update(f"{judge} has no vote at all" for judge in kept["judge"][~votes])
         kept = kept[votes]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
@@ -40,14 +39,12 @@ def read_lm_eval(given: Files) -> Iterator[Row]:
     JudgeBayesError
         If a line is not a sample.
     """
-    some = False
     for file in given.files:
         name_match = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", file.name)
         task = name_match.group(1) if name_match else file.name.split(".")[0]
         model = file.absolute().parent.name.replace("__", "/")
         seen: set[bytes] = set()
         for number, record in read_lines(file):
-            some = True
             digest = blake2b(json.dumps(record, sort_keys=True).encode(), digest_size=16).digest()
             where = f"Line {number} of {str(file)!r}"
             document = str(field_of(record, "doc_id", where))
@@ -63,8 +60,6 @@ def read_lm_eval(given: Files) -> Iterator[Row]:
                 yield Row(item, (model, shown), dropped=COPY)
             else:
                 yield from rows
-    if not some:
-        raise JudgeBayesError(f"{str(given.path)!r} contains no samples.")
 
 
 def _answers(

@@ -44,7 +44,7 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
     JudgeBayesError
         If a file contains no promptfoo results.
     """
-    places, some = False, False
+    places = False
     for file in given.files:
         records = _records(file)
         names = _names_of_tests(records)
@@ -54,12 +54,10 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
             described = case.get("description") if isinstance(case, dict) else None
             place = str(index if test is None else test)
             named = names.get(place, described if test is None else None)
-            some, places = True, places or named is None
+            places = places or named is None
             name = place if named is None else str(named)
             item = (str(provider or "provider"), f"prompt {record.get('promptIdx', 0)}", name)
             yield from _rows(record, item, given.options.label)
-    if not some:
-        raise JudgeBayesError(f"{str(given.path)!r} contains no results.")
     if places:
         yield PLACES
 

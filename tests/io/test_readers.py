@@ -784,9 +784,9 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("inspect", "a.json", "[" * 200_000, "nested too deeply|not JSON"),
     ("lm-eval", "samples_x.jsonl", [{"resps": []}], "no field 'doc_id'"),
     ("lm-eval", "samples_x.jsonl", [{"doc_id": 1}], "no field 'filtered_resps'"),
-    ("lm-eval", "samples_x.jsonl", "\n", "contains no samples"),
+    ("lm-eval", "samples_x.jsonl", "\n", "There are no votes in .*: no record"),
     ("promptfoo", "a.json", {"results": {"results": [{"x": 1}]}}, "no results of promptfoo"),
-    ("promptfoo", "a.json", {"results": []}, "contains no results"),
+    ("promptfoo", "a.json", {"results": []}, "There are no votes in .*: no record"),
     ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* is not an event"),
     ("openai-evals", "a.jsonl", [{"spec": {}}], "There are no votes in .*event spec 1"),
 ]
