@@ -29,7 +29,6 @@ from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density
-from judgebayes.inference.sampled import Sampled
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
 from judgebayes.posterior.checks import check
@@ -235,16 +234,6 @@ def unnamed(name: str) -> Any:
 
 def arrays(data: Any, group: str) -> dict[str, Any]:
     return {str(name): data[group][name] for name in data[group].data_vars}
-
-
-@pytest.mark.slow
-def test_the_registry_has_every_fit_that_can_be_sampled() -> None:
-    def below(cls: type) -> set[type]:
-        return {cls, *(k for sub in cls.__subclasses__() for k in below(sub))}
-
-    assert {type(fitted(name)) for name in CASES} == below(Sampled) - {Sampled} - {
-        type(OneCoin().fit(*panel()))  # closed form
-    }
 
 
 @ALL
