@@ -1,14 +1,22 @@
 """Tests of the papers: permutations, the top cluster of methods, joint tests, equivalence."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from judgebayes.arrays import ItemInts
+from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.systems import Answer, covariance
+from judgebayes.generators.systems import (
+    Answer,
+    answer_of,
+    covariance,
+    labels_only,
+    parted,
+    prediction_powered,
+    tuned_power,
+)
 from judgebayes.measures.significance import Interval, clustered_mean, grouped
 
 
@@ -24,6 +32,34 @@ def bootstrap_interval(
     draws = np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))
     low, high = np.quantile(values[draws].mean(1), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(values.mean()), float(low), float(high))
+
+
+Method = Literal["labels", "rogan-gladen", "prediction-powered"]
+
+
+def success_rate(
+    method: Method, scores: ItemFloats, labels: ItemInts, *, power: float | None = None
+) -> Answer:
+    r"""Return a system's success rate with the influence of every item.
+
+    Rogan and Gladen's correction of the mean score is
+    :math:`\hat\theta = (\bar f - \bar f_0) / (\bar f_1 - \bar f_0)`, with :math:`\bar f_1` and
+    :math:`\bar f_0` the mean scores of the labelled valid and invalid items; it needs some of both. By
+    default, the `power` of prediction-powered inference is tuned.
+    """
+    if method == "labels":
+        return labels_only(labels)
+    if method == "prediction-powered":
+        power = tuned_power(scores, labels) if power is None else power
+        return prediction_powered(scores, labels, power)
+    y, f, rest = parted(scores, labels)
+    total, mean_valid, mean_invalid = rest.mean(), y @ f / y.sum(), (1 - y) @ f / (1 - y).sum()
+    youden = mean_valid - mean_invalid
+    g = (total - mean_invalid) / youden
+    on_valid = -g / youden * y * (f - mean_valid) / y.sum()
+    on_invalid = (g - 1) / youden * (1 - y) * (f - mean_invalid) / (1 - y).sum()
+    on_rest = (rest - total) / (youden * len(rest))
+    return answer_of(float(g), labels, on_valid + on_invalid, on_rest)
 
 
 def interval(answer: Answer, groups: ItemInts | None = None, *, level: float = 0.9) -> Interval:

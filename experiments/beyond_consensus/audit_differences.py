@@ -32,9 +32,8 @@ from judgebayes.experiments.beyond_consensus.program_worlds import (
     simulated,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.experiments.significance import difference
+from judgebayes.experiments.significance import difference, success_rate
 from judgebayes.generators import shares
-from judgebayes.generators.systems import success_rate
 from judgebayes.measures.reliability import Reliability
 from judgebayes.plots.curves import reliability_diagrams
 

@@ -34,10 +34,10 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, PAPER, ItemVotes, item_votes
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
-from judgebayes.experiments.significance import difference, interval
+from judgebayes.experiments.significance import Method, difference, interval, success_rate
 from judgebayes.generators import Impression, PrecisionCounts, count_votes, stratify, valid_share
 from judgebayes.generators.labelling import Stratified, StratumCounts, count_strata
-from judgebayes.generators.systems import Method, mean_win_rates, success_rate
+from judgebayes.generators.systems import mean_win_rates
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
 PROGRAMS = (25, 50, 100)

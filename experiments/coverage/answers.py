@@ -6,8 +6,13 @@ import numpy as np
 
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
-from judgebayes.experiments.significance import bootstrap_interval, difference, interval
-from judgebayes.generators.systems import Method, success_rate
+from judgebayes.experiments.significance import (
+    Method,
+    bootstrap_interval,
+    difference,
+    interval,
+    success_rate,
+)
 from judgebayes.measures.significance import clustered_interval, normal_interval
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")

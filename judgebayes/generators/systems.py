@@ -1,12 +1,9 @@
 r"""Success rates and win rates of systems, from judges and labels.
 
-Beside the posterior of `Impression`, there are three estimators. They use one panel score per item (the
+Beside the posterior of `Impression`, there are two estimators. They use one panel score per item (the
 mean of its judges' votes, or any other) and labels of some items drawn at random:
 
 - labels only: the mean of the labels;
-- Rogan and Gladen's correction of the mean score,
-  :math:`\hat\theta = (\bar f - \bar f_0) / (\bar f_1 - \bar f_0)` with :math:`\bar f_1` and
-  :math:`\bar f_0` the mean scores of the labelled valid and invalid items;
 - prediction-powered inference (Angelopoulos et al. 2023; the power tuning of PPI++, 2023),
 
 .. math:: \hat\theta = \bar y_n + \hat\lambda (\bar f_N - \bar f_n), \qquad
@@ -29,7 +26,7 @@ be used.
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -39,7 +36,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.baselines import LEAST, panel_youden
 from judgebayes.generators.counts import PrecisionCounts
 
-Method = Literal["labels", "rogan-gladen", "prediction-powered"]
+_Known, _Rest = Float[np.ndarray, " labelled"], Float[np.ndarray, " rest"]
 
 
 class Answer(NamedTuple):
@@ -51,95 +48,52 @@ class Answer(NamedTuple):
     """1 for labelled items, 0 for the others; the influences of each part are centred separately."""
 
 
-def success_rate(
-    method: Method,
-    scores: ItemFloats,
-    labels: ItemInts,
-    *,
-    power: float | None = None,
-) -> Answer:
-    """Return a system's success rate with the influence of every item.
+def labels_only(labels: ItemInts) -> Answer:
+    """Return the mean of the labels (1 valid, 0 invalid, -1 unknown) with each item's influence."""
+    truth = labels[labels >= 0].astype(float)
+    return answer_of(float(truth.mean()), labels, (truth - truth.mean()) / len(truth))
+
+
+def prediction_powered(scores: ItemFloats, labels: ItemInts, power: float) -> Answer:
+    """Return the prediction-powered success rate with the influence of every item.
 
     Parameters
     ----------
-    method
-        Which of the three estimators.
     scores
-        The panel's score of every item; ignored by the method "labels".
+        The panel's score of every item.
     labels
-        1 valid, 0 invalid, -1 unknown.
+        1 valid, 0 invalid, -1 unknown; some are known, and some are not.
     power
-        Lambda of prediction-powered inference; tuned by default.
-
-    Raises
-    ------
-    JudgeBayesError
-        If no item is labelled, a score is missing, or the method lacks items that it needs.
+        Lambda, the weight of the scores (`tuned_power`, `stable_power`).
     """
-    labels = np.asarray(labels)
-    is_labelled = labels >= 0
-    if not is_labelled.any():
-        raise JudgeBayesError("No item is labelled; a success rate needs some labels.")
-    truth = labels[is_labelled].astype(float)
-    if method == "labels":
-        value, labelled_influence = float(truth.mean()), (truth - truth.mean()) / len(truth)
-        unlabelled_influence = None
-    else:
-        if not np.isfinite(scores).all():
-            raise JudgeBayesError(
-                f"Item {int(np.argmax(~np.isfinite(scores)))} has no score; leave out items that "
-                "no judge voted on."
-            )
-        if is_labelled.all():
-            raise JudgeBayesError("Every item is labelled; use method='labels'.")
-        f, rest = np.asarray(scores, float)[is_labelled], np.asarray(scores, float)[~is_labelled]
-        if method == "rogan-gladen":
-            for name, label in (("valid", 1), ("invalid", 0)):
-                if not (labels == label).any():
-                    raise JudgeBayesError(
-                        f"No item is {name}; Rogan and Gladen's correction needs some."
-                    )
-            value, labelled_influence, unlabelled_influence = _rogan_gladen(truth, f, rest)
-        else:
-            value, labelled_influence, unlabelled_influence = _prediction_powered(
-                truth, f, rest, power
-            )
-    influence = np.zeros(len(labels))
-    influence[is_labelled] = labelled_influence
-    if unlabelled_influence is not None:
-        influence[~is_labelled] = unlabelled_influence
-    return Answer(value, influence, is_labelled.astype(int))
+    y, f, rest = parted(scores, labels)
+    residual = y - power * f
+    on_labelled = (residual - residual.mean()) / len(y)
+    value = float(power * rest.mean() + residual.mean())
+    return answer_of(value, labels, on_labelled, power * (rest - rest.mean()) / len(rest))
 
 
-_Parts = tuple[float, Float[np.ndarray, " labelled"], Float[np.ndarray, " rest"] | None]
+def parted(scores: ItemFloats, labels: ItemInts) -> tuple[_Known, _Known, _Rest]:
+    """Return the known labels as numbers, their items' scores, and the scores of the other items."""
+    known = labels >= 0
+    return labels[known].astype(float), scores[known], scores[~known]
 
 
-def _tuned(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> float:
+def answer_of(
+    value: float, labels: ItemInts, on_labelled: _Known, on_rest: _Rest | float = 0.0
+) -> Answer:
+    """Return an estimate with its influences, given by part, in the order of the items."""
+    influence, known = np.zeros(len(labels)), labels >= 0
+    influence[known], influence[~known] = on_labelled, on_rest
+    return Answer(value, influence, known.astype(int))
+
+
+def tuned_power(scores: ItemFloats, labels: ItemInts) -> float:
+    """Return the weight of the scores that minimises the variance; 0 if all scores are equal."""
+    y, f, rest = parted(scores, labels)
     spread = float(np.var(np.concatenate([f, rest]), ddof=0))
     joint = float(((f - f.mean()) * (y - y.mean())).mean())
     return joint / ((1 + len(f) / len(rest)) * spread) if spread > 0 else 0.0
-
-
-def _prediction_powered(
-    y: np.ndarray, f: np.ndarray, rest: np.ndarray, power: float | None
-) -> _Parts:
-    power = _tuned(y, f, rest) if power is None else power
-    residual = y - power * f
-    value = power * rest.mean() + residual.mean()
-    return (
-        float(value),
-        (residual - residual.mean()) / len(y),
-        power * (rest - rest.mean()) / len(rest),
-    )
-
-
-def _rogan_gladen(y: np.ndarray, f: np.ndarray, rest: np.ndarray) -> _Parts:
-    total, mean_valid, mean_invalid = rest.mean(), y @ f / y.sum(), (1 - y) @ f / (1 - y).sum()
-    youden = mean_valid - mean_invalid
-    g = (total - mean_invalid) / youden
-    on_valid = -g / youden * y * (f - mean_valid) / y.sum()
-    on_invalid = (g - 1) / youden * (1 - y) * (f - mean_invalid) / (1 - y).sum()
-    return float(g), on_valid + on_invalid, (rest - total) / (youden * len(rest))
 
 
 def covariance(
@@ -227,11 +181,8 @@ def stable_power(scores: ItemFloats, labels: ItemInts) -> tuple[float, bool]:
     A weight outside means that the labelled scores say otherwise than their variance allows: chance, or
     scores that fall with validity (Angelopoulos et al., PPI++, 2023, also clip it).
     """
-    labels, scores = np.asarray(labels), np.asarray(scores, float)
     known = labels >= 0
-    power = 0.0
-    if known.any() and not known.all():
-        power = _tuned(labels[known].astype(float), scores[known], scores[~known])
+    power = tuned_power(scores, labels) if known.any() and not known.all() else 0.0
     return float(np.clip(power, 0.0, 1.0)), 0.0 <= power <= 1.0
 
 

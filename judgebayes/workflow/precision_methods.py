@@ -32,13 +32,13 @@ from judgebayes.generators import (
 from judgebayes.generators.clusters import normal_draws
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator, Posterior
 from judgebayes.generators.systems import Answer as Rate
-from judgebayes.generators.systems import Method as RateMethod
 from judgebayes.generators.systems import (
     covariance,
     enough_of_both,
     has_youden_index,
+    labels_only,
+    prediction_powered,
     stable_power,
-    success_rate,
 )
 from judgebayes.inference import MAP, NUTS, NormalAtMode
 from judgebayes.inference.problem import Inference
@@ -353,7 +353,7 @@ def _rogan_gladen(given: Given, _: str) -> Answer:
 # --- Estimates from a generator's own labels ------------------------------------------------------
 
 
-def _by_generator(given: Given, _: str, *, method: RateMethod) -> Answer:
+def _by_generator(given: Given, _: str, *, powered: bool) -> Answer:
     """Return each generator's estimate from its own labels; NaN where it has none."""
     scores = valid_share(given.votes)
     values = np.full(len(given.names), np.nan)
@@ -366,10 +366,10 @@ def _by_generator(given: Given, _: str, *, method: RateMethod) -> Answer:
             continue
         rest = int((labels < 0).sum())
         power, inside = stable_power(scores[own], labels)
-        used: RateMethod = method if rest > 1 else "labels"
-        rate = success_rate(used, scores[own], labels, power=power)
+        used = powered and rest > 1
+        rate = prediction_powered(scores[own], labels, power) if used else labels_only(labels)
         values[place] = rate.value
-        if used == "prediction-powered" and not inside:
+        if used and not inside:
             clipped.append(name)
         groups = None if given.groups is None else given.groups[own]
         if not enough_of_both(labels):
@@ -412,8 +412,6 @@ METHODS: dict[str, Method] = {
     "majority": Method(_majority),
     "logit-shift": Method(lambda given, _: _points(logit_shift(given.counts)), needs_labels=True),
     "rogan-gladen": Method(_rogan_gladen, needs_labels=True),
-    "ppi": Method(
-        partial(_by_generator, method="prediction-powered"), needs_labels=True, about="more"
-    ),
-    "labels-only": Method(partial(_by_generator, method="labels"), needs_labels=True, about="more"),
+    "ppi": Method(partial(_by_generator, powered=True), needs_labels=True, about="more"),
+    "labels-only": Method(partial(_by_generator, powered=False), needs_labels=True, about="more"),
 }

@@ -29,8 +29,8 @@ from judgebayes.generators.posterior import Posterior
 from judgebayes.generators.systems import (
     enough_of_both,
     has_youden_index,
+    prediction_powered,
     stable_power,
-    success_rate,
 )
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
@@ -153,7 +153,7 @@ def _pooled_ppi(given: Given, scores: ItemFloats, place: int) -> float:
     if not enough_of_both(labels):
         return float("nan")
     power, _ = stable_power(scores[used], labels)
-    return success_rate("prediction-powered", scores[used], labels, power=power).value
+    return prediction_powered(scores[used], labels, power).value
 
 
 def check_words(table: pd.DataFrame, noun: str) -> list[str]:

@@ -3,8 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from judgebayes.experiments.significance import interval
-from judgebayes.generators.systems import covariance, success_rate
+from judgebayes.experiments.significance import interval, success_rate
+from judgebayes.generators.systems import covariance
 from judgebayes.measures.significance import Interval
 
 

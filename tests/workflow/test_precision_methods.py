@@ -10,7 +10,7 @@ import pytest
 
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
-from judgebayes.experiments.significance import interval
+from judgebayes.experiments.significance import interval, success_rate
 from judgebayes.generators import (
     count_votes,
     ensemble_precision,
@@ -18,7 +18,6 @@ from judgebayes.generators import (
     logit_shift,
     rogan_gladen,
 )
-from judgebayes.generators.systems import success_rate
 from judgebayes.inference import NUTS
 from judgebayes.workflow import precision_methods
 from judgebayes.workflow.precision_tables import check_words
