@@ -23,7 +23,7 @@ from judgebayes.measures.significance import Interval
 from judgebayes.panel.checks import Thresholds
 from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
-from judgebayes.panel.tally import effective_judges, residual_correlation
+from judgebayes.panel.tally import effective_judges, residual_correlation, tally_of
 from judgebayes.plots.judge_map import judge_map
 
 TOPICS = (
@@ -68,7 +68,9 @@ def main(run: Run) -> Output:
             _named(panel, "below-chance", f"surely below chance, {x:g}", Thresholds(below_chance=x))
             for x in BELOW
         ]
-        effective_number = effective_judges(residual_correlation(panel.votes, panel.labels))
+        effective_number = effective_judges(
+            residual_correlation(tally_of(panel.votes, panel.labels))
+        )
         records.append(_row(panel, "redundancy", "effective judges", effective_number))
         if not degenerate(panel):
             curve = panel_curve(panel.votes, panel.labels, orders=4 if run.smoke else 20)

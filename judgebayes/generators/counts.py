@@ -141,12 +141,8 @@ def count_votes(
             "(0) and valid (1)."
         )
     labels, generators = jnp.asarray(labels), jnp.asarray(generators)
-    for name, array in (("labels", labels), ("generators", generators)):
-        if array.shape != (votes.n_items,):
-            raise JudgeBayesError(
-                f"The {name} have the shape {array.shape}; the votes have {votes.n_items} items, "
-                f"so the shape must be ({votes.n_items},)."
-            )
+    votes.check_per_item("labels", labels)
+    votes.check_per_item("generators", generators)
     of_label = (labels[:, None] == jnp.array([-1, 0, 1])).astype(float)
     return _counted(votes, of_label, generators, n_generators)
 

@@ -169,11 +169,7 @@ def correct_counts(votes: Votes, labels: Labels) -> Counts:
     [2, 3, 2, 2, -1, -1]
     """
     labels = jnp.asarray(labels)
-    if labels.shape != (votes.n_items,):
-        raise JudgeBayesError(
-            f"The labels have the shape {labels.shape}; the votes have {votes.n_items} items, so "
-            f"the shape must be ({votes.n_items},)."
-        )
+    votes.check_per_item("labels", labels)
     correct, given = _correct_and_given(votes, labels)
     most = votes.n_judges * votes.n_samples
     if not isinstance(given, jax.core.Tracer):

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from judgebayes.finding import Finding, Severity
 from judgebayes.panel.judges import position_bias
-from judgebayes.panel.tally import Tally, effective_judges, error_correlation, part_of
+from judgebayes.panel.tally import Tally, effective_judges, part_of, residual_correlation
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 
@@ -379,7 +379,7 @@ def check_undecided(tally: Tally, limits: Thresholds) -> list[Finding]:
 
 def check_redundancy(tally: Tally, limits: Thresholds) -> list[Finding]:
     """Report pairs of judges with nearly the same errors, and panels with few effective judges."""
-    correlation, names = error_correlation(tally, limits.common), tally.names
+    correlation, names = residual_correlation(tally, limits.common), tally.names
     above = np.triu(correlation, 1) >= limits.duplicate  # NaN is not
     pairs = sorted(np.argwhere(above).tolist(), key=lambda ij: -correlation[ij[0], ij[1]])
     findings = listed(
@@ -411,7 +411,7 @@ def check_redundancy(tally: Tally, limits: Thresholds) -> list[Finding]:
 def check_saturation(curve: pd.DataFrame, limits: Thresholds) -> list[Finding]:
     """Report a panel of which half is as good as the whole, or whose NLL is too good.
 
-    `curve` is the result of `judgebayes.panel.diagnostics.curve_of`.
+    `curve` is the result of `judgebayes.panel.diagnostics.panel_curve`.
     """
     full, half = curve.iloc[-1], curve.iloc[-2]
     findings = []

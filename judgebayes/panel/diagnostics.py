@@ -58,27 +58,14 @@ def panel_curve(votes: Votes, labels: Labels, *, orders: int = 20, seed: int = 0
         raise JudgeBayesError(
             "The curve of calibrated NLL over panels needs two classes and labels of both."
         )
-    return curve_of(np.asarray(votes.index), np.asarray(labels), tally, orders, seed)
-
-
-def curve_of(
-    index: Int[np.ndarray, "item judge sample"],
-    labels: ItemInts,
-    tally: Tally,
-    orders: int,
-    seed: int,
-) -> pd.DataFrame:
-    """Return the curve of `panel_curve` from a tally.
-
-    `index` and `labels` are of all items, with or without a label.
-    """
-    n_judges = index.shape[1]
+    n_judges = votes.n_judges
     sizes = sorted({min(2**k, n_judges) for k in range(n_judges.bit_length() + 1)})
     sizes = sorted({*(s for s in sizes if 2 * s <= n_judges), max(n_judges // 2, 1), n_judges})
     rng = np.random.default_rng(seed)
     rank = np.stack([rng.permutation(n_judges) for _ in range(orders)])
     masks = [(rank < size).astype(float) for size in sizes[:-1]] + [np.ones((1, n_judges))]
-    score = _leave_one_out_scores(index[labels >= 0], tally) @ np.concatenate(masks).T
+    index = np.asarray(votes.index)[np.asarray(labels) >= 0]
+    score = _leave_one_out_scores(index, tally) @ np.concatenate(masks).T
     nll_of_item = _platt_nll(score, tally.label)
     ends = np.cumsum([len(m) for m in masks])[:-1]
     by_size = [part.mean(1) for part in np.split(nll_of_item, ends, axis=1)]
@@ -203,10 +190,8 @@ def diagnose(
         both_classes = tally.n_classes == 2 and len(np.unique(tally.label)) == 2
         # A panel may be right on all of a few labels.
         if both_classes and len(names) > 1 and len(tally.label) >= limits.common:
-            panel_index = np.asarray(votes.index)[:, not_leaking]
-            findings += check_saturation(
-                curve_of(panel_index, np.asarray(labels), tally, 20, seed), limits
-            )
+            panel = votes.of_judges(not_leaking.tolist())
+            findings += check_saturation(panel_curve(panel, labels, seed=seed), limits)
     if len(tally.label) and not any(finding.severity == "bad" for finding in findings):
         findings.append(
             Finding(

@@ -61,16 +61,12 @@ def tally_of(votes: Votes, labels: Labels, judges: Coding | Sequence[str] | None
         If there are not as many labels as items, or names as judges.
     """
     index, all_labels = np.asarray(votes.index), np.asarray(labels)
-    n_items, n_judges, _ = index.shape
+    n_judges = votes.n_judges
     source = range(n_judges) if judges is None else judges
     names = [str(j) for j in (source.judges if isinstance(source, Coding) else source)]
     if len(names) != n_judges:
         raise JudgeBayesError(f"{len(names)} names were given for {n_judges} judges.")
-    if all_labels.shape != (n_items,):
-        raise JudgeBayesError(
-            f"The labels have the shape {all_labels.shape}; the votes have {n_items} items, so "
-            f"the shape must be ({n_items},)."
-        )
+    votes.check_per_item("labels", all_labels)
     labelled = np.flatnonzero(all_labels >= 0)
     index, label = index[labelled], all_labels[labelled]
     cast = (index >= 0).sum(2)
@@ -88,9 +84,7 @@ def part_of(part: Float[np.ndarray, "*judge"], whole: Float[np.ndarray, "*judge"
     return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)
 
 
-def residual_correlation(
-    votes: Votes, labels: Labels, *, common: int = 20
-) -> Float[np.ndarray, "judge judge"]:
+def residual_correlation(tally: Tally, common: int = 20) -> Float[np.ndarray, "judge judge"]:
     r"""Return the correlation of the judges' errors given the label.
 
     The correlation of being right, within items of one label and pooled over labels, on the items
@@ -99,11 +93,6 @@ def residual_correlation(
     vary. Items differ in difficulty, so some correlation is normal. It measures how much less J votes
     are worth than J independent votes; it does not show that judges copy each other.
     """
-    return error_correlation(tally_of(votes, labels), common)
-
-
-def error_correlation(tally: Tally, common: int) -> Float[np.ndarray, "judge judge"]:
-    """Return the residual correlation of a tally, as `residual_correlation` does."""
     n_judges = tally.right.shape[1]
     cross, spread, pairs = (np.zeros((n_judges, n_judges)) for _ in range(3))
     for label in range(tally.n_classes):

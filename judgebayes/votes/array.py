@@ -143,6 +143,14 @@ class Votes:
         early = jnp.arange(self.n_samples) < samples
         return replace(self, index=jnp.where(early, self.index, MISSING))
 
+    def check_per_item(self, name: str, array: Any) -> None:
+        """Raise JudgeBayesError unless an array, called `name`, has one value for each item."""
+        if array.shape != (self.n_items,):
+            raise JudgeBayesError(
+                f"The {name} have the shape {array.shape}; the votes have {self.n_items} items, so the "
+                f"shape must be ({self.n_items},)."
+            )
+
     def of_judges(self, judges: Sequence[int]) -> "Votes":
         """Return the votes of the judges at some positions."""
         where = np.asarray(judges)

@@ -221,9 +221,10 @@ class Compared:
         """Return the NLL of each held-out observed label under a method, NaN where there is none."""
         return self.nll_of(self.evaluations[name])
 
+    @in_float64
     def nll_of(self, evaluation: Evaluation) -> Float[np.ndarray, "split item"]:
         """Return the NLL of each held-out observed label in an evaluation."""
-        return _nll(evaluation, self.label_noise)
+        return replace(evaluation, log_probs=_observed(evaluation, self.label_noise)).nll()
 
     def leads(self, method: str, loss: Float[np.ndarray, "action class"]) -> dict[str, Interval]:
         """Return the mean loss of each other method minus that of this one, with an interval."""
@@ -276,10 +277,7 @@ def compare(
         name: {m: float(v.mean()) for m, v in measure(evaluation, tuple(METRICS)).items()}
         for name, evaluation in results.items()
     }
-    if label_noise > 0:
-        for name, e in results.items():
-            means[name]["nll"] = float(np.nanmean(_nll(e, label_noise), axis=1).mean())
-    return Compared(
+    compared = Compared(
         parts,
         means,
         results,
@@ -290,6 +288,9 @@ def compare(
         ordered,
         inputs=_Inputs(methods, votes, labels, loss, seed),
     )
+    for name in results if label_noise > 0 else ():
+        means[name]["nll"] = float(np.nanmean(compared.nll(name), axis=1).mean())
+    return compared
 
 
 def better_method(leads: Mapping[str, Interval]) -> str | None:
@@ -379,11 +380,6 @@ def on_fewer(
         )
         for size in followed(sizes, "numbers of labels to learn from", progress)
     ]
-
-
-@in_float64
-def _nll(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item"]:
-    return replace(evaluation, log_probs=_observed(evaluation, label_noise)).nll()
 
 
 def _observed(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item class"]:

@@ -462,42 +462,19 @@ def conformal_sets(
     sets = sets_of(threshold, log_probs, labels, fitted_on=len(fitted_on), few=few)
     if compared is None:
         return sets
-    table = _measured_sets(
-        request, choice, given, strata, every if by is None else every | {by: strata}
-    )
-    words = strata_words(table, by=by, level=level, no_empty=request.no_empty_sets)
-    return replace(sets, sentences=[*sets.sentences, *words], strata=table)
-
-
-def _measured_sets(
-    request: CalibrateRequest,
-    choice: Choice,
-    given: Data,
-    strata: Strata,
-    shown: Mapping[str, Strata],
-) -> pd.DataFrame:
-    """Return `strata_table` of the labelled items, from repeated divisions of their labels."""
-    assert request.conformal is not None
-    read, labels = given.read, given.labels
-    splits = min(request.splits or SET_DIVISIONS, SET_DIVISIONS)
-    parts = _divided(given, strata, splits, request.seed)
-    method = compared_methods([choice], read.coding.classes, read.votes)[choice.name]
     evaluation = evaluate_splits(
-        method,
+        compared_methods([choice], read.coding.classes, read.votes)[choice.name],
         read.votes,
         labels,
-        parts,
+        _divided(given, strata, min(request.splits or SET_DIVISIONS, SET_DIVISIONS), request.seed),
         fit_on=fit_on_of([choice.name])[choice.name],
         seed=request.seed,
     )
-    return strata_table(
-        evaluation,
-        request.conformal,
-        strata,
-        shown,
-        no_empty=request.no_empty_sets,
-        groups=read.groups,
-    )
+    shown = every if by is None else every | {by: strata}
+    no_empty = request.no_empty_sets
+    table = strata_table(evaluation, level, strata, shown, no_empty=no_empty, groups=read.groups)
+    words = strata_words(table, by=by, level=level, no_empty=no_empty)
+    return replace(sets, sentences=[*sets.sentences, *words], strata=table)
 
 
 def _divided(given: Data, strata: Strata, splits: int, seed: int) -> Splits:

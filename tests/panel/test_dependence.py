@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from diagnosed import as_votes
 
-from judgebayes.panel.tally import effective_judges, residual_correlation
+from judgebayes.panel.tally import effective_judges, residual_correlation, tally_of
 
 
 def test_correlation_matches_a_loop(index: np.ndarray, labels: np.ndarray) -> None:
-    correlation = residual_correlation(as_votes(index), labels)
+    correlation = residual_correlation(tally_of(as_votes(index), labels))
     right = (index == labels[:, None]).astype(float)
     for a, b in itertools.product(range(6), repeat=2):
         both = (index[:, a] >= 0) & (index[:, b] >= 0)

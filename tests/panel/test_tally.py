@@ -7,7 +7,7 @@ from diagnosed import ITEMS, as_votes
 from judgebayes.errors import JudgeBayesError
 from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
-from judgebayes.panel.tally import residual_correlation
+from judgebayes.panel.tally import residual_correlation, tally_of
 
 
 def test_unlabelled_items_and_item_order_change_nothing(
@@ -16,8 +16,8 @@ def test_unlabelled_items_and_item_order_change_nothing(
     some = np.where(np.arange(ITEMS) % 3 == 0, -1, labels)
     labelled = np.flatnonzero(some >= 0)
     mixed = np.random.default_rng(0).permutation(labelled)
-    a = residual_correlation(as_votes(index), some)
-    b = residual_correlation(as_votes(index[mixed]), some[mixed])
+    a = residual_correlation(tally_of(as_votes(index), some))
+    b = residual_correlation(tally_of(as_votes(index[mixed]), some[mixed]))
     np.testing.assert_allclose(a, b)
     np.testing.assert_allclose(
         panel_curve(as_votes(index), some), panel_curve(as_votes(index[mixed]), some[mixed])
