@@ -44,7 +44,7 @@ def options_of(record: type) -> list[inspect.Parameter]:
 
 def _parameter(leaf: Leaf) -> inspect.Parameter:
     """Return a parameter that Typer reads as this option."""
-    own = Option(leaf.option) if isinstance(leaf.option, str) else leaf.option
+    own = leaf.option
     default = ... if leaf.default is inspect.Parameter.empty else leaf.default
     names = own.names or ((f"--{leaf.name.replace('_', '-')}",) if leaf.type is bool else ())
     made = (typer.Argument if own.positional else typer.Option)(

@@ -20,8 +20,7 @@ class Leaf:
 
     name: str
     type: Any
-    option: Any
-    """An `Option`, its help alone, or a parameter of Typer."""
+    option: Option
     default: Any
 
 
@@ -80,7 +79,7 @@ def _records(
 
 
 def _parameter(leaf: Leaf) -> inspect.Parameter:
-    first = leaf.name == "labels" or getattr(leaf.option, "positional", False)
+    first = leaf.name == "labels" or leaf.option.positional
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if first else inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(leaf.name, kind, default=leaf.default, annotation=leaf.type)
 
@@ -89,8 +88,7 @@ def _parameters_section(kinds: Mapping[str, Any]) -> str:
     lines = ["Parameters", "----------"]
     for kind in kinds.values():
         for leaf in () if kind is None else leaves(*kind):
-            text = leaf.option if isinstance(leaf.option, str) else leaf.option.help
-            lines += [leaf.name, f"    {text}"]
+            lines += [leaf.name, f"    {leaf.option.help}"]
     return "\n".join(lines)
 
 
@@ -110,7 +108,7 @@ def leaves(record: type, fixed: Mapping[str, object]) -> Iterator[Leaf]:
         elif own.name not in fixed and _parts(hint)[1]:
             bare, (mark, *_) = _parts(hint)
             default = inspect.Parameter.empty if own.default is MISSING else own.default
-            yield Leaf(own.name, bare, mark, default)
+            yield Leaf(own.name, bare, Option(mark) if isinstance(mark, str) else mark, default)
 
 
 def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str, object]) -> Any:
