@@ -23,7 +23,8 @@ from judgebayes.experiments.betaconform.common import (
 from judgebayes.experiments.betaconform.paper_em import Distribution
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.majority import Counts, Thinning, counts_of
-from judgebayes.majority.distribution import MAX_REPORTED_WIDTH, in_population
+from judgebayes.majority.distribution import in_population
+from judgebayes.workflow.ensembling import MAX_REPORTED_WIDTH
 
 LABELS = 57
 WIDTH = 0.2

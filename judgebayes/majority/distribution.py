@@ -25,10 +25,6 @@ from judgebayes.models.beta_binomial import (
     Parameters,
 )
 from judgebayes.models.distributions import CorrectVotes
-from judgebayes.sentence import percent
-
-MAX_REPORTED_WIDTH = 0.5
-"""A share of hard items with a wider interval than this is reported as undetermined."""
 
 
 def log_likelihood(
@@ -133,33 +129,6 @@ class FittedDistribution(Sampled):
         if self.n_draws == 1:
             low = high = np.full(len(sizes), np.nan)
         return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~observed)
-
-    def words(self) -> list[str]:
-        """Return the parameters in sentences; for draws, with 90 % intervals."""
-        share, mean, dispersion = (np.asarray(x) for x in self.theta)
-        if share.shape[-1] == 1:
-            spread = f", dispersion {dispersion.mean():.2g}" if dispersion.mean() > 0 else ""
-            return [f"A vote is correct with probability {mean.mean():.2f} on average{spread}."]
-        if share.shape[-1] > 2:
-            return []
-        if self.n_draws == 1:
-            return [
-                f"About {percent(share[0, 0])} of the items are hard: a vote on them is correct with "
-                f"probability {mean[0, 0]:.2f}, a vote on the others with {mean[0, 1]:.2f}."
-            ]
-        low, high = np.quantile(share[:, 0], (0.05, 0.95))
-        if high - low > MAX_REPORTED_WIDTH:
-            return [
-                f"These labels do not determine how many items are hard ({percent(low)} to "
-                f"{percent(high)}); the errors do not depend on it."
-            ]
-        ends = np.quantile(mean, (0.05, 0.95), axis=0)
-        return [
-            f"About {percent(share[:, 0].mean())} of the items are hard ({percent(low)} to "
-            f"{percent(high)}): a vote on them is correct with probability {mean[:, 0].mean():.2f} "
-            f"({ends[0, 0]:.2f} to {ends[1, 0]:.2f}), a vote on the others with "
-            f"{mean[:, 1].mean():.2f} ({ends[0, 1]:.2f} to {ends[1, 1]:.2f})."
-        ]
 
 
 def in_population(

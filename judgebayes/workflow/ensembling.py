@@ -51,6 +51,8 @@ from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
 
 FAR = 3
+MAX_REPORTED_WIDTH = 0.5
+"""A share of hard items with a wider interval than this is reported as undetermined."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,7 +193,7 @@ def ensemble(
         panels=compared_panels(estimates, data, progress),
         said=[
             *words,
-            *(fit.words() if counts.most > 1 else []),
+            *(_mixture_words(fit) if counts.most > 1 else []),
             *split_words(estimates.fitted, panel.splits),
         ],
         labels_to_go=labels_to_go(estimates),
@@ -294,6 +296,24 @@ def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
         f"{len(given)} of {len(labels)} items are labelled, with {of_votes(between)} each."
     )
     return counts, words
+
+
+def _mixture_words(fit: FittedDistribution) -> list[str]:
+    """Return the parameters of the sampled mixture in a sentence, with 90 % intervals."""
+    share, mean, _ = (np.asarray(x) for x in fit.theta)
+    low, high = np.quantile(share[:, 0], (0.05, 0.95))
+    if high - low > MAX_REPORTED_WIDTH:
+        return [
+            f"These labels do not determine how many items are hard ({percent(low)} to "
+            f"{percent(high)}); the errors do not depend on it."
+        ]
+    ends = np.quantile(mean, (0.05, 0.95), axis=0)
+    return [
+        f"About {percent(share[:, 0].mean())} of the items are hard ({percent(low)} to "
+        f"{percent(high)}): a vote on them is correct with probability {mean[:, 0].mean():.2f} "
+        f"({ends[0, 0]:.2f} to {ends[1, 0]:.2f}), a vote on the others with "
+        f"{mean[:, 1].mean():.2f} ({ends[0, 1]:.2f} to {ends[1, 1]:.2f})."
+    ]
 
 
 def _noise_words(noise: float) -> list[str]:

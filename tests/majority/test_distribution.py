@@ -132,4 +132,3 @@ def test_nuts_has_intervals_and_marks_extrapolation(sampled, easy_and_hard: Coun
     np.testing.assert_allclose(narrow.high[1], curve.high[2], atol=1e-12)
     with pytest.raises(JudgeBayesError, match="of=counts"):
         sampled.curve((7,), population=70)
-    assert "items are hard" in sampled.words()[0]
