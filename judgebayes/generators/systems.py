@@ -36,7 +36,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.baselines import LEAST, panel_youden
 from judgebayes.generators.counts import PrecisionCounts
 
-_Known, _Rest = Float[np.ndarray, " labelled"], Float[np.ndarray, " rest"]
+_Known = Float[np.ndarray, " labelled"]
+_Rest = Float[np.ndarray, " rest"]
 
 
 class Answer(NamedTuple):
