@@ -202,7 +202,7 @@ def gather(
         votes = kept["judge"].isin(voters)
         dropped.update(f"{judge} has no vote at all" for judge in kept["judge"][~votes])
         kept = kept[votes]
-    kept = kept.reset_index(drop=True)
+    kept.index = pd.RangeIndex(len(kept))  # before pandas 3, reset_index copies all columns
     table, repeated = _table(kept)
     if no_effect:
         notes.append(f"--missing has no effect: no vote is {listing(split_names(missing or ''))}.")
@@ -238,7 +238,11 @@ def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
     table = next((part for part in parts if isinstance(part, pd.DataFrame)), None)
     names = [each.name for each in fields(Row)]
     if table is not None:
-        return table.reindex(columns=names)
+        absent = pd.Series(
+            None, index=table.index, dtype=object
+        )  # one for all: no column is changed
+        columns = {name: table.get(name, absent) for name in names}
+        return pd.DataFrame(columns, copy=False)
     rows = [part for part in parts if isinstance(part, Row)]
     columns = {name: [getattr(row, name) for row in rows] for name in names}
     columns["item"] = short_names(columns["item"], keep=-1)
