@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from panels import judged
 from judgebayes.aggregators import BaseRate, OneCoin
 from judgebayes.calibrators import Temperature
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate import sweeps
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import sweep
 
@@ -59,8 +61,8 @@ def swept(**how: Any) -> pd.DataFrame:
     )
 
 
-def same(one: pd.DataFrame, other: pd.DataFrame) -> None:
-    """To the last bit."""
+def assert_same(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    """Check that tables agree to the last bit."""
     pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
@@ -69,9 +71,20 @@ def in_turn() -> pd.DataFrame:
     return swept(n_jobs=1)
 
 
-def test_threads_that_the_user_chose_give_the_result_of_one_job(in_turn: pd.DataFrame) -> None:
+def test_threads_that_the_user_chose_give_the_result_of_one_job(
+    in_turn: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, of_cell = list[int](), sweeps._of_cell
+
+    def counted(*args: Any) -> Any:
+        tasks.append(threading.get_ident())
+        return of_cell(*args)
+
+    monkeypatch.setattr(sweeps, "_of_cell", counted)
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        same(swept(), in_turn)
+        assert_same(swept(), in_turn)
+    assert len(tasks) == 6  # a method on a cell each
+    assert threading.get_ident() not in tasks
 
 
 def test_cells_in_turn_are_those_of_one_program(in_turn: pd.DataFrame) -> None:
@@ -80,7 +93,7 @@ def test_cells_in_turn_are_those_of_one_program(in_turn: pd.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_processes_give_the_result_of_one_job(in_turn: pd.DataFrame) -> None:
-    same(swept(n_jobs=2), in_turn)
+    assert_same(swept(n_jobs=2), in_turn)
 
 
 @pytest.mark.slow
@@ -94,7 +107,7 @@ def test_a_dask_cluster_gives_the_result_of_processes() -> None:
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
     )
     with local as cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
-        same(swept(), processes)
+        assert_same(swept(), processes)
 
 
 def test_devices_and_jobs_exclude_each_other() -> None:
