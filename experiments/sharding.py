@@ -127,7 +127,9 @@ def merged(folders: Sequence[Path], out: Path) -> Results:
     shards = {folder: shard_in(folder) for folder in folders}
     first = shards[folders[0]]
     for folder, shard in shards.items():
-        other = [name for name, value in first.settings.items() if shard.settings[name] != value]
+        other = [
+            name for name, value in first.settings.items() if shard.settings.get(name) != value
+        ]
         if other:
             raise JudgeBayesError(
                 f"{str(folder)!r} is of another run than {str(folders[0])!r}: {', '.join(other)}."
