@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import guess_columns, listed_roles, most_likely, the_column
+from judgebayes.io.columns import listed_roles, most_likely, plain_names, the_column
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.io.verdict import Kind
 from judgebayes.votes.classes import written
@@ -211,7 +211,7 @@ def read_items(
     table = read_table(path, Layout(as_text=True))
     if task is not None and task not in TASKS:
         raise JudgeBayesError(f"There is no task {task!r}; choose one of: {', '.join(TASKS)}.")
-    columns = guess_columns(table.columns, dict.fromkeys(ROLES) | dict(named), ROLES, ())
+    columns = _columns(list(table.columns), named, path)
     pair = columns["response_a"] is not None and columns["response_b"] is not None
     chosen = TASKS[task or ("ternary" if pair else "valid")]
     if chosen.kind == "pair":
@@ -239,6 +239,23 @@ def read_items(
 
 
 PLAIN = re.compile(r"[A-Za-z_][\w ]*")
+
+
+def _columns(
+    names: list[str], named: Mapping[str, str | None], path: Path
+) -> dict[str, str | None]:
+    for role, choice in named.items():
+        if choice is not None and choice not in names:
+            raise JudgeBayesError(
+                f"There is no column {choice!r} for the {role.replace('_', ' ')} in {str(path)!r}; it "
+                f"has {', '.join(map(repr, names[:20]))}."
+            )
+    column_of = dict(named)
+    for role, likely in ROLES.items():
+        if column_of.get(role) is None:
+            free = plain_names([name for name in names if name not in column_of.values()])
+            column_of[role] = next((free[name] for name in likely if name in free), None)
+    return {role: column_of[role] for role in ROLES}
 
 
 def _check_template(

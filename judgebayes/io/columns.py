@@ -109,8 +109,6 @@ LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
 def guess_columns(
     columns: Iterable[str],
     given: Mapping[str, str | None],
-    usual: Mapping[str, Sequence[str]] = ROLES,
-    required: Sequence[str] = ("item", "vote"),
 ) -> dict[str, str | None]:
     """Return the column of each role: the given one, else the most likely by name, else None.
 
@@ -120,10 +118,6 @@ def guess_columns(
         The table's columns.
     given
         The columns that the user named, by role, or None; "none" means that there is no such column.
-    usual
-        Names by role.
-    required
-        The roles that must have a column, if they are given.
 
     Raises
     ------
@@ -143,10 +137,10 @@ def guess_columns(
     for role, choice in given.items():
         if choice is None:
             free = [name for name in names if name not in column_of.values()]
-            column_of[role] = most_likely(free, role, usual)
+            column_of[role] = most_likely(free, role)
         elif choice == "none":
             column_of[role] = None
-    for role in required:
+    for role in ("item", "vote"):
         if role in given and column_of.get(role) is None:
             if not names:
                 raise JudgeBayesError(
@@ -224,13 +218,11 @@ def plain_names(names: list[str]) -> dict[str, str]:
     return {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
 
 
-def most_likely(
-    names: list[str], role: str, usual: Mapping[str, Sequence[str]] = ROLES
-) -> str | None:
+def most_likely(names: list[str], role: str) -> str | None:
     """Return the column with a usual name of a role, else the only one with a similar name."""
     by_plain_name = plain_names(names)
     exact = next(
-        (by_plain_name[name] for name in usual.get(role, ()) if name in by_plain_name), None
+        (by_plain_name[name] for name in ROLES.get(role, ()) if name in by_plain_name), None
     )
     similar = [
         by_plain_name[name]

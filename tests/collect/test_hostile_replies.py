@@ -12,6 +12,7 @@ import pytest
 
 from judgebayes.collect.endpoint import Endpoint, Judge, NoAnswerError, RetryPolicy
 from judgebayes.collect.ledger import Budget, Ledger, Spending
+from judgebayes.collect.replies import Redactor
 
 httpx2 = pytest.importorskip("httpx2")
 KEY = "sk-Zq8v1Lw3Xt5Rb7Nm9Kd2"
@@ -102,6 +103,11 @@ def test_no_field_holds_the_key(spelling: str, monkeypatch: pytest.MonkeyPatch) 
             ask(streamed(text.encode(), 400), monkeypatch)
         assert "Your key is" in str(error.value)
         assert KEY[-4:] not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["llama3.1:8b", "The llama.cpp answer is better. See v1.2"])
+def test_words_that_resemble_a_short_key_stay(text: str) -> None:
+    assert Redactor("ollama").clean(text) == text
 
 
 def test_lost_calls_count_in_later_runs(tmp_path: Path) -> None:
