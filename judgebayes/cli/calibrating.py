@@ -56,8 +56,9 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     if data.labelled:
         print_judges(console, result.judges[list(SHOWN)], JUDGES)
     say(console, *result.chosen)
-    if result.compared is not None and result.held_out is not None:
-        rows = comparison_rows(result.held_out)
+    held_out = result.held_out
+    if result.compared is not None and held_out is not None:
+        rows = comparison_rows(held_out)
         show_rows(console, result.compared.title, result.compared.head, rows)
         say(console, *result.explained)
         console.print()

@@ -131,8 +131,8 @@ def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
             {
                 "judge": judge.name,
                 "answers": why.total(),
-                "votes": why.pop(None, 0),
-                "missing": _counted(why.most_common()) or None,
+                "votes": why[None],
+                "missing": _counted((+Counter({**why, None: 0})).most_common()) or None,
                 "unanswered": outcome.unanswered[judge.name],
                 "reason": outcome.reasons.get(judge.name),
             }

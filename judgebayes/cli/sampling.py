@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes import __version__
-from judgebayes.cli.console import MARKS, Console, say, say_commands, say_findings, show_rows
+from judgebayes.cli.console import MARKS, Console, say, say_commands, show_rows
 from judgebayes.cli.machine import INTERRUPTED
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
@@ -108,7 +108,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     table = summary.rename_axis("parameter").reset_index()
     shown = _rows_of(summary, story.shown)
     _print_summary(console, shown, story)
-    say_findings(console, findings)
+    _say_all(console, findings)
     if bad:
         say(console, "The results below are not reliable until this is fixed.", mark=MARKS["bad"])
     checks = check(drawn)
@@ -116,10 +116,10 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     messages = in_words(checks, story.advice)
     # Draws that are not from the posterior are evidence neither for the model nor against it.
     messages = [replace(m, severity="note") for m in messages] if bad else messages
-    say_findings(console, messages)
+    _say_all(console, messages)
     for target in targets(drawn):
         predictions = one_left_out(drawn, target)
-        say_findings(console, predictions)
+        _say_all(console, predictions)
         messages += predictions
     if request.table is not None:
         write_table(table, request.table)
@@ -169,7 +169,7 @@ def _interrupted(
     drawn.attrs[FAULTS] = note
     posterior.save(drawn, request.out, overwrite=request.overwrite)
     findings = [Finding("bad", note)]
-    say_findings(console, findings)
+    _say_all(console, findings)
     whole_run = shlex.join([*command, "--overwrite"])
     say_commands(console, ("Next, the whole run into the same file:", whole_run))
     values |= {"reliable": False, "sentences": [note], "tables": {}}
@@ -199,13 +199,23 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
         for name, data in files.items()
         for sentence in str(data.attrs.get(FAULTS, "")).splitlines()
     ]
-    say_findings(console, findings)
+    _say_all(console, findings)
     tables = {each.target: _comparison_rows(each) for each in compared}
     for comparison in compared:
         _print_comparison(console, comparison, tables[comparison.target], files)
-        say_findings(console, comparison.words())
+        _say_all(console, comparison.words())
         findings += comparison.words()
     return CommandResult({"tables": tables}, findings)
+
+
+def _say_all(console: Console, findings: Sequence[Finding]) -> None:
+    """Print findings behind their marks; notes have none."""
+    for finding in findings:
+        say(
+            console,
+            finding.sentence,
+            mark="" if finding.severity == "note" else MARKS[finding.severity],
+        )
 
 
 def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:

@@ -93,12 +93,10 @@ def _decisions_table(answers: pd.DataFrame, result: Calibration, rule: bool) -> 
     for name, n in result.decided_counts.items():
         here = answers[answers["decision"] == name]
         mean = here[f"p({name})"].mean() if f"p({name})" in here else np.nan
-        loss = np.nan if rule else here["expected_loss"].mean()
-        rows.append(
-            (name, f"{n:,}", f"{n / len(answers):.1%}", rounded(mean, ".1%"), rounded(loss))
-        )
-    head = ("decision", "items", "share", "mean probability", "mean expected loss")
-    return Table("Decisions", head, rows)
+        loss = [] if rule else [rounded(here["expected_loss"].mean())]
+        rows.append((name, f"{n:,}", f"{n / len(answers):.1%}", rounded(mean, ".1%"), *loss))
+    head = ["decision", "items", "share", "mean probability", "mean expected loss"]
+    return Table("Decisions", head[: 4 if rule else 5], rows)
 
 
 def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:
@@ -116,7 +114,9 @@ def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragrap
             "needs a review."
         )
     first = uncertain.sort_values("expected_loss", ascending=False, kind="stable")[:FIRST_ITEMS]
-    first = first.assign(item=presentable(first["item"])).drop(columns="votes", errors="ignore")
+    heads = {first.columns[0]: "item", "expected_loss": "expected loss"}
+    first = first.rename(columns=heads).drop(columns="votes", errors="ignore")
+    first["item"] = presentable(first["item"])
     rows = [
         [rounded(cell) if isinstance(cell, float) else str(cell) for cell in row]
         for row in first.itertuples(index=False)
@@ -126,7 +126,7 @@ def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragrap
         f"Items{which} with an expected loss above {UNCERTAIN:g}: "
         + (f"the {len(first)} least certain of {len(uncertain):,}" if many else "all")
         + ", review these first",
-        [str(name).replace("_", " ") for name in first.columns],
+        [str(name) for name in first.columns],
         rows,
         words=[place for place, name in enumerate(first.columns) if name in ("decision", "set")],
     )

@@ -25,7 +25,7 @@ MULTIPLES = (1, 2, 4)
 def labels_section(result: Calibration, curve: Growth | None) -> Section:
     """Return the section on more labels: scores measured with fewer labels, and known laws for more.
 
-    `curve` is None if it says nothing.
+    `curve` is None without labels, or if all its scores are the same.
     """
     labels, method = result.given.labels, result.choice.name
     n_labels, n_items = int((labels >= 0).sum()), len(labels)
@@ -83,16 +83,17 @@ def _gain_words(curve: Growth, method: str, *, more: bool) -> list[str]:
 
 
 def _change(gain: Interval, what: str) -> str:
-    by = with_interval(gain.negative(), "+z.3f")
     if gain.low > 0:
-        return f"changed by {by}: more labels still make the {what} better."
+        by = with_interval(gain, "z.3f")
+        return f"fell by {by}: more labels still make the {what} better."
     if gain.high < 0:
-        return f"changed by {by}: more labels of this kind do not make the {what} better."
+        by = with_interval(gain.negative(), "z.3f")
+        return f"rose by {by}: more labels of this kind do not make the {what} better."
     if gain.low == gain.high == 0:
         return f"did not change: there is no sign that more labels would make the {what} better."
     return (
-        f"changed by {by}, which may be chance: there is no clear sign that more labels would make "
-        f"the {what} better."
+        f"changed by {with_interval(gain.negative(), '+z.3f')}, which may be chance: there is no clear "
+        f"sign that more labels would make the {what} better."
     )
 
 

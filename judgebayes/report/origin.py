@@ -66,9 +66,9 @@ def data_section(result: Calibration) -> Section:
     names = data.read.coding.classes.names
     votes = np.asarray(data.read.votes.pooled_counts()).sum(0)
     labels = np.bincount(data.labels[data.labels >= 0], minlength=len(names))
-    shares = (counts / max(counts.sum(), 1) for counts in (votes, labels))
+    shares = (counts / (counts.sum() or np.nan) for counts in (votes, labels))
     rows = [
-        (name, f"{n:,}", f"{of_votes:.1%}", f"{k:,}", f"{of_labels:.1%}")
+        (name, f"{n:,}", rounded(of_votes, ".1%"), f"{k:,}", rounded(of_labels, ".1%"))
         for name, n, k, of_votes, of_labels in zip(names, votes, labels, *shares, strict=True)
     ]
     head = ("class", "votes", "share", "labels", "share")
@@ -95,17 +95,19 @@ def method_section(result: Calibration) -> Section:
     """Return the section on the method, the comparison with other methods, and the settings."""
     reasons = result.chosen or [f"Method: {result.choice.name}, as requested."]
     blocks: list[Block] = [*map(Paragraph, reasons)]
-    if result.compared is not None and result.held_out is not None:
-        rows = comparison_rows(result.held_out)
+    held_out = result.held_out
+    if result.compared is not None and held_out is not None:
+        rows = comparison_rows(held_out)
         blocks.append(Table(result.compared.title, result.compared.head, rows))
     blocks += map(Paragraph, result.explained)
     settings = [
         ("method used", result.choice.method),
         ("calibration map used", result.choice.map_name),
         ("loss used", result.losses.name),
+        ("ends can be swapped", _setting(result.given.read.coding.classes.pairwise)),
     ]
     settings += [
-        (name.replace("_", " "), ("no", "yes")[value] if isinstance(value, bool) else str(value))
+        (name.replace("_", " "), _setting(value))
         for name, value, _ in options_in(result.request)
         if isinstance(value, str | bool | int | float)
     ]
@@ -115,6 +117,12 @@ def method_section(result: Calibration) -> Section:
         [Section("Settings", [Facts(settings)], name="settings")],
         name="method",
     )
+
+
+def _setting(value: str | bool | float) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def rerun_section(command: str, answers_command: str) -> Section:

@@ -26,7 +26,7 @@ def judge_cells(judges: pd.DataFrame) -> dict[str, list[str]]:
 
     `judges` is the result of `judge_table`, with the shares of agreement where labels are unknown.
     """
-    cells = {"votes": [f"{n:.0f}" for n in judges["votes"]]}
+    cells = {"votes": [f"{n:,.0f}" for n in judges["votes"]]}
     for name, head in PARTS.items():
         if name in judges and (name != "not_asked" or (judges[name] > 0).any()):
             cells[head] = [rounded(share, ".0%") for share in judges[name]]
@@ -64,7 +64,8 @@ INTERVAL = "90 % interval"
 def readable(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return the heading and the rows of a table of shares as text; blank where one is unknown.
 
-    Shares are in per cent, probabilities `P(...)` are not, and `low` and `high` are one column.
+    The first column has names. Shares are in per cent, probabilities `P(...)` are not, and `low` and
+    `high` are one column.
     """
     if "low" in table:
         ends = zip(100 * table["low"], 100 * table["high"], strict=True)
@@ -72,8 +73,8 @@ def readable(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         column = pd.Series(between, table.index, object).where(table["low"].notna(), "")
         table = table.assign(low=column).rename(columns={"low": INTERVAL}).drop(columns="high")
     rows = [
-        [_cell(str(name), value) for name, value in zip(table.columns, row, strict=True)]
-        for row in table.itertuples(index=False)
+        [str(first), *map(_cell, map(str, table.columns[1:]), others)]
+        for first, *others in table.itertuples(index=False)
     ]
     return [str(name) for name in table.columns], rows
 
@@ -81,7 +82,9 @@ def readable(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 def _cell(name: str, value: object) -> str:
     if not isinstance(value, float):
         return str(value)
-    return "" if np.isnan(value) else f"{value:.2f}" if name.startswith("P(") else f"{value:.1%}"
+    if np.isnan(value):
+        return ""
+    return f"{value:.2f}" if name.startswith("P(") else f"{value:.1%}"
 
 
 MAX_TEXT = 4000

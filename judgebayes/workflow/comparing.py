@@ -288,9 +288,12 @@ def compare(
         ordered,
         inputs=_Inputs(methods, votes, labels, loss, seed),
     )
-    for name in results if label_noise > 0 else ():
-        means[name]["nll"] = float(np.nanmean(compared.nll(name), axis=1).mean())
-    return compared
+    if label_noise == 0:
+        return compared
+    corrected = {name: float(np.nanmean(compared.nll(name), axis=1).mean()) for name in results}
+    return replace(
+        compared, means={name: each | {"nll": corrected[name]} for name, each in means.items()}
+    )
 
 
 def better_method(leads: Mapping[str, Interval]) -> str | None:

@@ -142,7 +142,9 @@ class Requirement:
 
     def _number(self, content: Mapping[str, Any]) -> float | None:
         result, there = content.get("result") or {}, False
-        for path, value in chain(_nodes(result), _nodes(content)):
+        for path, value in chain(
+            _nodes(result, toward=self.path), _nodes(content, toward=self.path)
+        ):
             if path == self.path and (value is None or _is_number(value)):
                 return value
             there |= path == self.path
@@ -183,16 +185,21 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _nodes(node: Any, path: str = "", most: int | None = None) -> Iterator[tuple[str, Any]]:
+def _nodes(
+    node: Any, path: str = "", most: int | None = None, toward: str | None = None
+) -> Iterator[tuple[str, Any]]:
     """Yield everything in a document with its path of names joined by dots, the whole before its parts.
 
     In a table (a list of rows) the names are the values of the first columns, as many as it takes to
     find one row, or the number of a row, from 0. Of each table, `most` rows are read.
+    What does not lead `toward` a path is yielded without its parts.
     """
     yield path, node
+    if toward is not None and path and not f"{toward}.".startswith(f"{path}."):
+        return
     parts = node.items() if isinstance(node, dict) else ()
     for name, part in _rows(node[:most]) if isinstance(node, list) else parts:
-        yield from _nodes(part, f"{path}.{name}" if path else str(name), most)
+        yield from _nodes(part, f"{path}.{name}" if path else str(name), most, toward)
 
 
 def _rows(rows: list[Any]) -> Iterator[tuple[str, Any]]:

@@ -117,7 +117,7 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
     Raises
     ------
     JudgeBayesError
-        If the seed is none, or an option has none of its values.
+        If the seed is no seed, or an option has none of its values.
     """
     values = dict(fixed)
     for own, hint, inner in _fields(record):

@@ -16,6 +16,8 @@ from judgebayes.cli.getting import example_tables
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.decide import absolute_loss
+from judgebayes.report.decisions import first_items
+from judgebayes.report.page import Table
 from judgebayes.votes import Votes
 from judgebayes.votes.columns import MAX_NAME
 from judgebayes.workflow.comparing import compare, grow
@@ -37,8 +39,10 @@ def test_the_page_of_the_example_is_reproducible(
     gold = gold.head(50)
     others = votes.loc[~votes["item"].isin(gold["item"]), "item"].unique()[:10]
     kept = votes["item"].isin([*gold["item"], *others]) & (votes["sample"] <= 4)
-    votes[kept].to_csv("votes 1.csv", index=False)  # sizes that other tests compile for as well
-    gold.to_csv("labels.csv", index=False)
+    name = {"item": "Question ID"}
+    votes = votes[kept].rename(columns=name)  # sizes that other tests compile for as well
+    votes.to_csv("votes 1.csv", index=False)
+    gold.rename(columns=name).to_csv("labels.csv", index=False)
     asked = ["--labels", "labels.csv", "--splits", "3", "--method", "davidson", "--seed", "1"]
     asked += ["--conformal", "0.7"]
     said = run("report", "votes 1.csv", *asked).output
@@ -80,10 +84,26 @@ def test_the_page_of_the_example_is_reproducible(
         )
     ]
     assert not all(inside)
-    first = table["item"][inside.index(False)]
+    first = table["Question ID"][inside.index(False)]
     sentence = f"On {inside.count(False)} of 60 items (the first is '{first}')"
     assert f"{sentence}, the decision is not in the set" in said
     assert any(sentence in words for words in page.said("p"))
+
+
+def test_items_to_review_have_the_names_of_their_file_and_classes() -> None:
+    answers = pd.DataFrame(
+        {
+            "Question ID": ["007", "2.10", "x"],
+            "p(not_valid)": [0.4, 0.3, 0.0],
+            "p(is_valid)": [0.6, 0.7, 1.0],
+            "decision": ["is_valid"] * 3,
+            "expected_loss": [0.4, 0.3, 0.0],
+        }
+    )
+    table = first_items(answers, np.array([False, True, False]))
+    assert isinstance(table, Table)
+    assert [*table.head] == ["item", "p(not_valid)", "p(is_valid)", "decision", "expected loss"]
+    assert [*map(tuple, table.rows)] == [("007", "0.400", "0.600", "is_valid", "0.400")]
 
 
 def test_hostile_files_make_a_harmless_page(tmp_path: Path) -> None:
