@@ -166,9 +166,8 @@ def observe_label(
 ) -> tuple[Int[Array, " item"], Bool[Array, " item"]]:
     """Sample `label` with label noise; return the labels, and whether each is known."""
     labelled = jnp.ones(len(log_probs), bool) if labels is None else labels >= 0
-    known = None if labels is None else jnp.maximum(labels, 0)
     category = dist.Categorical(logits=jnp.maximum(with_label_noise(log_probs, noise), LEAST))
-    return observe("label", category, known, labelled, weight), labelled
+    return observe("label", category, labels, labelled, weight), labelled
 
 
 def observe_panel(

@@ -202,9 +202,8 @@ def observe_counts(
 ) -> None:
     """Sample `correct` of every item, by the components of its data set."""
     votes = CorrectVotes(theta.share, theta.mean, theta.dispersion, member, data.given, most)
-    known = None if data.correct is None else jnp.maximum(data.correct, 0)
     used = None if data.correct is None else data.correct >= 0
-    observe("correct", votes, known, used, data.weight)
+    observe("correct", votes, data.correct, used, data.weight)
 
 
 @partial(jax.jit, static_argnames="most", inline=True)

@@ -136,11 +136,11 @@ class CellVotes(Distribution):  # type: ignore[misc]
         self.deviations, self.log_odds, self.whole = deviations, log_odds, whole
         super().__init__(batch_shape=logits.shape[:-1], event_shape=logits.shape[-1:])
 
-    def log_prob(self, value: Array) -> Float[Array, "generator judge"]:
+    def log_prob(self, value: Array) -> Float[Array, "*draw generator judge"]:
         """Return the log-likelihood of each cell; for fractions, up to a constant."""
         n = self.total.astype(self.logits.dtype)
         count = jnp.clip(value.astype(n.dtype), 0, n)
-        ordinary = self._ordinary(count, n)
+        ordinary = self._ordinary(*jnp.broadcast_arrays(count, n, self.logits))
         if self.log_odds is not None:
             log_beta = betaln(count + ODD_SHAPE, n - count + ODD_SHAPE)
             odd = (log_beta - betaln(ODD_SHAPE, ODD_SHAPE)).sum(-1)
@@ -152,10 +152,9 @@ class CellVotes(Distribution):  # type: ignore[misc]
             return ordinary
         return ordinary + (gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)).sum(-1)
 
-    def _ordinary(self, count: Array, n: Array) -> Array:
+    def _ordinary(self, count: Array, n: Array, logits: Array) -> Array:
         """Return the log-likelihood of cells that are not odd, without binomial coefficients."""
         scale, weight, each, points = self.deviations
-        logits = self.logits
         if each:
             count, n, logits = (x[..., None] for x in (count, n, logits))
 

@@ -62,7 +62,9 @@ class PanelVotes(Distribution):  # type: ignore[misc]
         "log_class": LOG_PROBS,
         "cast": constraints.independent(constraints.boolean, 2),
     }
-    log_prob_by_class: Callable[[Int[Array, "item judge sample"]], Float[Array, "item class"]]
+    log_prob_by_class: Callable[
+        [Int[Array, "*draw item judge sample"]], Float[Array, "*draw item class"]
+    ]
     """log p(votes | y = k) of every item and class: a method of each subclass."""
     draw_given: Callable[[PRNGKeyArray, Int[Array, " item"]], Int[Array, "item judge sample"]]
     """Votes on items of the given classes, as if none were missing: a method of each subclass."""
@@ -73,11 +75,13 @@ class PanelVotes(Distribution):  # type: ignore[misc]
         self.log_class, self.cast = log_class, cast
         super().__init__(batch_shape=cast.shape[:1], event_shape=cast.shape[1:])
 
-    def log_prob(self, value: Int[Array, "item judge sample"]) -> Float[Array, " item"]:
+    def log_prob(self, value: Int[Array, "*draw item judge sample"]) -> Float[Array, "*draw item"]:
         """Return log p(votes) of every item, its class summed out."""
         return jax.nn.logsumexp(self.log_class + self.log_prob_by_class(value), axis=-1)
 
-    def log_class_given(self, value: Int[Array, "item judge sample"]) -> Float[Array, "item class"]:
+    def log_class_given(
+        self, value: Int[Array, "*draw item judge sample"]
+    ) -> Float[Array, "*draw item class"]:
         """Return log p(y = k | votes) of every item and class."""
         return jax.nn.log_softmax(self.log_class + self.log_prob_by_class(value))
 
@@ -113,14 +117,14 @@ class ConfusionVotes(PanelVotes):
         super().__init__(log_class, cast)
 
     def log_prob_by_class(
-        self, value: Int[Array, "item judge sample"]
-    ) -> Float[Array, "item class"]:
+        self, value: Int[Array, "*draw item judge sample"]
+    ) -> Float[Array, "*draw item class"]:
         """Return the sum of the votes' log-probabilities: counts times a table."""
         n_classes = self.log_confusion.shape[-1]
         count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
         table = jnp.swapaxes(self.log_confusion, 1, 2).reshape(-1, n_classes)
         # `LEAST` is finite, so that impossible votes with count 0 contribute 0.
-        flat = count.reshape(len(value), -1).astype(table.dtype)
+        flat = count.reshape(*count.shape[:-2], -1).astype(table.dtype)
         return flat @ jnp.maximum(table, LEAST)
 
     def draw_given(
@@ -155,8 +159,8 @@ class CoinVotes(PanelVotes):
         super().__init__(log_class, cast)
 
     def log_prob_by_class(
-        self, value: Int[Array, "item judge sample"]
-    ) -> Float[Array, "item class"]:
+        self, value: Int[Array, "*draw item judge sample"]
+    ) -> Float[Array, "*draw item class"]:
         """Return log prod_j P(right)^n_jk ((1 - P(right)) / (K - 1))^(n_j - n_jk)."""
         n_classes = self.log_class.shape[-1]
         # `LEAST` is finite, so that impossible votes with count 0 contribute 0.
@@ -224,7 +228,9 @@ class LeaningVotes(PanelVotes):
         self.generator, self.points = generator, points
         super().__init__(log_class, cast)
 
-    def log_prob_by_class(self, value: Int[Array, "item judge 1"]) -> Float[Array, "item 2"]:
+    def log_prob_by_class(
+        self, value: Int[Array, "*draw item judge 1"]
+    ) -> Float[Array, "*draw item 2"]:
         """Return log p(votes | y), the leaning summed out."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         log_weight = jnp.asarray(np.log(weights / weights.sum()))
@@ -232,19 +238,17 @@ class LeaningVotes(PanelVotes):
         # logarithm for every vote and node. Log-probabilities of both kinds of votes are only added,
         # because at logits of 1e20 a difference would have rounding errors of 1e4.
         member = self.generator[:, None] == jnp.arange(self.shift.shape[1])
-        indicator = jnp.stack([value[..., 0] == 1, value[..., 0] == 0], axis=1)
-        indicator = jnp.asarray(
-            member[:, None, :, None] & indicator[:, :, None, :], self.base.dtype
-        )
-        indicator = indicator.reshape(len(value), -1)
+        indicator = jnp.stack([value[..., 0] == 1, value[..., 0] == 0], axis=-2)
+        indicator = jnp.asarray(member[:, None, :, None] & indicator[..., None, :], self.base.dtype)
+        indicator = indicator.reshape(*value.shape[:-2], -1)
 
         def of_class(base: Array, shift: Array) -> Array:
             logit = (base + shift[:, None])[..., None] + self.tau * nodes  # generator, judge, node
             log_probs = jnp.stack([jax.nn.log_sigmoid(logit), jax.nn.log_sigmoid(-logit)])
             each = indicator @ log_probs.reshape(-1, self.points)
-            return jax.nn.logsumexp(each + log_weight, axis=1)
+            return jax.nn.logsumexp(each + log_weight, axis=-1)
 
-        return jnp.stack([of_class(self.base[k], self.shift[k]) for k in range(2)], axis=1)
+        return jnp.stack([of_class(self.base[k], self.shift[k]) for k in range(2)], axis=-1)
 
     def draw_given(
         self, key: PRNGKeyArray, truth: Int[Array, " item"]
@@ -304,7 +308,7 @@ class CorrectVotes(Distribution):  # type: ignore[misc]
         self.member, self.given, self.most = member, given, most
         super().__init__(batch_shape=given.shape)
 
-    def log_prob(self, value: Int[Array, " item"]) -> Float[Array, " item"]:
+    def log_prob(self, value: Int[Array, "*draw item"]) -> Float[Array, "*draw item"]:
         """Return log P(S = value) of every item; impossible counts have `LEAST`."""
         each = component_log_pmf(
             self.means, self.dispersions, self.member, value, self.given, self.most
@@ -330,10 +334,10 @@ def component_log_pmf(
     mean: Float[Array, "set component"],
     dispersion: Float[Array, "set component"],
     member: Int[Array, " item"],
-    correct: Int[Array, " item"],
+    correct: Int[Array, "*draw item"],
     given: Int[Array, " item"],
     most: int,
-) -> Float[Array, "item component"]:
+) -> Float[Array, "*draw item component"]:
     """Return log P(S = correct | k = given) under the components of each item's data set.
 
     It is -inf where S > k. `most` is the largest k, a static size: the sums over i < k are computed
@@ -347,10 +351,12 @@ def component_log_pmf(
         return jnp.pad(sums, ((0, 0), (0, 0), (1, 0)))[member, :, i]
 
     each = rising(mean, s) + rising(1 - mean, f) - rising(jnp.ones_like(mean), given)
-    return jnp.where((correct <= given)[:, None], each + log_choose(given, s)[:, None], -jnp.inf)
+    return jnp.where(
+        (correct <= given)[..., None], each + log_choose(given, s)[..., None], -jnp.inf
+    )
 
 
-def log_choose(n: Int[Array, "*any"], s: Int[Array, "*any"]) -> Float[Array, "*any"]:
+def log_choose(n: Int[Array, "..."], s: Int[Array, "..."]) -> Float[Array, "..."]:
     """Return the log of the binomial coefficient."""
     return gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0)
 

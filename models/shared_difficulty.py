@@ -153,14 +153,14 @@ class DifficultyVotes(PanelVotes):
         super().__init__(log_class, cast)
 
     def log_prob_by_class(
-        self, value: Int[Array, "item judge sample"]
-    ) -> Float[Array, "item class"]:
+        self, value: Int[Array, "*draw item judge sample"]
+    ) -> Float[Array, "*draw item class"]:
         """Return log p(votes | y): counts times a table at each node, and the sum over nodes."""
         n_judges, n_classes = self.table.shape[:2]
         count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
-        flat = count.reshape(len(value), -1).astype(self.table.dtype)
+        flat = count.reshape(*count.shape[:-2], -1).astype(self.table.dtype)
         each = flat @ jnp.maximum(self.table, LEAST).reshape(n_judges * n_classes, -1)
-        at_node = each.reshape(len(value), n_classes, NODES) + jnp.asarray(LOG_EASE)
+        at_node = each.reshape(*each.shape[:-1], n_classes, NODES) + jnp.asarray(LOG_EASE)
         return jax.nn.logsumexp(at_node, axis=-1)
 
     def draw_given(

@@ -85,7 +85,7 @@ def test_vote_probabilities_sum_to_one_and_match_samples(name: str) -> None:
         values = np.unique([np.where(cast[item], v, -1) for v in every_vote(panel)], axis=0)
         both = np.full((len(values), *cast.shape), -1)
         both[:, item] = values
-        probs = np.exp([float(log_prob(jnp.asarray(v))[item]) for v in both])
+        probs = np.exp(np.asarray(log_prob(jnp.asarray(both)))[:, item])
         assert probs.sum() == pytest.approx(1, abs=1e-6)
         at = (samples[:, None, item] == values).all(axis=tuple(range(2, values.ndim + 1)))
         counts = at.sum(0)
@@ -124,7 +124,7 @@ def correct_votes() -> CorrectVotes:
 def test_count_probabilities_sum_to_one_and_match_samples() -> None:
     votes = correct_votes()
     every = np.arange(8)
-    probs = np.exp([np.asarray(votes.log_prob(jnp.full(3, s))) for s in every])
+    probs = np.exp(votes.log_prob(jnp.asarray(every)[:, None] * jnp.ones(3, int)))
     np.testing.assert_allclose(probs.sum(0), 1)
     np.testing.assert_array_equal(votes.log_prob(jnp.array([7, 5, 2]))[1:], [LEAST, LEAST])
     samples = np.asarray(votes.sample(jax.random.key(2), (DRAWS,)))
@@ -222,6 +222,7 @@ def test_arrays_are_leaves_that_pass_through_jit_and_vmap_and_are_validated(name
     value = jnp.ones(own.shape(), float if name == "quasi-binomial" else int)
     wanted = np.asarray(own.log_prob(value))
     np.testing.assert_allclose(jax.jit(lambda d: d.log_prob(value))(own), wanted)
+    np.testing.assert_allclose(own.log_prob(jnp.stack([value, value])), [wanted, wanted])
     two = jax.tree.map(lambda x: jnp.stack([x, x]), own)
     np.testing.assert_allclose(jax.vmap(lambda d: d.log_prob(value))(two), [wanted, wanted])
     for field, constraint in own.arg_constraints.items():
