@@ -77,7 +77,7 @@ def print_judges(console: Console, judges: pd.DataFrame, most: int) -> None:
     """
     labelled = bool(np.isfinite(judges["accuracy"]).any())
     first = "accuracy" if labelled or "agreement" not in judges else "agreement"
-    ranked = ends_of(judges.sort_values(first, ascending=False, kind="stable"), most, first)
+    ranked = ends_of(judges.sort_values(first, ascending=False, kind="stable"), most)
     shown = f"{len(ranked)}"
     if len(ranked) < len(judges) and labelled:
         shown = f"{most - most // 2} most and {most // 2} least accurate"

@@ -355,10 +355,16 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
     return pd.concat([part for part in parts if len(part)])
 
 
+def _ranked(part: pd.DataFrame) -> pd.DataFrame:
+    return part.sort_values("mean", ascending=False, kind="stable")
+
+
 def _print_summary(console: Console, shown: pd.DataFrame, story: Described) -> None:
     parts = [part for _, part in shown.groupby("variable", sort=False)]
     each = max(ROWS // len(parts), 4) if len(shown) > ROWS else len(shown)
-    printed = pd.concat([ends_of(part, each, "mean") for part in parts])
+    printed = pd.concat(
+        [part if len(part) <= each else ends_of(_ranked(part), each) for part in parts]
+    )
     rows = []
     for name, row in printed.iterrows():
         fixed = row["sd"] < FIXED  # constant, up to rounding
@@ -475,11 +481,11 @@ def _forest_table(drawn: Any, story: Described, shown: pd.DataFrame) -> pd.DataF
     rows = []
     for name, part in shown.groupby("variable", sort=False):
         panel = f"{name}: {story.meanings.get(str(name), '')}"
-        if len(part) > 1 and name != "confusion":
-            part = part.sort_values("mean", ascending=False, kind="stable")
+        if len(part) > FOREST_ROWS or name != "confusion":
+            part = _ranked(part)
         if len(part) > FOREST_ROWS:
             panel += f" ({FOREST_ROWS // 2} highest and lowest of {len(part)})"
-            part = ends_of(part, FOREST_ROWS, "mean")
+            part = ends_of(part, FOREST_ROWS)
         for label, row in part.iterrows():
             lower, upper = np.quantile(draws[str(label)], (0.25, 0.75))
             text = str(label).removeprefix(f"{name}[").removesuffix("]")

@@ -41,7 +41,7 @@ def judges_section(judges: pd.DataFrame) -> Section:
     """
     has_accuracy = bool(np.isfinite(judges["accuracy"]).any())
     ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
-    shown = ends_of(ranked, MAX_SHORT_TABLE, "accuracy")
+    shown = ends_of(ranked, MAX_SHORT_TABLE)
     words = ["Without labels the accuracy of the judges is unknown."]
     caption = "Judges and their votes"
     if has_accuracy:

@@ -50,11 +50,10 @@ def percent_with_interval(row: pd.Series, name: str) -> str:
     return with_interval((row[name], row[f"{name}_low"], row[f"{name}_high"]), form, unit="")
 
 
-def ends_of(table: pd.DataFrame, most: int, by: str) -> pd.DataFrame:
-    """Return the rows of a table; of more than `most`, those with the highest and the lowest values."""
-    if len(table) <= most:
-        return table
-    ranked = table.sort_values(by, ascending=False, kind="stable")
+def ends_of(ranked: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Return the rows of a ranked table; of more than `most`, the highest and the lowest."""
+    if len(ranked) <= most:
+        return ranked
     return pd.concat([ranked.head(most - most // 2), ranked.tail(most // 2)])
 
 

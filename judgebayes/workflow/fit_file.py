@@ -47,6 +47,8 @@ NUMBERS = {
     *(f"{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)),
 }
 """The dtypes of arrays."""
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What a field that was damaged raises, where it is read or used."""
 SHARE_CHANGE = 0.05
 Z_LIMIT = 4.0
 
@@ -191,9 +193,7 @@ def load_fit(path: Path | str) -> SavedFit:
         )
         _check(saved)
         return saved
-    except (
-        *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
-    ) as error:
+    except (*DAMAGE, RecursionError) as error:
         raise JudgeBayesError(
             f"{str(path)!r} is damaged: its content is not a valid fit ({error})."
         ) from error
@@ -229,7 +229,7 @@ def answers(saved: SavedFit, votes: Votes) -> LogProbs:
         log_probs = saved.fitted(votes)
     except JudgeBayesError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except DAMAGE as error:
         raise JudgeBayesError(
             f"The fit of {saved.method} cannot answer these votes ({error}): the file is damaged. Fit "
             "again."
@@ -282,12 +282,12 @@ def _from_json(value: Any) -> Any:
         if fields.keys() != set(stored(cls)):
             raise ValueError(f"its {value['type']} has the fields {sorted(fields)}")
         # Of a method that fitted, the other fields are unknown; its answers do not depend on them.
-        no_default = [
-            f.name
+        unknown = {
+            f.name: None
             for f in dataclasses.fields(cls)
-            if f.default is f.default_factory is dataclasses.MISSING
-        ]
-        return cls(**dict.fromkeys(no_default) | _integers(cls, fields))
+            if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        }
+        return cls(**(unknown | _integers(cls, fields)))
     if isinstance(value, dict):
         return {k: _from_json(v) for k, v in value.items()}
     return value

@@ -78,8 +78,7 @@ def open_labels(
     elif source.annotators.labels_merge is not None:
         named = source.annotators.annotator
         annotator = guess_columns(gold.columns, {"annotator": named})["annotator"]
-    whole, gold = gold, gold.drop(columns=[name for name in [annotator] if name is not None])
-    names = list(gold.columns)
+    names = [name for name in gold.columns if name != annotator]
     label = columns.label
     if label is not None and label not in names:
         raise JudgeBayesError(
@@ -90,10 +89,11 @@ def open_labels(
     if column is None and len(names) == 2:
         label = label or most_likely(names, "label")
         column = next((name for name in names if label not in (None, name)), None)
-    column = column or most_likely([name for name in names if name != label], "item")
+    unlabelled = [name for name in names if name != label]
+    column = column or most_likely(unlabelled, "item")
     by_values = column is None
     if column is None:
-        column = _column_of_items(gold.drop(columns=label or []), items)
+        column = _column_of_items(gold[unlabelled], items)
     if column is None:
         raise JudgeBayesError(
             f"Which column of {str(path)!r} is the item? It has {', '.join(map(repr, names))}. The "
@@ -115,7 +115,7 @@ def open_labels(
         f"Columns of {path.name}: {listed_roles(roles)}; the item column is detected by its values, "
         "which are items of the votes."
     )
-    labels = Labels(whole, column, label, annotator)
+    labels = Labels(gold, column, label, annotator)
     messages = [message] if by_values else []
     if source.reading.match_ids == "loosely":
         labels, matched = _matched(labels, items)
