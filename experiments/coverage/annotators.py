@@ -106,19 +106,19 @@ def _of(
 def _rate_at(
     data: Data, column: str, value: int, judge: int
 ) -> Callable[[float], tuple[float, float]]:
-    table, likelihood = data.read, data.log_likelihood
+    likelihood = data.log_likelihood
     assert likelihood is not None
     known = data.labels >= 0
     low, high = (np.where(known, likelihood[..., k], 0.0) for k in (0, 1))
-    own = pd.Series(table.coding.items).str.endswith(VALUES[value]).to_numpy()
+    own = pd.Series(data.coding.items).str.endswith(VALUES[value]).to_numpy()
 
     def ends(level: float) -> tuple[float, float]:
         rates = rates_by(
-            table.votes,
+            data.votes,
             data.labels,
             np.where(own, 0, -1),
             [VALUES[value]],
-            table.coding,
+            data.coding,
             level=level,
             evidence=Evidence(high - low, NODE_WEIGHTS),
         )

@@ -88,7 +88,7 @@ def _without_sets(request: ReportRequest) -> ReportRequest:
 
 def _presentable(data: Data) -> Data:
     """Return the data with names of judges and classes made fit to print, by `presentable`."""
-    coding = data.read.coding
+    coding = data.coding
     values, named = coding.classes.values, presentable(coding.classes.names)
     shown = Classes(
         tuple(n if isinstance(v, str) else v for v, n in zip(values, named, strict=True)),
@@ -99,4 +99,4 @@ def _presentable(data: Data) -> Data:
         each.set_axis(judges[: len(each)]) for each in (coding.missing, coding.recorded)
     )
     coding = replace(coding, judges=judges, classes=shown, missing=missing, recorded=recorded)
-    return replace(data, read=replace(data.read, coding=coding))
+    return replace(data, coding=coding)

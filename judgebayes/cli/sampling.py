@@ -33,11 +33,10 @@ from judgebayes.report.text import ends_of
 from judgebayes.report.versions import versions
 from judgebayes.sentence import rounded, sentences, with_interval
 from judgebayes.votes.array import Data
-from judgebayes.workflow.data import read_files
+from judgebayes.workflow.data import labelled_words, read_files
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
 from judgebayes.workflow.precision import generators_of
-from judgebayes.workflow.reading import labelled_words
 from judgebayes.workflow.results import rows_of
 
 FAULTS = "faults_of_sampling"
@@ -271,10 +270,10 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         For bad input, or if the model needs labels or generators and there are none.
     """
     named = tuple(split_names(request.generator or ""))
-    given = read_files(request, named=named, keep=True)
-    read, labels = given.read, given.labels
+    given = read_files(request, named=named)
+    labels = given.labels
     if not request.allow_degenerate and request.model not in VOTE_MODELS:
-        read.coding.refuse_constant(labels, read.label or "label")
+        given.coding.refuse_constant(labels, given.opened.label or "label")
     if not given.labelled and request.model not in UNLABELLED:
         raise JudgeBayesError(
             f"--model {request.model} needs labels, and there are none; add them with --labels FILE or "
@@ -283,20 +282,19 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     generators: list[str] = []
     of_item = None
     if request.model == "generator-validator":
-        assert given.opened is not None
-        generators, of_item = generators_of(given.opened.tables, read, request.generator)
-    classes = read.coding.classes
+        generators, of_item = generators_of(given, request.generator)
+    classes = given.coding.classes
     data = Data(
-        read.votes,
+        given.votes,
         labels,
-        tuple(str(name) for name in read.coding.items),
-        tuple(str(name) for name in read.coding.judges),
+        tuple(str(name) for name in given.coding.items),
+        tuple(str(name) for name in given.coding.judges),
         tuple(classes.names),
         classes.pairwise,
         of_item,
         tuple(generators),
     )
-    words = [*read.words(), labelled_words(labels, classes)]
+    words = [*given.words(), labelled_words(labels, classes)]
     if generators:
         words.append(f"{len(generators)} generators; a vote for {classes.names[-1]!r} means valid.")
     return data, words

@@ -49,7 +49,7 @@ def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
 
 def decisions_section(result: Calibration) -> Section:
     """Return the decisions by class, the conformal sets, and the items to review first."""
-    names, losses = result.given.read.coding.classes.names, result.losses
+    names, losses = result.given.coding.classes.names, result.losses
     answers, sets = result.answers, result.sets
     rule = traits_of(result.choice.name).rule or result.certain
     named = np.array([*names, PERSON])

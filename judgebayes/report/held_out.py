@@ -31,7 +31,7 @@ def probabilities_section(result: Calibration) -> Section:
             )
         ]
     elif compared is not None:
-        names = result.given.read.coding.classes.names
+        names = result.given.coding.classes.names
         blocks = held_out_blocks(compared.evaluations[method], compared.groups, names, method)
     return Section("Calibrated probabilities", blocks, name="probabilities")
 

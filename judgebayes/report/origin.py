@@ -63,8 +63,8 @@ def summary_blocks(result: Calibration) -> list[Block]:
 def data_section(result: Calibration) -> Section:
     """Return the section on the data: sentences, votes and labels by class, files with checksums."""
     data, request = result.given, result.request
-    names = data.read.coding.classes.names
-    votes = np.asarray(data.read.votes.pooled_counts()).sum(0)
+    names = data.coding.classes.names
+    votes = np.asarray(data.votes.pooled_counts()).sum(0)
     labels = np.bincount(data.labels[data.labels >= 0], minlength=len(names))
     shares = (counts / (counts.sum() or np.nan) for counts in (votes, labels))
     rows = [
@@ -104,7 +104,7 @@ def method_section(result: Calibration) -> Section:
         ("method used", result.choice.method),
         ("calibration map used", result.choice.map_name),
         ("loss used", result.losses.name),
-        ("ends can be swapped", _setting(result.given.read.coding.classes.pairwise)),
+        ("ends can be swapped", _setting(result.given.coding.classes.pairwise)),
     ]
     settings += [
         (name.replace("_", " "), _setting(value))

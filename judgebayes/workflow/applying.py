@@ -1,5 +1,6 @@
 """Save a fit to a file, and apply it to new votes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -14,18 +15,25 @@ from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
+from judgebayes.io.columns import plain_label
 from judgebayes.io.in_memory import file_or_table
+from judgebayes.io.options import split_names
 from judgebayes.votes import MISSING, Coding, Votes
 from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
+from judgebayes.workflow.binning import bins_from
 from judgebayes.workflow.calibration import Calibration
+from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, profile, save_fit
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import load_plugins, traits_of
 from judgebayes.workflow.next_steps import applied_steps
-from judgebayes.workflow.options import ApplyRequest, Fixed
-from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
+from judgebayes.workflow.options import ROLES, ApplyRequest, Fixed, ReadingOptions
+from judgebayes.workflow.reading import open_source
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.sources import Source
+from judgebayes.workflow.sources import Opened, Source
+
+KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows")
+"""The options for reading that a fit keeps for later files, which may give others."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +42,7 @@ class Applied(AnsweredItems):
 
     schema: ClassVar[str] = "judgebayes.applied/1"
     saved: SavedFit
-    read: Reading
+    data: Data
     votes: Votes
     """The new votes with judges and tasks in the order of the fit."""
     log_probs: LogProbs
@@ -62,14 +70,14 @@ class Applied(AnsweredItems):
         return {
             "method": self.saved.method,
             "items": self.votes.n_items,
-            "judges": len(self.read.coding.judges),
+            "judges": len(self.data.coding.judges),
             "decisions": self.decided_counts,
         }
 
     @property
     def voted(self) -> tuple[Coding, Votes]:
         """The votes that are answered, with their names."""
-        return self.read.coding, self.votes
+        return self.data.coding, self.votes
 
     @property
     def decider(self) -> str | None:
@@ -91,19 +99,19 @@ def save(calibration: Calibration, path: Path | str) -> None:
     JudgeBayesError
         If the fit failed, its class cannot be saved, or the file cannot be written.
     """
-    request, read, labels = calibration.request, calibration.given.read, calibration.given.labels
-    judges = [str(name) for name in read.coding.judges]
+    data = calibration.given
+    judges = [str(name) for name in data.coding.judges]
     notes = {
-        "labels": int((labels >= 0).sum()),
-        "items": read.votes.n_items,
+        "labels": int((data.labels >= 0).sum()),
+        "items": data.votes.n_items,
         "version": __version__,
-        "seed": request.seed,
+        "seed": calibration.request.seed,
         "judges": judges,
-        **reading_notes(read, calibration.given.source),
+        **reading_notes(data.opened),
     }
-    tasks = [] if read.coding.tasks is None else [str(name) for name in read.coding.tasks]
+    tasks = [] if data.coding.tasks is None else [str(name) for name in data.coding.tasks]
     judge_order = judges if traits_of(calibration.choice.method).knows_judges else []
-    classes, vote_profile = read.coding.classes, profile(read.votes)
+    classes, vote_profile = data.coding.classes, profile(data.votes)
     saved = SavedFit(
         calibration.choice.name,
         calibration.fitted,
@@ -114,6 +122,52 @@ def save(calibration: Calibration, path: Path | str) -> None:
         notes,
     )
     save_fit(path, saved)
+
+
+def reading_notes(opened: Opened) -> dict[str, Any]:
+    """Return the reading options to save with a fit, for later files of such votes."""
+    columns = {role: name for role, name in opened.columns.items() if name is not None}
+    reading = opened.source.reading
+    return {
+        **{name: getattr(reading, name) for name in KEPT},
+        "repeats": opened.source.columns.repeats,
+        "columns": columns if opened.label is None else columns | {"label": opened.label},
+        "ignore": [*opened.source.left_out, *_annotators_of(opened)],
+        **({} if opened.bins is None else {"bins": opened.bins.to_json()}),
+    }
+
+
+def _annotators_of(opened: Opened) -> list[str]:
+    """Return the columns of labels, one for each annotator, if there are several."""
+    named = opened.source.columns.label
+    return [] if named is None or opened.label in (None, named) else split_names(named)
+
+
+def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
+    """Return the source with the reading options that `reading_notes` saved, which were checked."""
+    judges, reading, named = notes.get("judges", []), source.reading, source.columns
+    earlier = {
+        role: name
+        for role, name in notes.get("columns", {}).items()
+        if role in ROLES and not (role == "label" and name in judges)
+    }
+    unlabelled = named.label is None and "label" not in earlier
+    if unlabelled and plain_label(judges):
+        named = replace(named, label="none")  # a judge with the name of a label
+    plain = ReadingOptions()
+    kept = {
+        name: notes[name]
+        for name in KEPT
+        if name in notes and getattr(reading, name) is getattr(plain, name)
+    }
+    return replace(
+        source,
+        columns=replace(named, repeats=named.repeats or notes.get("repeats", False)),
+        reading=replace(reading, **kept),
+        earlier=earlier,
+        bins=bins_from(notes.get("bins")),
+        ignored=tuple(notes.get("ignore", ())),
+    )
 
 
 @with_options
@@ -134,23 +188,23 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     losses = losses_of(request.loss, request.losses, request.abstain_cost, saved.classes)
     source = Source(file_or_table(request.votes, "votes"), request.columns, request.reading)
     opened = open_source(apply_notes(source, saved.notes), None)
-    read = read_votes(opened, saved.classes)
-    votes: Votes = read.votes
+    data = encoded(replace(opened, labels=None), saved.classes, drop_unknown=True)
+    votes: Votes = data.votes
     changes: list[str] = []
     if saved.tasks:
-        votes, changes = _align_tasks(read, saved.tasks)
+        votes, changes = _align_tasks(data, saved.tasks)
     if saved.judges:
-        votes, more = _align_judges(read, votes, saved.judges)
+        votes, more = _align_judges(data, votes, saved.judges)
         changes += more
     lines = [
         f"The fit: {saved.method}, fitted on {saved.notes.get('labels', '?')} labels.",
-        *read.words(),
+        *data.words(),
     ]
     if opened.labels is not None:
         lines.append(f"Column {opened.labels.label!r} contains labels, not votes: it is left out.")
     status = Status(int(saved.fitted.status))
     warnings = [] if status == Status.CONVERGED else [f"When the fit was saved: {status.sentence}"]
-    others = {str(name) for name in read.coding.judges} - set(saved.notes.get("judges", []))
+    others = {str(name) for name in data.coding.judges} - set(saved.notes.get("judges", []))
     if not saved.judges and "judges" in saved.notes and others:
         warnings.append(
             f"The fit was made on the votes of {', '.join(saved.notes['judges'][:8])}; the votes of "
@@ -160,7 +214,7 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     log_probs = answers(saved, votes)
     rule = _decider(saved, losses)
     decisions = decisions_of(log_probs, losses, None if rule is None else rule.rule(votes))
-    return Applied(saved, read, votes, log_probs, decisions, losses, lines, warnings)
+    return Applied(saved, data, votes, log_probs, decisions, losses, lines, warnings)
 
 
 def _decider(saved: SavedFit, losses: Losses) -> DecidedBy | None:
@@ -172,9 +226,9 @@ def _decider(saved: SavedFit, losses: Losses) -> DecidedBy | None:
     return fitted if same and np.allclose(fitted.loss, losses.matrix) else None
 
 
-def _align_tasks(read: Reading, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:
+def _align_tasks(data: Data, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with the fit's task indices, -1 for tasks that the fit lacks, and a message."""
-    coding, votes = read.coding, read.votes
+    coding, votes = data.coding, data.votes
     if votes.task is None or coding.tasks is None:
         raise JudgeBayesError("This fit is hierarchical: name the column of the task with --task.")
     index_of = {name: i for i, name in enumerate(fitted_tasks)}
@@ -189,10 +243,10 @@ def _align_tasks(read: Reading, fitted_tasks: list[str]) -> tuple[Votes, list[st
     return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(fitted_tasks)), messages
 
 
-def _align_judges(read: Reading, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
+def _align_judges(data: Data, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with judges in the order of the fit, and messages on new and absent judges."""
     index_of = {name: j for j, name in enumerate(fitted_judges)}
-    names = [str(name) for name in read.coding.judges]
+    names = [str(name) for name in data.coding.judges]
     if not set(names) & set(index_of):
         raise JudgeBayesError(
             f"None of the judges {', '.join(names[:8])} is in the fit; its judges are "

@@ -122,8 +122,8 @@ def read_request(request: CalibrateRequest) -> Data:
     if by is not None:
         strata_of(data, by)  # before the fits, which take long
     if not request.allow_degenerate:
-        data.read.coding.refuse_constant(data.labels, data.read.label or "label")
-    most = 1 - 1 / data.read.votes.n_classes
+        data.coding.refuse_constant(data.labels, data.opened.label or "label")
+    most = 1 - 1 / data.votes.n_classes
     if not 0 <= request.label_noise < most:
         raise JudgeBayesError(
             f"--label-noise is {request.label_noise:g}; it must be the share of wrong labels, from 0 to "
@@ -153,27 +153,27 @@ def answer(
     request = replace(request, splits=splits)  # what the result says
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
-    read, labels, auto = given.read, given.labels, request.method == "auto"
-    losses = losses_of(request.loss, request.losses, request.abstain_cost, read.coding.classes)
+    labels, auto = given.labels, request.method == "auto"
+    losses = losses_of(request.loss, request.losses, request.abstain_cost, given.coding.classes)
     labelled = int((labels >= 0).sum())
-    choices = _choices(request, read.votes, labelled=labelled > 0)
-    fit = partial(fit_and_answer, read=read, labels=labels, seed=request.seed)
+    choices = _choices(request, given.votes, labelled=labelled > 0)
+    fit = partial(fit_and_answer, data=given, labels=labels, seed=request.seed)
     compared, first_fit = None, None
     if labelled >= LEAST_FOR_SPLITS:
         unseen = 1.0 if request.target == "more" else float((labels < 0).mean())
         with ThreadPoolExecutor(1) as background:
             first_fit = background.submit(fit, choices[0])  # it is most often chosen
             compared = compare(
-                compared_methods(choices, read.coding.classes, read.votes),
-                read.votes,
+                compared_methods(choices, given.coding.classes, given.votes),
+                given.votes,
                 labels,
-                read.groups,
+                given.groups,
                 losses.matrix,
                 splits=splits,
                 seed=request.seed,
                 label_noise=request.label_noise,
                 unseen=unseen,
-                ordered=read.coding.classes.ordered,
+                ordered=given.coding.classes.ordered,
                 progress=progress,
             )
     choice = choices[0]
@@ -184,10 +184,10 @@ def answer(
     for _ in followed([choice], f"fitting {choice.name}", progress):
         method, fitted, log_probs = fit(choice) if running is None else running.result()
     chosen = [chosen_words(choice, choices, compared, labelled)] if auto else []
-    if auto and (large := too_large(read.votes)):
-        chosen.append(too_large_words(large, read.votes))
+    if auto and (large := too_large(given.votes)):
+        chosen.append(too_large_words(large, given.votes))
     chosen += fitted.words() if hasattr(fitted, "words") else []
-    warnings = warnings_of(request, read, labels, fitted)
+    warnings = warnings_of(request, given, fitted)
     leads = {} if compared is None else compared.leads(choice.name, losses.matrix)
     warnings += unmeasured_words(choice, given) if compared is None else within_noise(leads)
     rule_answers, decider = None, None
@@ -214,7 +214,7 @@ def answer(
     if request.conformal is not None:
         for _ in followed([request.conformal], "conformal sets", progress):
             sets = conformal_sets(request, choice, method, given, compared)
-            sets.sentences.extend(outside_words(sets.inside, decisions.of_item, read.coding))
+            sets.sentences.extend(outside_words(sets.inside, decisions.of_item, given.coding))
     return Calibration(
         given=given,
         request=request,
@@ -227,7 +227,7 @@ def answer(
         chosen=chosen,
         compared=compared,
         leads=leads,
-        findings=diagnose(read.votes, labels, read.coding),
+        findings=diagnose(given.votes, labels, given.coding),
         warnings=warnings,
         sets=sets,
         abstention=None

@@ -13,7 +13,7 @@ from jaxtyping import Bool
 
 from judgebayes.aggregators import Aggregator, Davidson, Fitted, HierarchicalDavidson
 from judgebayes.aggregators.wrapped import DecidedBy
-from judgebayes.arrays import ItemInts, LogProbs
+from judgebayes.arrays import LogProbs
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
 from judgebayes.measures.significance import Interval
@@ -36,7 +36,6 @@ from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import CalibrateRequest
-from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.results import count_findings, ends
 from judgebayes.workflow.scales import no_order
 from judgebayes.workflow.win_rates import WinRate
@@ -44,7 +43,7 @@ from judgebayes.workflow.win_rates import WinRate
 
 def read_words(data: Data) -> list[str]:
     """Return sentences about what was read, including what affects the model."""
-    coding, lines = data.read.coding, data.sentences
+    coding, lines = data.coding, data.sentences
     if len(coding.judges) > 1:
         lines.append(
             f"The votes of {len(coding.judges)} judges are used as a panel; use --only-judge NAME "
@@ -142,16 +141,14 @@ def unmeasured_words(choice: Choice, given: Data) -> list[str]:
     ]
 
 
-def warnings_of(
-    request: CalibrateRequest, read: Reading, labels: ItemInts, fitted: Fitted
-) -> list[str]:
+def warnings_of(request: CalibrateRequest, data: Data, fitted: Fitted) -> list[str]:
     """Return sentences about what makes the answers unsure: the fit, the votes, the labels."""
-    messages = []
+    messages, labels = [], data.labels
     status = Status(int(fitted.status))
     if status != Status.CONVERGED:
         messages.append(status.sentence)
-    given = np.asarray(read.votes.pooled_counts()).sum(1)
-    readable = "decided" if read.coding.undecided.any() else "readable"
+    given = np.asarray(data.votes.pooled_counts()).sum(1)
+    readable = "decided" if data.coding.undecided.any() else "readable"
     if (given == 0).any():
         messages.append(
             f"{int((given == 0).sum())} item(s) have no {readable} vote. Their probabilities are "
@@ -175,15 +172,15 @@ def warnings_of(
         messages.append(
             f"Only {n} labels: all numbers here are imprecise. 50 to 100 labels are usually enough."
         )
-    counts = np.bincount(labels[labels >= 0], minlength=read.votes.n_classes)
-    names = read.coding.classes.names
+    counts = np.bincount(labels[labels >= 0], minlength=data.votes.n_classes)
+    names = data.coding.classes.names
     absent = [name for name, count in zip(names, counts, strict=True) if count == 0]
     if n and absent:
         messages.append(
             f"No label is {' or '.join(absent)}: its probability comes from the model alone."
         )
-    if read.votes.order is not None:
-        order = np.asarray(read.votes.order)[np.asarray(read.votes.index) >= 0]
+    if data.votes.order is not None:
+        order = np.asarray(data.votes.order)[np.asarray(data.votes.index) >= 0]
         if len(np.unique(order)) == 1:
             messages.append(
                 "All votes have the same presentation order: position bias is not averaged out."
@@ -274,7 +271,7 @@ class Calibration(AnsweredItems):
     @property
     def voted(self) -> tuple[Coding, Votes]:
         """The votes that are answered, with their names."""
-        return self.given.read.coding, self.given.read.votes
+        return self.given.coding, self.given.votes
 
     @property
     def decider(self) -> str | None:
@@ -289,8 +286,8 @@ class Calibration(AnsweredItems):
     @property
     def judges(self) -> pd.DataFrame:
         """A row per judge, as `judgebayes.judge_table` gives it."""
-        read = self.given.read
-        return judge_table(read.votes, self.given.labels, read.coding, groups=read.groups)
+        given = self.given
+        return judge_table(given.votes, given.labels, given.coding, groups=given.groups)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

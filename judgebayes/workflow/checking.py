@@ -74,7 +74,7 @@ def finished(draft: Draft, data: Data) -> Draft:
             draft = draft.with_finding("good", "read", line)
     known = data.labels[data.labels >= 0]
     if data.labelled and len(np.unique(known)) == 1:
-        name = data.read.coding.classes.names[int(known[0])]
+        name = data.coding.classes.names[int(known[0])]
         draft = draft.with_finding(
             "bad",
             "labels",
@@ -248,7 +248,7 @@ def check(request: CheckRequest) -> Check:
 def _read(draft: Draft) -> tuple[Data | None, Draft]:
     """Return what the options of a draft read; None and a problem if they read nothing."""
     try:
-        return read_files(draft.request, keep=True), draft
+        return read_files(draft.request), draft
     except JudgeBayesError as error:
         if any(each.severity == "bad" and str(error) == each.sentence for each in draft.findings):
             return None, draft
@@ -257,7 +257,7 @@ def _read(draft: Draft) -> tuple[Data | None, Draft]:
 
 def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
     """Compare a file of items with the items that have votes."""
-    coding = data.read.coding
+    coding = data.coding
     try:
         table = read_table(path, Layout(encoding=draft.reading.encoding))
     except JudgeBayesError as error:

@@ -15,25 +15,24 @@ from judgebayes.evaluate.sweeps import methods_at_once
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.methods import Choice, build, cost_of_fit, suited, traits_of
 from judgebayes.workflow.options import CalibrateRequest
-from judgebayes.workflow.reading import Reading
 
 Answered = tuple[Aggregator, Fitted, LogProbs]
 """A method, its fit to all labels, and its log-probabilities of every item."""
 
 
 @in_float64
-def fit_and_answer(choice: Choice, read: Reading, labels: ItemInts, seed: int) -> Answered:
+def fit_and_answer(choice: Choice, data: Data, labels: ItemInts, seed: int) -> Answered:
     """Return a method, its fit to all labels, and its answers on all items."""
-    method = build(choice, read.coding.classes, read.votes)
-    fitted = fit_to_labels(choice, method, read, labels, seed)
-    return method, fitted, predict(fitted, read.votes)
+    method = build(choice, data.coding.classes, data.votes)
+    fitted = fit_to_labels(choice, method, data, labels, seed)
+    return method, fitted, predict(fitted, data.votes)
 
 
 def fit_to_labels(
-    choice: Choice, method: Aggregator, read: Reading, labels: ItemInts, seed: int
+    choice: Choice, method: Aggregator, data: Data, labels: ItemInts, seed: int
 ) -> Fitted:
     """Return the method fitted to the items that it learns from."""
-    votes = read.votes
+    votes = data.votes
     if not traits_of(choice.method).learns_from_unlabelled:
         # Without labels, the first item: `sc` learns nothing.
         labelled = np.flatnonzero(labels >= 0) if (labels >= 0).any() else np.arange(1)
@@ -61,7 +60,7 @@ def plan(request: CalibrateRequest, data: Data) -> tuple[int, list[str]]:
     The number is the one asked for, or the usual one, less where it would take long. It follows from
     the sizes alone, so that it is the same on every machine.
     """
-    votes, labelled = data.read.votes, int((data.labels >= 0).sum())
+    votes, labelled = data.votes, int((data.labels >= 0).sum())
     if labelled < LEAST_FOR_SPLITS:
         return request.splits or USUAL_SPLITS, []
     names = suited(votes) if request.method == "auto" else [request.method]

@@ -446,16 +446,16 @@ def conformal_sets(
     """Return the conformal set of each item: a fit to some labels, thresholds from the others."""
     level, by = request.conformal, request.conformal_by
     assert level is not None
-    read, labels = given.read, given.labels
+    labels = given.labels
     labelled = np.flatnonzero(labels >= 0)
     every = strata_of(given, by)
-    strata, few = strata_by(by, every, np.asarray(read.votes.pooled_counts()), labelled, level)
+    strata, few = strata_by(by, every, np.asarray(given.votes.pooled_counts()), labelled, level)
     parts = _divided(given, strata, 1, request.seed)
     fitted_on, held = (p[0][p[0] >= 0] for p in (parts.calibration, parts.evaluation))
     own = np.full_like(labels, MISSING)
     own[fitted_on] = labels[fitted_on]
-    fitted = fit_to_labels(choice, method, read, own, request.seed)
-    log_probs = np.asarray(predict(fitted, read.votes))
+    fitted = fit_to_labels(choice, method, given, own, request.seed)
+    log_probs = np.asarray(predict(fitted, given.votes))
     threshold = threshold_of(
         log_probs, labels, held, level, strata=strata, no_empty=request.no_empty_sets
     )
@@ -463,8 +463,8 @@ def conformal_sets(
     if compared is None:
         return sets
     evaluation = evaluate_splits(
-        compared_methods([choice], read.coding.classes, read.votes)[choice.name],
-        read.votes,
+        compared_methods([choice], given.coding.classes, given.votes)[choice.name],
+        given.votes,
         labels,
         _divided(given, strata, min(request.splits or SET_DIVISIONS, SET_DIVISIONS), request.seed),
         fit_on=fit_on_of([choice.name])[choice.name],
@@ -472,14 +472,14 @@ def conformal_sets(
     )
     shown = every if by is None else every | {by: strata}
     no_empty = request.no_empty_sets
-    table = strata_table(evaluation, level, strata, shown, no_empty=no_empty, groups=read.groups)
+    table = strata_table(evaluation, level, strata, shown, no_empty=no_empty, groups=given.groups)
     words = strata_words(table, by=by, level=level, no_empty=no_empty)
     return replace(sets, sentences=[*sets.sentences, *words], strata=table)
 
 
 def _divided(given: Data, strata: Strata, splits: int, seed: int) -> Splits:
     """Return divisions of the labels between the fit and the thresholds."""
-    groups = given.read.groups
+    groups = given.groups
     return random_splits(
         len(given.labels),
         splits=splits,
@@ -495,22 +495,17 @@ def strata_of(given: Data, by: str | None) -> dict[str, Strata]:
     """Return the strata of the items by a column, if one is named, and by agreement."""
     strata = {}
     if by is not None and by != AGREEMENT:
-        if given.opened is None:
-            raise JudgeBayesError(
-                "--conformal-by names a column, and these votes have no other columns; pass files or "
-                "tables instead of the result of judgebayes.read."
-            )
-        if by == given.read.label:
+        if by == given.opened.label:
             raise JudgeBayesError(
                 f"--conformal-by is {by!r}, the column of the labels; name a column that is known for "
                 "items without a label too."
             )
-        code, names = values_of(given.opened.tables, given.read, by)
+        code, names = values_of(given, by)
         if (code < 0).any():
             code, names = np.where(code < 0, len(names), code), [*names, "(none)"]
         strata[by] = Strata(code, names)
-    if given.read.coding.judges.size > 1 or given.read.votes.n_samples > 1:
-        strata[AGREEMENT] = agreement_strata(np.asarray(given.read.votes.pooled_counts()))
+    if given.coding.judges.size > 1 or given.votes.n_samples > 1:
+        strata[AGREEMENT] = agreement_strata(np.asarray(given.votes.pooled_counts()))
     elif by == AGREEMENT:
         raise JudgeBayesError("--conformal-by agreement needs several votes on an item.")
     return strata

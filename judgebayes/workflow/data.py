@@ -3,6 +3,7 @@
 Columns of a user's tables with one value for each item.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,37 +14,24 @@ from jaxtyping import Float
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes import UNDECIDED, Classes
+from judgebayes.io.columns import listed_roles
+from judgebayes.sentence import sentences
+from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import name_of
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import (
-    Reading,
-    labelled_words,
-    labels_of,
-    merged,
-    open_files,
-    read_votes,
-)
+from judgebayes.workflow.reading import arrays_of, labels_of, merged, open_files
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Opened, Source
+from judgebayes.workflow.sources import Opened
+
+LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
+"""Names of columns that may contain labels instead of a judge's votes."""
 
 
-def values_of(
-    tables: list[tuple[pd.DataFrame, str]], read: Reading, column: str
-) -> tuple[ItemInts, list[str]]:
+def values_of(data: "Data", column: str) -> tuple[ItemInts, list[str]]:
     """Return the value of each item in a column of the votes or the labels, and the values' names.
-
-    Parameters
-    ----------
-    tables
-        Tables that may contain the column, each with its column of the item.
-    read
-        The votes.
-    column
-        The column.
 
     Returns
     -------
@@ -54,14 +42,14 @@ def values_of(
     JudgeBayesError
         If no table has the column, or an item has two values.
     """
-    for table, item in tables:
+    for table, item in data.opened.tables:
         if column not in table.columns:
             continue
         named = by_item(
             table,
             item,
             [column],
-            read,
+            data,
             f"has more than one value of {column!r}; an item must have one",
         )
         code, names = pd.factorize(named[column].to_numpy(), sort=True)
@@ -70,7 +58,7 @@ def values_of(
 
 
 def by_item(
-    table: pd.DataFrame, item: str, columns: list[str], read: Reading, wrong: str
+    table: pd.DataFrame, item: str, columns: list[str], data: "Data", wrong: str
 ) -> pd.DataFrame:
     """Return the names in some columns for every item with votes, NaN where one of them is blank.
 
@@ -84,7 +72,7 @@ def by_item(
     twice = rows[item].duplicated()
     if twice.any():
         raise JudgeBayesError(f"Item {rows[item][twice].iloc[0]!r} {wrong}.")
-    return rows.set_index(item).reindex(pd.Index(read.coding.items).astype(str))
+    return rows.set_index(item).reindex(pd.Index(data.coding.items).astype(str))
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,45 +80,65 @@ class Data(Result):
     """Votes and labels that were read, to pass in place of the votes."""
 
     schema: ClassVar[str] = "judgebayes.data/1"
-    read: Reading
+    opened: Opened
+    """The tables that were read, the roles of their columns, and what was left out."""
+    votes: Votes
+    coding: Coding
+    groups: ItemInts | None
+    """The group of each item, if there are groups."""
     labels: ItemInts
-    labelled: bool
-    """Whether there is a source of labels."""
-    source: Source
-    opened: Opened | None = None
-    """The tables that were read, if other columns of them may be needed; else None."""
     log_likelihood: Float[np.ndarray, "node item class"] | None = None
     """Log-probabilities of the annotators' labels, if they may be wrong; see `ErrorRates.nodes`."""
     label_noise: float = 0.0
     """The estimated share of wrong labels, of merged labels that may be wrong."""
 
     @property
+    def labelled(self) -> bool:
+        """Whether there is a source of labels."""
+        return self.opened.labels is not None
+
+    def words(self) -> list[str]:
+        """Return the role of each column and which votes were read, in sentences."""
+        columns, judges = self.opened.columns, list(map(str, self.coding.judges))
+        lines = [*self.opened.notes, f"Columns: {listed_roles(columns)}."]
+        wide = columns.get("vote") is None
+        if wide:
+            lines.append(f"Judges: {listing(judges, 20)}.")
+        lines += self.coding.words(self.votes)
+        if wide and columns.get("label") is None:
+            lines += [
+                f"Column {judge!r} is read as a judge; if it contains labels, use --label {judge!r}."
+                for judge in judges
+                if LIKE_A_LABEL.search(judge)
+            ]
+        return sentences(lines)
+
+    @property
     def sentences(self) -> list[str]:
         """The role of each column, and what was read."""
-        lines = self.read.words()
+        lines = self.words()
         if (self.labels >= 0).any():
-            lines.append(labelled_words(self.labels, self.read.coding.classes))
+            lines.append(labelled_words(self.labels, self.coding.classes))
         return lines
 
     @property
     def numbers(self) -> dict[str, Any]:
         """The numbers of items, labels, judges and votes."""
-        votes = self.read.votes
         return {
             "items": len(self.labels),
             "labels": int((self.labels >= 0).sum()),
-            "judges": len(self.read.coding.judges),
-            "votes": int((np.asarray(votes.index) >= 0).sum()),
+            "judges": len(self.coding.judges),
+            "votes": int((np.asarray(self.votes.index) >= 0).sum()),
         }
 
     @property
     def items(self) -> pd.DataFrame:
         """A row per item: its votes, and its label if it has one."""
-        coding = self.read.coding
+        coding = self.coding
         return pd.DataFrame(
             {
                 "item": coding.items,
-                "votes": np.asarray(self.read.votes.pooled_counts()).sum(1),
+                "votes": np.asarray(self.votes.pooled_counts()).sum(1),
                 "label": pd.Series(coding.values(self.labels), dtype=object),
             }
         )
@@ -138,8 +146,7 @@ class Data(Result):
     @property
     def judges(self) -> pd.DataFrame:
         """A row per judge: its votes, and how many are recorded as missing or unreadable."""
-        votes, coding = self.read.votes, self.read.coding
-        there = np.asarray(votes.index) >= 0
+        coding, there = self.coding, np.asarray(self.votes.index) >= 0
         undecided = coding.undecided.reindex(coding.judges).fillna(0).to_numpy(int)
         missing = coding.missing.reindex(coding.judges).fillna(0).to_numpy(int)
         columns = {"judge": coding.judges, "votes": there.sum((0, 2)), "missing": missing}
@@ -163,7 +170,7 @@ def read(request: ReadRequest) -> Data:
     JudgeBayesError
         For bad input.
     """
-    return read_files(request, keep=True, detect=True)
+    return read_files(request, detect=True)
 
 
 def data_of(
@@ -180,31 +187,22 @@ def data_of(
     JudgeBayesError
         For bad input.
     """
-    return data_in_request(request) or read_files(
-        request, named=named, keep=bool(named), detect=True
-    )
+    return data_in_request(request) or read_files(request, named=named, detect=True)
 
 
 def read_files(
     request: ReadRequest,
     *,
     named: tuple[str, ...] = (),
-    keep: bool = False,
     detect: bool = False,
 ) -> Data:
     """Read the files or tables of a request; `detect` is as in `classes_of`."""
     opened = open_files(request, named)
     classes = classes_of(opened, request.classes, request.pairwise, detect=detect)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels, keep=keep)
+    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
 
 
-def encoded(
-    opened: Opened,
-    classes: Classes,
-    *,
-    drop_unknown: bool,
-    keep: bool = False,
-) -> Data:
+def encoded(opened: Opened, classes: Classes, *, drop_unknown: bool) -> Data:
     """Return the votes and labels of opened files as arrays. Labels may be constant.
 
     Parameters
@@ -213,8 +211,6 @@ def encoded(
         The files and the classes of their votes.
     drop_unknown
         Whether labels of items without votes are accepted.
-    keep
-        Whether to keep the tables of the files.
 
     Raises
     ------
@@ -222,19 +218,25 @@ def encoded(
         For bad input.
     """
     opened = merged(opened, classes)
-    votes = read_votes(opened, classes)
-    labels = labels_of(opened, votes, drop_unknown=drop_unknown)
-    tables = opened if keep else None
+    votes, coding, groups, said = arrays_of(opened, classes)
     doubt = opened.doubt
     return Data(
+        replace(opened, notes=(*opened.notes, *said)),
         votes,
-        labels,
-        opened.labels is not None,
-        opened.source,
-        tables,
-        None if doubt is None else doubt.of(votes.coding.items),
+        coding,
+        groups,
+        labels_of(opened, coding, drop_unknown=drop_unknown),
+        None if doubt is None else doubt.of(coding.items),
         0.0 if doubt is None else doubt.rate,
     )
+
+
+def labelled_words(labels: ItemInts, classes: Classes) -> str:
+    """Return a sentence with the number of labelled items, in total and by class."""
+    names = classes.names
+    counts = np.bincount(labels[labels >= 0], minlength=len(names))
+    shares = ", ".join(f"{n}: {c}" for n, c in zip(names, counts, strict=True))
+    return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 
 def undecided_as_class(data: Data) -> Data:
@@ -243,19 +245,20 @@ def undecided_as_class(data: Data) -> Data:
     For the error of a majority, in which an undecided vote is a vote for neither side. The labels have
     the two outer classes.
     """
-    table, coding = data.read, data.read.coding
+    coding = data.coding
     if not coding.classes.undecided or len(coding.classes) != 2:
         return data
     low, high = coding.classes.values
     between = coding.classes.undecided[0]
-    index = np.asarray(table.votes.index)
+    index = np.asarray(data.votes.index)
     index = np.where(index == UNDECIDED, 1, np.where(index == 1, 2, index)).astype(index.dtype)
-    votes = replace(table.votes, index=jnp.asarray(index), n_classes=3)
+    votes = replace(data.votes, index=jnp.asarray(index), n_classes=3)
     classes = replace(coding.classes, values=(low, between, high), undecided=())
     likelihood = data.log_likelihood
     return replace(
         data,
-        read=replace(table, votes=votes, coding=replace(coding, classes=classes)),
+        votes=votes,
+        coding=replace(coding, classes=classes),
         labels=np.where(data.labels == 1, 2, data.labels),
         log_likelihood=None if likelihood is None else np.insert(likelihood, 1, -np.inf, axis=-1),
     )

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.aggregators.annotators import NODE_WEIGHTS
-from judgebayes.arrays import ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -19,7 +18,6 @@ from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.data import Data, data_of, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
-from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
 
@@ -50,7 +48,7 @@ class Diagnosis(Result):
         labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
         unused = "--pairwise has no effect: nothing here depends on what the classes compare."
         notes = [] if self.request.pairwise is None else [unused]
-        return [*self.data.read.words(), labelled, *notes]
+        return [*self.data.words(), labelled, *notes]
 
     @property
     def sentences(self) -> list[str]:
@@ -95,42 +93,38 @@ def diagnose(
         For bad input. Constant labels are a finding, not an error.
     """
     data = data_of(request, named=() if request.by is None else (request.by,))
-    read, labels = data.read, data.labels
-    judges = judge_table(read.votes, labels, read.coding, groups=read.groups)
+    labels = data.labels
+    judges = judge_table(data.votes, labels, data.coding, groups=data.groups)
     if not (labels >= 0).any() and len(judges) > 1:
-        more = agreement_table(read.votes, read.coding.classes.names)
+        more = agreement_table(data.votes, data.coding.classes.names)
         judges = pd.concat([judges, more.drop(columns=["chance", "agreement_error"])], axis=1)
     grouped: list[str] = []
-    if read.groups is not None:
-        grouped = _grouped(read, labels, judges, judge_table(read.votes, labels, read.coding))
-    findings = diagnostics.diagnose(read.votes, labels, read.coding, seed=request.seed)
+    if data.groups is not None:
+        grouped = _grouped(data, judges, judge_table(data.votes, labels, data.coding))
+    findings = diagnostics.diagnose(data.votes, labels, data.coding, seed=request.seed)
     by, words = (None, ()) if request.by is None else _by(data, request.by, request.seed)
     return Diagnosis(data, request, judges, grouped, findings, by, words)
 
 
 def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the judges' rates by the values of a column, and what is left out or counted."""
-    read, labels, opened = data.read, data.labels, data.opened
-    if read.votes.n_classes != 2:
+    labels = data.labels
+    if data.votes.n_classes != 2:
         raise JudgeBayesError(
-            f"--by prints TPR and TNR, which need two classes; the votes have {read.votes.n_classes}."
+            f"--by prints TPR and TNR, which need two classes; the votes have {data.votes.n_classes}."
         )
-    if opened is None:
-        raise JudgeBayesError(
-            "These votes have no other columns; pass the result of judgebayes.read."
-        )
-    value, names = values_of(opened.tables, read, column)
+    value, names = values_of(data, column)
     evidence = None
     if data.log_likelihood is not None:
         low, high = (np.where(labels >= 0, data.log_likelihood[..., k], 0.0) for k in (0, 1))
         evidence = Evidence(high - low, NODE_WEIGHTS)
     table = rates_by(
-        read.votes,
+        data.votes,
         labels,
         value,
         names,
-        read.coding,
-        groups=read.groups,
+        data.coding,
+        groups=data.groups,
         evidence=evidence,
         seed=seed,
     )
@@ -146,16 +140,14 @@ def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ..
     return table, tuple(words)
 
 
-def _grouped(
-    read: Reading, labels: ItemInts, judges: pd.DataFrame, ungrouped: pd.DataFrame
-) -> list[str]:
+def _grouped(data: Data, judges: pd.DataFrame, ungrouped: pd.DataFrame) -> list[str]:
     """Return how groups change the intervals; `ungrouped` is the table of judges without groups."""
-    assert read.groups is not None
-    labelled = labels >= 0
+    assert data.groups is not None
+    labelled = data.labels >= 0
     text = (
-        f"--group: {len(labels)} items in {len(np.unique(read.groups))} groups of column "
-        f"{read.columns['group']!r}, and {int(labelled.sum())} labelled items "
-        f"in {len(np.unique(read.groups[labelled]))} of them. Items of a group may be similar. This "
+        f"--group: {len(labelled)} items in {len(np.unique(data.groups))} groups of column "
+        f"{data.opened.columns['group']!r}, and {int(labelled.sum())} labelled items "
+        f"in {len(np.unique(data.groups[labelled]))} of them. Items of a group may be similar. This "
         "does not change the estimates, but it changes the intervals"
     )
     wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, ungrouped))

@@ -89,17 +89,16 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
             "The error of a majority vote is estimated from labels, and there are none; add them with "
             "--labels FILE or --label COLUMN."
         )
-    read, words = data.read, []
-    coding = read.coding
+    words, coding = [], data.coding
     names = [str(name) for name in coding.judges]
     chosen = None
-    votes = read.votes
+    votes = data.votes
     if request.judges is not None:
         chosen = [_position(name, names, "judges") for name in split_names(request.judges)]
         if len(set(chosen)) < len(chosen):
             raise JudgeBayesError("--judges names a judge twice; name each once.")
         votes = votes.of_judges(chosen)
-    decision, breaker = _decision(request, read.votes, names)
+    decision, breaker = _decision(request, data.votes, names)
     classes = coding.classes
     possible = tuple(range(len(classes)))
     ties_are_votes = classes.pairwise and len(classes) == 3

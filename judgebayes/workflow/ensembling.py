@@ -229,7 +229,7 @@ def _next_items(estimates: Estimates, data: Data, sizes: tuple[int, ...]) -> pd.
     probs = estimates.fitted.mean_probs(some)
     return pd.DataFrame(
         {
-            "item": pd.Index(data.read.coding.items)[chosen],
+            "item": pd.Index(data.coding.items)[chosen],
             "votes": some.total,
             "votes of the plurality": share.max(1),
             "P(plurality right)": np.where(top, probs, 0.0).sum(1) / top.sum(1),
@@ -241,13 +241,13 @@ def estimates_of(
     data: Data, panel: EnsemblePanel, counts: Counts, request: EnsembleRequest
 ) -> tuple[Estimates, list[str]]:
     """Return what estimates need, and how groups change the intervals, in sentences."""
-    groups, effect, words = data.read.groups, 1.0, []
+    groups, effect, words = data.groups, 1.0, []
     if groups is not None:
         effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
         labelled = np.asarray(counts.correct) >= 0
         words.append(
             f"--group: the {int(labelled.sum())} labelled items are in "
-            f"{len(np.unique(groups[labelled]))} groups of column {data.read.columns['group']!r}, and "
+            f"{len(np.unique(groups[labelled]))} groups of column {data.opened.columns['group']!r}, and "
             f"say as much as {labelled.sum() / effect:.0f} independent items."
         )
     return Estimates(request, panel, counts, groups, effect, data.label_noise), words
@@ -283,7 +283,7 @@ def sizes_of(text: str | None, most: int, even: bool = False) -> tuple[int, ...]
 
 def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
     """Return the number of correct votes of each item, and what was read, in sentences."""
-    read, labels = data.read, data.labels
+    labels = data.labels
     counts = correct_counts(votes, labels)
     given = np.asarray(counts.given)[np.asarray(counts.correct) >= 0]
     if len(given) == 0:
@@ -291,7 +291,7 @@ def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
             "No item has both a vote and a label; label at least one item with votes."
         )
     between = f"{given.max()}" if given.min() == given.max() else f"{given.min()} to {given.max()}"
-    words = read.words()
+    words = data.words()
     words.append(
         f"{len(given)} of {len(labels)} items are labelled, with {of_votes(between)} each."
     )

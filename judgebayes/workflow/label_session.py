@@ -160,14 +160,14 @@ def _data(opened: Opened, request: EnsembleRequest, labels: list[tuple[Any, Any]
 
 def _digest(data: Data) -> str:
     """Return a digest of the items and their votes."""
-    coding, digest = data.read.coding, hashlib.sha256()
+    coding, digest = data.coding, hashlib.sha256()
     digest.update(repr([str(item) for item in coding.items]).encode())
-    digest.update(np.asarray(data.read.votes.pooled_counts(), np.int64).tobytes())
+    digest.update(np.asarray(data.votes.pooled_counts(), np.int64).tobytes())
     return digest.hexdigest()[:16]
 
 
 def _labels(file: Appended, data: Data) -> list[tuple[Any, Any]]:
-    known = {str(item): item for item in data.read.coding.items}
+    known = {str(item): item for item in data.coding.items}
     labels: list[tuple[Any, Any]] = []
     for number, record in file.records:
         if set(record) != {"item", "label"} or str(record["item"]) not in known:
@@ -183,7 +183,7 @@ def _new_label(text: str, data: Data, labels: list[tuple[Any, Any]]) -> tuple[An
     name, equals, label = text.rpartition("=")
     if not equals or not name or not label:
         raise JudgeBayesError(f"--new-label {text!r} must be ITEM=LABEL, for example q17=A.")
-    known = {str(item): item for item in data.read.coding.items}
+    known = {str(item): item for item in data.coding.items}
     if name not in known:
         raise JudgeBayesError(f"--new-label: there is no item {name!r} with votes.")
     before = [old for item, old in labels if str(item) == name]
@@ -198,8 +198,8 @@ def _new_label(text: str, data: Data, labels: list[tuple[Any, Any]]) -> tuple[An
 def _step(
     data: Data, request: EnsembleRequest, labels: list[tuple[Any, Any]], said: list[str]
 ) -> SessionStep:
-    items = data.read.coding.items
-    voted = np.flatnonzero(np.asarray(data.read.votes.pooled_counts()).sum(1) > 0)
+    items = data.coding.items
+    voted = np.flatnonzero(np.asarray(data.votes.pooled_counts()).sum(1) > 0)
     order = [items[i] for i in voted[labelling_order(len(voted), request.seed)]]
     done = {str(item) for item, _ in labels}
     left = [item for item in order if str(item) not in done]

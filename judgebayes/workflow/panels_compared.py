@@ -41,8 +41,8 @@ def compared_panels(estimates: Estimates, data: Data, progress: Progress | None)
     if chosen is None:
         return _table([("all votes of each item", *estimates.all_votes())])
     panel, level, these = estimates.panel, estimates.request.level, estimates.these
-    votes, label_classes = data.read.votes, panel.splits.label_classes
-    names = [str(name) for name in data.read.coding.judges]
+    votes, label_classes = data.votes, panel.splits.label_classes
+    names = [str(name) for name in data.coding.judges]
     splits = Splits(np.asarray(votes.pooled_counts()), data.labels, label_classes)
     rows, weight = [], estimates.weight
     named = splits_of(votes, splits.labels, label_classes, np.array(chosen))

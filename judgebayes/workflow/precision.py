@@ -37,10 +37,8 @@ from judgebayes.workflow.precision_tables import (
     judge_table,
     precision_warnings,
 )
-from judgebayes.workflow.reading import Reading
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
-from judgebayes.workflow.sources import Opened
 from judgebayes.workflow.systems import (
     Matches,
     binary_votes,
@@ -146,20 +144,20 @@ def precision(
         judges=judge_table(given),
         held_out=held_out_table(given, fit),
         next_items=None if request.next_labels is None else _next_items(data, given, request),
-        said=[*notes, *_grouped(data.read, fit), *sentences],
+        said=[*notes, *_grouped(data, fit), *sentences],
         legend=legend,
         target=target,
         warnings=precision_warnings(given, fit),
     )
 
 
-def _grouped(table: Reading, fit: PrecisionFit) -> list[str]:
+def _grouped(data: Data, fit: PrecisionFit) -> list[str]:
     """Return how many groups there are, and how alike their items, in a sentence."""
-    if table.groups is None:
+    if data.groups is None:
         return []
     line = (
-        f"--group: {len(table.groups)} items in {len(np.unique(table.groups))} groups of column "
-        f"{table.columns['group']!r}."
+        f"--group: {len(data.groups)} items in {len(np.unique(data.groups))} groups of column "
+        f"{data.opened.columns['group']!r}."
     )
     if isinstance(fit, SharePosterior | MoreItems):
         line += (
@@ -186,35 +184,27 @@ def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], 
     """Return what was read, the pairs of systems, notes on it, and what the methods learn from."""
     paired = request.systems is not None
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    data = data_in_request(request) or read_files(
-        replace(request, pairwise=paired), named=named, keep=True
-    )
-    n_classes = len(data.read.coding.classes)
+    data = data_in_request(request) or read_files(replace(request, pairwise=paired), named=named)
+    n_classes = len(data.coding.classes)
     if n_classes != 2 and not paired:
         raise JudgeBayesError(
             f"The votes have {n_classes} classes; precision needs two. Name them with --classes "
             "invalid,valid. If each item compares two systems, name their columns with --systems A,B."
         )
-    read, opened = data.read, data.opened
-    if opened is None:
-        raise JudgeBayesError(
-            "These votes have no columns of generators or systems; pass the result of "
-            "judgebayes.read."
-        )
     if request.systems is None:
-        names, generator = generators_of(opened.tables, read, request.generator)
-        votes, labels, matches, ties = read.votes, data.labels, None, 0
+        names, generator = generators_of(data, request.generator)
+        votes, labels, matches, ties = data.votes, data.labels, None, 0
     else:
         matches = read_matches(data, request.systems)
-        votes, labels, ties = binary_votes(read.votes, data.labels, read.coding.classes, matches)
+        votes, labels, ties = binary_votes(data.votes, data.labels, data.coding.classes, matches)
         names, generator = matches.names, matches.of_item
-    first, notes = list(opened.notes), []
+    first, notes = list(data.opened.notes), []
     if names == [EVERY]:
         first.append(
             "No column of generators is recognised, so that all items count as one system's; name their "
             "column with --generator."
         )
-    unmatched = _unmatched_labels(opened, read)
+    unmatched = _unmatched_labels(data)
     if unmatched:
         notes.append(f"{unmatched} label(s) of items without votes are left out.")
     if ties:
@@ -233,14 +223,14 @@ def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], 
         labels,
         generator,
         names,
-        [str(judge) for judge in read.coding.judges],
+        [str(judge) for judge in data.coding.judges],
         counts,
         Labelling(stratify(valid_share(votes)), generator, labels, n),
         request.target,
-        read.groups,
+        data.groups,
         evidence,
     )
-    return data, matches, [*first, *_words(given, read.coding.classes.names[-1]), *notes], given
+    return data, matches, [*first, *_words(given, data.coding.classes.names[-1]), *notes], given
 
 
 def _evidence(data: Data, labels: ItemInts, matches: Matches | None) -> Evidence | None:
@@ -253,13 +243,13 @@ def _evidence(data: Data, labels: ItemInts, matches: Matches | None) -> Evidence
     return Evidence(np.where(flipped == 1, low - high, high - low), NODE_WEIGHTS)
 
 
-def _unmatched_labels(opened: Opened, read: Reading) -> int:
+def _unmatched_labels(data: Data) -> int:
     """Return how many labels are of items without votes."""
-    gold = opened.labels
+    gold = data.opened.labels
     if gold is None:
         return 0
     of = gold.table.loc[gold.table[gold.label].map(canonical).notna(), gold.item]
-    return int((positions(read.coding.items, of, gold.item) < 0).sum())
+    return int((positions(data.coding.items, of, gold.item) < 0).sum())
 
 
 def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataFrame:
@@ -277,7 +267,7 @@ def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataF
     generator = given.generator[items]
     return pd.DataFrame(
         {
-            "item": pd.Index(data.read.coding.items)[items],
+            "item": pd.Index(data.coding.items)[items],
             given.noun: [given.names[g] for g in generator],
             "valid votes": valid_share(given.votes)[items],
             "P(valid)": expected[generator, labelling.strata.of_item[items]],
@@ -301,17 +291,13 @@ def _between(named: str | None, names: list[str]) -> tuple[int, int] | None:
     return names.index(pair[0]), names.index(pair[1])
 
 
-def generators_of(
-    tables: list[tuple[pd.DataFrame, str]], read: Reading, named: str | None
-) -> tuple[list[str], ItemInts]:
+def generators_of(data: Data, named: str | None) -> tuple[list[str], ItemInts]:
     """Return the generators' names, and each item's generator.
 
     Parameters
     ----------
-    tables
-        Tables that may contain the column of the generator, each with its column of the item.
-    read
-        The votes.
+    data
+        The votes; either of their tables may have the column.
     named
         The column of the generator, if the user named it.
 
@@ -320,7 +306,7 @@ def generators_of(
     JudgeBayesError
         If there is no such column, or an item has no generator or several.
     """
-    for table, item in tables:
+    for table, item in data.opened.tables:
         columns = {str(c).strip().casefold(): str(c) for c in table.columns}
         wanted = [named] if named is not None else [columns.get(n) for n in GENERATOR_NAMES]
         column = next((c for c in wanted if c is not None and c in table.columns), None)
@@ -335,7 +321,7 @@ def generators_of(
             table,
             item,
             [column],
-            read,
+            data,
             f"has more than one value of {column!r}; an item must have one generator",
         )[column]
         if generator.isna().any():
@@ -349,7 +335,7 @@ def generators_of(
         raise JudgeBayesError(
             f"There is no column {named!r} for the generator, in the votes or in the labels."
         )
-    return [EVERY], np.zeros(len(read.coding.items), int)
+    return [EVERY], np.zeros(len(data.coding.items), int)
 
 
 def _words(given: Given, top: str) -> list[str]:

@@ -86,16 +86,14 @@ def _answer(name: str, data: Data) -> tuple[bool, str]:
 
 
 def _precision(data: Data, n: int) -> tuple[bool, str]:
-    classes = data.read.coding.classes
+    classes = data.coding.classes
     if len(classes) != 2:
         return False, (
             f"The votes have {len(classes)} classes, and this needs two; if each item compares two "
             "systems, name their columns with --systems A,B."
         )
-    if data.opened is None:
-        return False, "The votes are a list without other columns."
     try:
-        names, _ = generators_of(data.opened.tables, data.read, None)
+        names, _ = generators_of(data, None)
     except JudgeBayesError as error:
         return False, str(error)
     if names == [EVERY]:

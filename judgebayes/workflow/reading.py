@@ -1,8 +1,7 @@
 """Read a user's files into votes, labels and groups."""
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,13 @@ from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import (
     join_judge,
     judge_of_criteria,
-    listed_roles,
-    plain_label,
     without_copies,
 )
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.options import Options, option, split_names
+from judgebayes.io.options import Options, option
 from judgebayes.io.tables import Layout, check_ignored, notes_of, read_table
 from judgebayes.io.wide import check_judge_columns
-from judgebayes.sentence import sentences
 from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
 from judgebayes.votes.classes import canonical, inferred, listing, other_words, plain_text
 from judgebayes.votes.columns import (
@@ -37,48 +33,12 @@ from judgebayes.votes.columns import (
 )
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import check_annotators, label_columns, melted, merge_table
-from judgebayes.workflow.binning import Bins, bins_from
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items
-from judgebayes.workflow.options import MATCHES, ROLES, ReadingOptions, ReadRequest, check_choice
+from judgebayes.workflow.options import MATCHES, ReadRequest, check_choice
 from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import decided_values
 from judgebayes.workflow.sources import Labels, Opened, Source
-
-LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
-"""Names of columns that may contain labels instead of a judge's votes."""
-KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows")
-"""The options for reading that a fit keeps for later files, which may give others."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Votes as arrays, with the group of each item if there are groups."""
-
-    votes: Votes
-    coding: Coding
-    groups: ItemInts | None
-    columns: dict[str, str | None]
-    notes: tuple[str, ...] = ()
-    label: str | None = None
-    """The column of the labels, in either file."""
-    bins: Bins | None = None
-    """The cut points that made classes of scores."""
-
-    def words(self) -> list[str]:
-        """Return the role of each column and what was read, in sentences."""
-        lines = [*self.notes, f"Columns: {listed_roles(self.columns)}."]
-        wide = self.columns.get("vote") is None
-        if wide:
-            lines.append(f"Judges: {listing(self.coding.judges, 20)}.")
-        lines += self.coding.words(self.votes)
-        if wide and self.columns.get("label") is None:
-            lines += [
-                f"Column {judge!r} is read as a judge; if it contains labels, use --label {judge!r}."
-                for judge in map(str, self.coding.judges)
-                if LIKE_A_LABEL.search(judge)
-            ]
-        return sentences(lines)
 
 
 def open_files(request: ReadRequest, ignored: tuple[str, ...] = ()) -> Opened:
@@ -296,54 +256,10 @@ def _spelt(judges: Iterable[Any], name: str) -> list[Any]:
     return spelt
 
 
-def reading_notes(read: Reading, source: Source) -> dict[str, Any]:
-    """Return the reading options to save with a fit, for later files of such votes."""
-    columns = {role: name for role, name in read.columns.items() if name is not None}
-    reading = source.reading
-    return {
-        **{name: getattr(reading, name) for name in KEPT},
-        "repeats": source.columns.repeats,
-        "columns": columns if read.label is None else columns | {"label": read.label},
-        "ignore": [*source.left_out, *_annotators_of(read, source)],
-        **({} if read.bins is None else {"bins": read.bins.to_json()}),
-    }
-
-
-def _annotators_of(read: Reading, source: Source) -> list[str]:
-    """Return the columns of labels, one for each annotator, if there are several."""
-    named = source.columns.label
-    return [] if named is None or read.label in (None, named) else split_names(named)
-
-
-def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
-    """Return the source with the reading options that `reading_notes` saved, which were checked."""
-    judges, reading, named = notes.get("judges", []), source.reading, source.columns
-    earlier = {
-        role: name
-        for role, name in notes.get("columns", {}).items()
-        if role in ROLES and not (role == "label" and name in judges)
-    }
-    unlabelled = named.label is None and "label" not in earlier
-    if unlabelled and plain_label(judges):
-        named = replace(named, label="none")  # a judge with the name of a label
-    plain = ReadingOptions()
-    kept = {
-        name: notes[name]
-        for name in KEPT
-        if name in notes and getattr(reading, name) is getattr(plain, name)
-    }
-    return replace(
-        source,
-        columns=replace(named, repeats=named.repeats or notes.get("repeats", False)),
-        reading=replace(reading, **kept),
-        earlier=earlier,
-        bins=bins_from(notes.get("bins")),
-        ignored=tuple(notes.get("ignore", ())),
-    )
-
-
-def read_votes(opened: Opened, classes: Classes) -> Reading:
-    """Return the votes as arrays.
+def arrays_of(
+    opened: Opened, classes: Classes
+) -> tuple[Votes, Coding, ItemInts | None, tuple[str, ...]]:
+    """Return the votes and the group of each item as arrays, and a sentence about the groups.
 
     Raises
     ------
@@ -381,10 +297,7 @@ def read_votes(opened: Opened, classes: Classes) -> Reading:
             task=columns["task"],
             classes=classes,
         )
-    groups, said = _groups(table, coding, item, columns["group"])
-    notes = (*opened.notes, *said)
-    label = None if opened.labels is None else opened.labels.label
-    return Reading(votes, coding, groups, columns, notes, label, opened.bins)
+    return votes, coding, *_groups(table, coding, item, columns["group"])
 
 
 def merged(opened: Opened, classes: Classes) -> Opened:
@@ -416,7 +329,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     return replace(opened, labels=gold, notes=(*opened.notes, *words), doubt=doubt)
 
 
-def labels_of(opened: Opened, read: Reading, *, drop_unknown: bool) -> ItemInts:
+def labels_of(opened: Opened, coding: Coding, *, drop_unknown: bool) -> ItemInts:
     """Return the label of each item, `MISSING` where there is none; all may be the same.
 
     Raises
@@ -426,9 +339,9 @@ def labels_of(opened: Opened, read: Reading, *, drop_unknown: bool) -> ItemInts:
     """
     gold = opened.labels
     if gold is None:
-        return np.full(read.votes.n_items, MISSING)
-    _check_items(gold, read.coding, drop_unknown=drop_unknown)
-    return read.coding.labels(
+        return np.full(len(coding.items), MISSING)
+    _check_items(gold, coding, drop_unknown=drop_unknown)
+    return coding.labels(
         gold.table,
         item=gold.item,
         label=gold.label,
@@ -459,14 +372,6 @@ def _check_items(gold: Labels, coding: Coding, *, drop_unknown: bool) -> None:
             f"{listing(missing)}. Items with votes are named {listing(coding.items, 3)}. {advice} To "
             "drop these labels, use --drop-unknown-labels."
         )
-
-
-def labelled_words(labels: ItemInts, classes: Classes) -> str:
-    """Return a sentence with the number of labelled items, in total and by class."""
-    names = classes.names
-    counts = np.bincount(labels[labels >= 0], minlength=len(names))
-    shares = ", ".join(f"{n}: {c}" for n, c in zip(names, counts, strict=True))
-    return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 
 def _refuse_unknown(

@@ -65,6 +65,11 @@ class Opened:
     """How probable the classes of labelled items are, if the labels may be wrong."""
 
     @property
+    def label(self) -> str | None:
+        """The column of the labels, in either file."""
+        return None if self.labels is None else self.labels.label
+
+    @property
     def tables(self) -> list[tuple[pd.DataFrame, str]]:
         """The table of the votes and, if there are labels, their table, each with its item column."""
         tables = [(self.table, str(self.columns["item"]))]

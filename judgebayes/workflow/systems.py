@@ -48,10 +48,6 @@ def read_matches(data: Data, named: str) -> Matches:
             f"--systems needs two columns, one for each of the compared systems; {named!r} has "
             f"{len(columns)}."
         )
-    if data.opened is None:
-        raise JudgeBayesError(
-            "These votes have no columns of systems; pass the result of judgebayes.read."
-        )
     for table, item in data.opened.tables:
         if not set(columns) <= set(table.columns):
             continue
@@ -59,7 +55,7 @@ def read_matches(data: Data, named: str) -> Matches:
             table,
             item,
             columns,
-            data.read,
+            data,
             "compares more than one pair of systems, or one pair in both orders; an item must have one "
             "pair, in one order",
         )

@@ -93,7 +93,7 @@ class WinRate(Result):
     @property
     def _assumption(self) -> str:
         """What the interval rests on, and how much the votes add."""
-        groups = self.data.read.groups
+        groups = self.data.groups
         unit = "items" if groups is None else "groups"
         n = int((self.data.labels >= 0).sum())
         line = f"The {n} labelled items are taken for a random sample of the {unit}"
@@ -160,7 +160,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
     data = data_of(request, named=tuple(split_names(request.systems or "")))
     result = win_rate_of(data, request.ties, request.target, request.systems, request.seed)
     if result is None:
-        named = ", ".join(map(str, data.read.coding.classes.names))
+        named = ", ".join(map(str, data.coding.classes.names))
         raise JudgeBayesError(
             f"The votes have the classes {named}, which do not compare two responses, so that there is "
             "no win rate. If the lowest and the highest stand for two responses, use --pairwise."
@@ -180,12 +180,12 @@ def check_ties(ties: str, data: Data, systems: str | None) -> None:
     if option is not None and not _paired(data, systems):
         raise JudgeBayesError(
             f"{option} is for votes that compare two responses; these have the classes "
-            f"{', '.join(data.read.coding.classes.names)}."
+            f"{', '.join(data.coding.classes.names)}."
         )
 
 
 def _paired(data: Data, systems: str | None) -> bool:
-    classes = data.read.coding.classes
+    classes = data.coding.classes
     return classes.pairwise or (systems is not None and len(classes) <= 3)
 
 
@@ -195,7 +195,7 @@ def win_rate_of(
     """Return the win rate in votes that were read; None if they do not compare two responses."""
     if not _paired(data, systems):
         return None
-    coding, given = data.read.coding, verdicts(data.read.votes)
+    coding, given = data.coding, verdicts(data.votes)
     outcome = _outcomes(data)
     matches = None
     if systems is not None:
@@ -212,7 +212,7 @@ def win_rate_of(
             outcome,
             ties=ties,
             target=target,
-            groups=data.read.groups,
+            groups=data.groups,
             pairs=((0, 1),) if matches is None else matches.pairs,
             pair=of_item,
             can_tie=len(coding.classes) % 2 == 1,
@@ -224,7 +224,7 @@ def win_rate_of(
 
 def _outcomes(data: Data) -> ItemFloats:
     """Return 1 where the label is for A, 0.5 at the middle class, 0 where it is for B, NaN unknown."""
-    middle = (len(data.read.coding.classes) - 1) / 2
+    middle = (len(data.coding.classes) - 1) / 2
     side = np.sign(data.labels - middle)
     return np.where(data.labels >= 0, (side + 1) / 2, np.nan)
 

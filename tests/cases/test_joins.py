@@ -86,11 +86,11 @@ def test_names_are_text_in_every_role_and_format(form: str, role: str, tmp_path:
         return
     data = jb.read(path, **({role: role} if role in ("group", "task") else {}))
     if role == "group":
-        assert len(set(data.read.groups)) == n
+        assert len(set(data.groups)) == n
     elif role == "task":
-        assert data.read.votes.n_tasks == n
+        assert data.votes.n_tasks == n
     else:
-        read = data.read.coding.items if role == "item" else data.read.coding.judges
+        read = data.coding.items if role == "item" else data.coding.judges
         assert set(map(str, read)) == set(names)
 
 
@@ -146,7 +146,7 @@ def test_an_item_without_a_group_is_a_group_of_its_own(tmp_path: Path) -> None:
     data = jb.read(FILES / "groups_empty.csv", FILES / "groups_empty_labels.csv", group="grp")
     table = pd.read_csv(FILES / "groups_empty.csv")
     blank = table.loc[table["grp"].isna(), "item"].nunique()
-    assert len(set(data.read.groups)) == table["grp"].nunique() + blank
+    assert len(set(data.groups)) == table["grp"].nunique() + blank
     assert f"{blank} item(s) have no group in column 'grp'" in " ".join(data.sentences)
 
 

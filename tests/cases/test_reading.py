@@ -67,7 +67,7 @@ def test_results_whose_tests_have_names() -> None:
 
 def test_a_blank_cell_is_a_missing_vote_and_no_class() -> None:
     data = checked("nan_class_votes.csv", "nan_class_labels.csv").data
-    assert data.read.coding.classes.names == ("harmful", "helpful")
+    assert data.coding.classes.names == ("harmful", "helpful")
     assert data.numbers["votes"] == 119
 
 
@@ -78,13 +78,13 @@ def test_blanks_of_every_kind_are_missing(blank: str, tmp_path: Path) -> None:
         "\n".join(["item,judge,vote", *rows, f"i1,c,{blank}", "i2,c,bad"])
     )
     data = jb.read(tmp_path / "v.csv")
-    assert data.read.coding.classes.names == ("bad", "good")
+    assert data.coding.classes.names == ("bad", "good")
     assert data.numbers["votes"] == 13
 
 
 def test_records_whose_vote_is_a_list_of_one_word() -> None:
     data = checked("prodigy.jsonl").data
-    assert data.read.coding.classes.names == ("BAD", "GOOD")
+    assert data.coding.classes.names == ("BAD", "GOOD")
     assert (data.numbers["judges"], data.numbers["votes"]) == (2, 60)
 
 
@@ -97,14 +97,14 @@ def test_an_event_log_of_evaluations() -> None:
 @LATER
 def test_single_answer_grading() -> None:
     data = checked("mtbench_single.jsonl").data
-    assert list(data.read.coding.judges) == ["gpt-4/single-v1"]
+    assert list(data.coding.judges) == ["gpt-4/single-v1"]
 
 
 @LATER
 def test_the_abstentions_of_labelling_functions_are_undecided() -> None:
     """1,802 of 2,800 cells are -1, which no label is."""
     result = checked("snorkel_L.csv")
-    undecided = result.data.read.coding.undecided
+    undecided = result.data.coding.undecided
     assert int(undecided.sum()) == 1802
     assert max(diagnosed("snorkel_L.csv").values()) == 95
 
@@ -131,7 +131,7 @@ def test_words_in_a_column_per_judge(name: str) -> None:
 def test_a_persons_column_is_asked_about(name: str, person: str) -> None:
     """No judge and no vote: a question with the command for either answer."""
     result = jb.check(FILES / name)
-    judges = [] if result.data is None else list(map(str, result.data.read.coding.judges))
+    judges = [] if result.data is None else list(map(str, result.data.coding.judges))
     assert person not in judges
     assert any(person in each.text and "--label" in each.text for each in result.findings)
 
@@ -158,7 +158,7 @@ def test_preferences_are_joined_by_instruction() -> None:
 @LATER
 def test_the_item_may_be_called_sample_id() -> None:
     data = checked("sample_id.csv", "sample_id_labels.csv").data
-    assert data.read.columns["item"] == "sample_id"
+    assert data.opened.columns["item"] == "sample_id"
 
 
 @LATER

@@ -20,8 +20,9 @@ from typer.testing import CliRunner
 
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.data import encoded
 from judgebayes.workflow.options import Columns
-from judgebayes.workflow.reading import open_source, read_votes
+from judgebayes.workflow.reading import open_source
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Source
 
@@ -121,7 +122,7 @@ def test_the_command_that_is_printed_finds_votes_and_labels(tmp_path: Path) -> N
     # What calibrate does with these words.
     source = Source(Path(command[2]), Columns(label="gold", votes_as="original"))
     opened = open_source(source, items)
-    read = read_votes(opened, classes_of(opened, None, None))
+    read = encoded(opened, classes_of(opened, None, None), drop_unknown=True)
     said = "\n".join(read.words())
     assert "24 votes of 1 judge(s) on 12 items, classes B, tie, A" in said
     assert "12 of 24 votes were given with the responses swapped" in said

@@ -18,11 +18,13 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
 from judgebayes.workflow import calibrating
+from judgebayes.workflow.applying import apply_notes, reading_notes
+from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import Choice, build
 from judgebayes.workflow.options import CalibrateRequest, Columns, ReadingOptions
-from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes, reading_notes
+from judgebayes.workflow.reading import open_source
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened, Source
 
@@ -50,8 +52,8 @@ def opened(
     return open_source(source, labels)
 
 
-def read(source: Opened, classes: str | None = None) -> Reading:
-    return read_votes(source, classes_of(source, classes, None))
+def read(source: Opened, classes: str | None = None) -> Data:
+    return encoded(source, classes_of(source, classes, None), drop_unknown=True)
 
 
 def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "v.csv", index=False)
     how = ReadingOptions(wide=True, ignore="note")
     source = Source(tmp_path / "v.csv", Columns(label="checked"), how)
-    notes = reading_notes(read(open_source(source, None)), source) | {"judges": ["a"]}
+    notes = reading_notes(open_source(source, None)) | {"judges": ["a"]}
     again = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert again.labels is not None
     assert again.labels.label == "checked"
@@ -195,7 +197,7 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     table[["item", "checked"]].to_csv(tmp_path / "g.csv", index=False)
     table.drop(columns=["checked", "note"]).to_csv(tmp_path / "first.csv", index=False)
     first = Source(tmp_path / "first.csv", reading=ReadingOptions(wide=True))
-    notes = reading_notes(read(open_source(first, tmp_path / "g.csv")), first) | {"judges": ["a"]}
+    notes = reading_notes(open_source(first, tmp_path / "g.csv")) | {"judges": ["a"]}
     table.drop(columns="note").to_csv(tmp_path / "v.csv", index=False)
     again = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert list(read(again).coding.judges) == ["a"]
@@ -208,7 +210,7 @@ def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> Non
     (tmp_path / "v.csv").write_text("Nr,über\nNr,a,Date,Note\n1,no,x,x\n2,yes,y,y\n", "cp1252")
     how = ReadingOptions(wide=True, encoding="cp1252", skip_rows=1, ignore="Date,Note")
     source = Source(tmp_path / "v.csv", Columns(item="Nr"), how)
-    notes = reading_notes(read(open_source(source, None)), source)
+    notes = reading_notes(open_source(source, None))
     files = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
     assert files.judges == ("a",)
     assert "Columns 'Date', 'Note' are not read as judges." in files.notes
@@ -228,7 +230,7 @@ def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
     fitted = build(Choice("sc", "none"), given.coding.classes, given.votes).fit(
         given.votes, np.array([0, 1, 0, 1])
     )
-    notes = reading_notes(given, source) | {"judges": ["a", "b"]}
+    notes = reading_notes(given.opened) | {"judges": ["a", "b"]}
     classes, seen = given.coding.classes, profile(given.votes)
     save_fit(tmp_path / "fit.json", SavedFit("sc", fitted, classes, seen, notes=notes))
     said = invoke("apply", str(tmp_path / "fit.json"), str(tmp_path / "v.csv"))
@@ -288,7 +290,7 @@ def test_the_command_that_an_import_prints_can_be_run(
     votes = re.search(r"records: (\d+) votes", said)
     assert votes is not None
     strays = 1 if form == "tidy" else 0
-    assert int((np.asarray(given.read.votes.index) >= 0).sum()) == int(votes.group(1)) - strays
+    assert int((np.asarray(given.votes.index) >= 0).sum()) == int(votes.group(1)) - strays
     assert (given.labels >= 0).any()
 
 

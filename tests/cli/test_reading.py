@@ -6,15 +6,19 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.applying import apply_notes
+from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.options import ReadingOptions
-from judgebayes.workflow.reading import Reading, apply_notes, open_source, read_votes
+from judgebayes.workflow.reading import open_source
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Source
 
 
-def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Reading, str | None]:
+def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Data, str | None]:
     opened = open_source(Source(path, reading=ReadingOptions(wide=wide)), labels)
-    return read_votes(opened, classes_of(opened, None, None)), opened.columns["label"]
+    return encoded(opened, classes_of(opened, None, None), drop_unknown=True), opened.columns[
+        "label"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +47,7 @@ def test_the_label_of_a_wide_file_is_detected_unless_it_may_be_a_judge(
     aside = (
         f"Column {name!r} is left out: it is named like labels, but the labels are in another file."
     )
-    assert (aside in reading.notes) is is_label
+    assert (aside in reading.opened.notes) is is_label
 
 
 def test_judges_that_are_named_like_labels_stay_judges(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
     assert (opened.labels.item, opened.labels.label) == ("sample_key", "human")
     three = gold.assign(note="x")
     three.to_csv(tmp_path / "three.csv", index=False)
-    assert read(tmp_path / "votes.csv", tmp_path / "three.csv")[0].notes == (
+    assert read(tmp_path / "votes.csv", tmp_path / "three.csv")[0].opened.notes == (
         "Columns of three.csv: item = 'sample_key', label = 'human'; the item column is detected by its "
         "values, which are items of the votes.",
     )

@@ -19,8 +19,9 @@ from judgebayes.io.verdict import parse_verdict
 from judgebayes.sentence import LONGEST, sentence
 from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical
+from judgebayes.workflow.data import encoded
 from judgebayes.workflow.fit_file import load_fit
-from judgebayes.workflow.reading import open_source, read_votes
+from judgebayes.workflow.reading import open_source
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Source
 
@@ -139,11 +140,11 @@ def test_a_cell_with_a_list_is_its_only_value_or_no_vote(tmp_path: Path) -> None
     lines = [f'{{"item": [{i}], "judge": {{"a": 2.10}}, "vote": {v}}}' for i, v in enumerate(votes)]
     path.write_text("\n".join(lines))
     opened = open_source(Source(path), None)
-    read = read_votes(opened, Classes((0, 1), pairwise=False))
+    read = encoded(opened, Classes((0, 1), pairwise=False), drop_unknown=True)
     assert list(read.coding.items) == ["[0]", "[1]", "[2]", "[3]", "[4]"]
     assert list(read.coding.judges) == ['{"a": 2.10}']
     assert np.asarray(read.votes.index)[:, 0, 0].tolist() == [1, 1, 0, -1, -1]
-    assert "2 vote(s) of 'vote' are lists of several or none: read as missing." in read.notes
+    assert "2 vote(s) of 'vote' are lists of several or none: read as missing." in read.opened.notes
     table = pd.DataFrame({"item": [1, 2], "judge": "j", "vote": [0, 1], "sample": [(1,), 2]})
     with pytest.raises(JudgeBayesError, match=r"column 'sample' contains a tuple"):
         encode(table, sample="sample")

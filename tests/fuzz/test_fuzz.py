@@ -8,6 +8,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
+from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.options import Columns, ReadingOptions
-from judgebayes.workflow.reading import Reading, open_source, read_votes
+from judgebayes.workflow.reading import open_source
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Source
 
@@ -177,7 +179,7 @@ def command(rng: random.Random, folder: Path) -> None:
         gold = table_file(rng, folder / "gold", wide=True)
     opened = open_source(source, gold)
     classes = classes_of(opened, rng.choice((*[None] * 9, "-1,0,1", "0,1", "a,b,c")), None)
-    read = read_votes(opened, classes)
+    read = encoded(replace(opened, labels=None), classes, drop_unknown=True)
     for line in read.words():
         check_sentence(line)
     if opened.labels is not None:
@@ -194,9 +196,9 @@ def command(rng: random.Random, folder: Path) -> None:
         check_read(read, naive[1], dict(opened.columns))
 
 
-def check_read(read: Reading, rows: list[dict[str, Any]], roles: dict[str, str | None]) -> None:
+def check_read(read: Data, rows: list[dict[str, Any]], roles: dict[str, str | None]) -> None:
     """Compare encoded votes with the naive rows: none is missing, none is added."""
-    said = (re.match(r"(\d+) record\(s\) are identical", note) for note in read.notes)
+    said = (re.match(r"(\d+) record\(s\) are identical", note) for note in read.opened.notes)
     rows = once(rows, next((int(match[1]) for match in said if match), 0))
     index, coding = np.asarray(read.votes.index), read.coding
     expected = counted(rows, roles)

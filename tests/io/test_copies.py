@@ -27,24 +27,24 @@ LOG = pd.DataFrame(
 def test_identical_records_count_once_and_are_counted() -> None:
     doubled = pd.concat([LOG, LOG.head(3)])
     data = jb.read(doubled)
-    assert (data.read.votes.index == jb.read(LOG).read.votes.index).all()
+    assert (data.votes.index == jb.read(LOG).votes.index).all()
     assert any(line.startswith("3 record(s) are identical") for line in data.sentences)
     # They are no repeated votes either if repeated votes are announced.
-    assert (jb.read(doubled, repeats=True).read.votes.index == data.read.votes.index).all()
+    assert (jb.read(doubled, repeats=True).votes.index == data.votes.index).all()
 
 
 def test_records_that_nothing_tells_apart_are_repeated_votes_only_if_the_user_says_so() -> None:
     plain = pd.concat([LOG, LOG.assign(vote=[0, 1, 0, 0, 1, 1, 0, 0])]).drop(columns="at")
     with pytest.raises(JudgeBayesError, match="--repeats"):
         jb.read(plain)
-    assert jb.read(plain, repeats=True).read.votes.n_samples == 2
+    assert jb.read(plain, repeats=True).votes.n_samples == 2
 
 
 def test_a_criterion_makes_another_judge_unless_the_judge_is_named() -> None:
     table = pd.concat([LOG.assign(rubric="tone"), LOG.assign(rubric="facts", vote=1 - LOG["vote"])])
     table["at"] = range(16)
     data = jb.read(table)
-    assert list(data.read.coding.judges) == ["a / tone", "b / tone", "a / facts", "b / facts"]
+    assert list(data.coding.judges) == ["a / tone", "b / tone", "a / facts", "b / facts"]
     assert any("'rubric' has 2 values" in line for line in data.sentences)
     assert (jb.read(table, judge="judge,rubric").labels == data.labels).all()
     with pytest.raises(JudgeBayesError, match="are the same vote"):

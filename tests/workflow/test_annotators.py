@@ -120,7 +120,7 @@ def test_the_labels_of_a_saved_fit_are_no_judges(tmp_path: Path) -> None:
     )
     jb.save(fit, tmp_path / "fit.json")
     again = jb.apply(tmp_path / "fit.json", tmp_path / "wide.csv")
-    assert list(again.read.coding.judges) == ["x", "y", "z"]
+    assert list(again.coding.judges) == ["x", "y", "z"]
 
 
 def noisy_data(rate: float = 0.1) -> tuple[pd.DataFrame, pd.DataFrame]:

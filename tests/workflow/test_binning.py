@@ -86,12 +86,12 @@ def test_scores_need_bins_and_get_them() -> None:
         jb.read(votes, bins="many")
     with pytest.raises(JudgeBayesError, match="there are none"):
         jb.read(votes, bins="learnt")
-    assert jb.read(votes, bins="5").read.coding.classes.values == (1, 2, 3, 4, 5)
+    assert jb.read(votes, bins="5").coding.classes.values == (1, 2, 3, 4, 5)
     learnt = jb.read(votes, gold, bins="learnt")
-    assert learnt.read.bins is not None
-    cuts = learnt.read.bins.cuts
+    assert learnt.opened.bins is not None
+    cuts = learnt.opened.bins.cuts
     assert cuts["lenient"][0] > cuts["strict"][0]
-    index = np.asarray(learnt.read.votes.index)[:40, :, 0]
+    index = np.asarray(learnt.votes.index)[:40, :, 0]
     right = (index == gold["label"].to_numpy()[:, None]).mean(0)
     assert (right > 0.75).all()
 

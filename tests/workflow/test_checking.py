@@ -63,8 +63,8 @@ def test_a_messy_file_is_read_with_the_options_of_one_check(
     checked = jb.check(files.votes, files.labels)
     assert checked.options == OPTIONS[name]
     data = jb.read(files.votes, files.labels, **checked.options)
-    assert data.read.votes.n_items == 60
-    assert data.read.votes.n_judges == JUDGES.get(name, 2)
+    assert data.votes.n_items == 60
+    assert data.votes.n_judges == JUDGES.get(name, 2)
     assert int((data.labels >= 0).sum()) == LABELS[name]
     assert checked.command is not None
     words = shlex.split(checked.command)
@@ -153,10 +153,10 @@ def test_repeats_are_numbered_by_a_column_or_by_the_order_of_the_file() -> None:
 
 def test_words_get_the_order_of_their_meaning_or_none() -> None:
     words = pd.DataFrame({"item": range(6), "vote": ["poor", "good", "fair"] * 2})
-    assert jb.read(words).read.coding.classes.names == ("poor", "fair", "good")
+    assert jb.read(words).coding.classes.names == ("poor", "fair", "good")
     assert not any("no order" in each.sentence for each in jb.check(words).findings)
     colours = words.assign(vote=["red", "blue", "green"] * 2)
-    assert not jb.read(colours).read.coding.classes.ordered
+    assert not jb.read(colours).coding.classes.ordered
     checked = jb.check(colours)
     assert "classes" not in checked.options
     assert any("having no order" in each.sentence for each in checked.findings)

@@ -225,11 +225,6 @@ def test_data_without_what_a_command_needs_is_refused(folder: Path) -> None:
     with pytest.raises(jb.JudgeBayesError, match="Every label in column 'label' is 1"):
         jb.calibrate(constant)
     assert any(f.topic == "labels" for f in jb.diagnose(constant).findings)
-    calibration = jb.calibrate(
-        folder / "generators.csv", folder / "valid.csv", method="sc", splits=2
-    )
-    with pytest.raises(jb.JudgeBayesError, match="pass the result of judgebayes"):
-        jb.precision(calibration.given)
     arrays = jb.Votes(jnp.zeros((3, 1, 1), jnp.int8), None, None, None, 2)
     with pytest.raises(jb.JudgeBayesError, match="votes are of type Votes"):
         jb.diagnose(arrays)
@@ -261,5 +256,5 @@ def test_the_item_may_be_named_beside_a_file_of_labels_and_the_vote_may_be_calle
     votes = pd.DataFrame({"which": list("aabb"), "worker": list("xyxy"), "label": [1, 0, 1, 1]})
     labels = pd.DataFrame({"which": list("ab"), "gold": [1, 0]})
     data = jb.read(votes, labels, item="which")
-    assert data.read.columns["vote"] == "label"
+    assert data.opened.columns["vote"] == "label"
     assert data.labels.tolist() == [1, 0]

@@ -64,8 +64,8 @@ def test_rules_are_those_of_the_library_and_have_no_interval(
     tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame
 ) -> None:
     data = jb.precision(tables[0], most, method="majority").data
-    votes, labels = data.read.votes, data.labels
-    place = np.array([NAMES.index(str(i).split()[0]) for i in data.read.coding.items])
+    votes, labels = data.votes, data.labels
+    place = np.array([NAMES.index(str(i).split()[0]) for i in data.coding.items])
     with jax.enable_x64(True):
         counts = count_votes(votes, labels, place, 3)
         veto = ensemble_precision(ensembles(votes, "veto"), place, 3)

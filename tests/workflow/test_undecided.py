@@ -40,7 +40,7 @@ def test_ties_among_votes_alone_count_as_missing_for_pairs(words: tuple[object, 
     labels = labels.iloc[:60]
     result = jb.calibrate(votes, labels=labels, **OPTIONS)
     gone = jb.calibrate(votes, labels=labels, missing=str(words[1]), **OPTIONS)
-    assert result.given.read.coding.classes.values == (words[0], words[2])
+    assert result.given.coding.classes.values == (words[0], words[2])
     assert result.compared is not None
     assert gone.compared is not None
     np.testing.assert_allclose(result.log_probs, gone.log_probs, atol=1e-12)
@@ -58,8 +58,8 @@ def test_with_few_labels_or_on_request_a_tie_is_a_class() -> None:
     one_tie = labels.iloc[:30].assign(label=labels["label"].where(labels["item"] > 0, 0))
     with_tie = jb.read(votes, labels=one_tie)
     for data in (few, asked, with_tie):
-        assert data.read.coding.classes.values == (-1, 0, 1)
-    assert jb.read(votes, labels=labels.iloc[:20]).read.coding.classes.undecided == (0,)
+        assert data.coding.classes.values == (-1, 0, 1)
+    assert jb.read(votes, labels=labels.iloc[:20]).coding.classes.undecided == (0,)
 
 
 def words_panel(rates: tuple[float, float], n: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -91,7 +91,7 @@ def test_undecided_words_are_named_used_and_applied_to_later_votes(tmp_path: Pat
     jb.save(fit, tmp_path / "fit.json")
     later, _ = words_panel((0.4, 0.1), 50, 1)
     applied = jb.apply(tmp_path / "fit.json", later)
-    votes_of = jb.read(later, undecided="unsure").read.votes
+    votes_of = jb.read(later, undecided="unsure").votes
     np.testing.assert_allclose(
         applied.answers[["p(no)", "p(yes)"]], np.exp(fit.fitted(votes_of)), atol=1e-9
     )
