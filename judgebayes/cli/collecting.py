@@ -4,7 +4,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from judgebayes.cli.console import Console, say_plainly
 from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
-from judgebayes.cli.requests import CollectRequest, UntilSettled
+from judgebayes.cli.requests import CollectRequest, JudgedColumns, UntilSettled
 from judgebayes.collect.endpoint import (
     Judge,
     RetryPolicy,
@@ -55,7 +55,8 @@ def collect(request: CollectRequest) -> CommandResult:
         For bad input, a missing key, or a file that was started with other settings.
     """
     settled = request.settled
-    if settled is None and request.settling != UntilSettled():
+    early = {each.name: each.default for each in fields(UntilSettled)}
+    if settled is None and any(getattr(request, name) != own for name, own in early.items()):
         raise JudgeBayesError("--fit, --give-up and --answers need --until-settled.")
     require_client()
     if request.out.suffix.lower() != ".jsonl":
@@ -66,7 +67,8 @@ def collect(request: CollectRequest) -> CommandResult:
     check_writable(settled.answers if settled is not None else None)
     judges = parse_judges(request.judge, request.key_env or [])
     template = None if request.template is None else _read_template(request.template)
-    table = read_items(request.items, asdict(request.columns), request.task, template)
+    named = {each.name: getattr(request, each.name) for each in fields(JudgedColumns)}
+    table = read_items(request.items, named, request.task, template)
     template = table.task.template if template is None else template
     plan = _plan(request, table, judges, template)
     console = Console()

@@ -1,6 +1,6 @@
 """The options of each command, with help and defaults."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -10,7 +10,6 @@ from judgebayes.io.options import Verdicts, VotesFrom
 from judgebayes.workflow.options import (
     AllowDegenerate,
     CalibrateRequest,
-    Columns,
     Encoding,
     GeneratorColumn,
     Ignore,
@@ -22,7 +21,6 @@ from judgebayes.workflow.options import (
     ReadRequest,
     SampleColumn,
     SkipRows,
-    Ungrouped,
     VoteColumn,
 )
 
@@ -100,7 +98,7 @@ class JudgedColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectRequest:
+class CollectRequest(UntilSettled, JudgedColumns):
     """The options of `judgebayes collect`."""
 
     items: Annotated[
@@ -174,14 +172,12 @@ class CollectRequest:
         "Stop early: request another vote on an item only if it is worth its price according "
         "to --fit.",
     ] = False
-    settling: UntilSettled = field(default_factory=UntilSettled)
-    columns: JudgedColumns = field(default_factory=JudgedColumns)
     dry_run: Annotated[bool, "Send no requests; print a prompt and the plan."] = False
 
     @property
     def settled(self) -> UntilSettled | None:
         """The options for stopping early, if `--until-settled` is set; else None."""
-        return self.settling if self.until_settled else None
+        return self if self.until_settled else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +231,8 @@ class PosteriorRequest(ReadRequest):
         "svg"
     )
     overwrite: Annotated[bool, "Replace existing files."] = False
-    columns: Ungrouped = field(default_factory=Columns)
+    task: None = None
+    group: None = None
     generator: GeneratorColumn = None
     seed: Annotated[int, "Seed of the draws."] = 0
     allow_degenerate: AllowDegenerate = False

@@ -16,7 +16,7 @@ from judgebayes.votes import Classes
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import numbered, positions
 from judgebayes.votes.slots import class_indices
-from judgebayes.workflow.options import MERGES, Annotators, check_choice
+from judgebayes.workflow.options import Annotators
 
 ANNOTATOR = "column of the label"
 """The column of the annotator in a table that has had a column of labels per annotator."""
@@ -49,13 +49,10 @@ def check_annotators(options: Annotators) -> None:
     Raises
     ------
     JudgeBayesError
-        If the way of merging is unknown, or other options are given without one.
+        If other options are given without a way of merging.
     """
-    if options.labels_merge is not None:
-        check_choice("labels-merge", options.labels_merge, MERGES)
-        return
     for name in ("annotator", "adjudicator"):
-        if getattr(options, name) is not None:
+        if options.labels_merge is None and getattr(options, name) is not None:
             raise JudgeBayesError(
                 f"--{name} is used with --labels-merge majority, adjudicated or noisy only."
             )

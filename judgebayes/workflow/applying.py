@@ -1,7 +1,7 @@
 """Save a fit to a file, and apply it to new votes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -16,7 +16,6 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 from judgebayes.io.columns import plain_label
-from judgebayes.io.in_memory import file_or_table
 from judgebayes.io.options import split_names
 from judgebayes.votes import MISSING, Coding, Votes
 from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
@@ -27,10 +26,10 @@ from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, pro
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import load_plugins, traits_of
 from judgebayes.workflow.next_steps import applied_steps
-from judgebayes.workflow.options import ROLES, ApplyRequest, Fixed, ReadingOptions
-from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.options import ROLES, ApplyRequest, Fixed, ReadingOptions, ReadRequest
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.sources import Opened, Source
+from judgebayes.workflow.sources import Earlier, Opened
 
 KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows")
 """The options for reading that a fit keeps for later files, which may give others."""
@@ -127,46 +126,41 @@ def save(calibration: Calibration, path: Path | str) -> None:
 def reading_notes(opened: Opened) -> dict[str, Any]:
     """Return the reading options to save with a fit, for later files of such votes."""
     columns = {role: name for role, name in opened.columns.items() if name is not None}
-    reading = opened.source.reading
+    request = opened.request
     return {
-        **{name: getattr(reading, name) for name in KEPT},
-        "repeats": opened.source.columns.repeats,
+        **{name: getattr(request, name) for name in KEPT},
+        "repeats": request.repeats,
         "columns": columns if opened.label is None else columns | {"label": opened.label},
-        "ignore": [*opened.source.left_out, *_annotators_of(opened)],
+        "ignore": [*request.left_out, *_annotators_of(opened)],
         **({} if opened.bins is None else {"bins": opened.bins.to_json()}),
     }
 
 
 def _annotators_of(opened: Opened) -> list[str]:
     """Return the columns of labels, one for each annotator, if there are several."""
-    named = opened.source.columns.label
+    named = opened.request.label
     return [] if named is None or opened.label in (None, named) else split_names(named)
 
 
-def apply_notes(source: Source, notes: Mapping[str, Any]) -> Source:
-    """Return the source with the reading options that `reading_notes` saved, which were checked."""
-    judges, reading, named = notes.get("judges", []), source.reading, source.columns
+def apply_notes(request: ReadRequest, notes: Mapping[str, Any]) -> tuple[ReadRequest, Earlier]:
+    """Return the request and what is known, by what `reading_notes` saved, which was checked."""
+    judges, label = notes.get("judges", []), request.label
     earlier = {
         role: name
         for role, name in notes.get("columns", {}).items()
         if role in ROLES and not (role == "label" and name in judges)
     }
-    unlabelled = named.label is None and "label" not in earlier
-    if unlabelled and plain_label(judges):
-        named = replace(named, label="none")  # a judge with the name of a label
-    plain = ReadingOptions()
+    if label is None and "label" not in earlier and plain_label(judges):
+        label = "none"  # a judge with the name of a label
     kept = {
         name: notes[name]
         for name in KEPT
-        if name in notes and getattr(reading, name) is getattr(plain, name)
+        if name in notes and getattr(request, name) is getattr(ReadRequest, name)
     }
-    return replace(
-        source,
-        columns=replace(named, repeats=named.repeats or notes.get("repeats", False)),
-        reading=replace(reading, **kept),
-        earlier=earlier,
-        bins=bins_from(notes.get("bins")),
-        ignored=tuple(notes.get("ignore", ())),
+    repeats = request.repeats or notes.get("repeats", False)
+    return (
+        replace(request, **kept, label=label, repeats=repeats),
+        Earlier(earlier, tuple(notes.get("ignore", ())), bins_from(notes.get("bins"))),
     )
 
 
@@ -186,8 +180,8 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     check_losses(request.loss, request.losses, request.abstain_cost)
     saved = load_fit(request.fit)
     losses = losses_of(request.loss, request.losses, request.abstain_cost, saved.classes)
-    source = Source(file_or_table(request.votes, "votes"), request.columns, request.reading)
-    opened = open_source(apply_notes(source, saved.notes), None)
+    how = {each.name: getattr(request, each.name) for each in fields(ReadingOptions)}
+    opened = open_files(*apply_notes(ReadRequest(votes=request.votes, **how), saved.notes))
     data = encoded(replace(opened, labels=None), saved.classes, drop_unknown=True)
     votes: Votes = data.votes
     changes: list[str] = []

@@ -26,8 +26,10 @@ def are_scores(values: list[object]) -> bool:
     return len(plain) > MAX_CLASSES and all(isinstance(value, int | float) for value in plain)
 
 
-def binned(opened: Opened) -> Opened:
+def binned(opened: Opened, earlier: Bins | None) -> Opened:
     """Return the files with a class in place of each score, if `--bins` or a saved fit cuts scores.
+
+    `earlier` are the cut points of the saved fit.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def binned(opened: Opened) -> Opened:
         If the option is no number of classes and not "learnt", a vote is no number, or there are no
         labels to learn from.
     """
-    how, bins = opened.source.reading.bins, opened.source.bins
+    how, bins = opened.request.bins, earlier
     if how is None and bins is None:
         return opened
     scores = _scores(opened)
@@ -45,7 +47,7 @@ def binned(opened: Opened) -> Opened:
         learnt = how == LEARNT
         bins = _learnt(opened, scores) if learnt else _quantiles(opened, how, scores, labels_too)
     table = opened.table
-    if opened.source.reading.wide:
+    if opened.request.wide:
         table = table.assign(**{judge: bins.of(table[judge], judge) for judge in opened.judges})
     else:
         vote = str(opened.columns["vote"])
@@ -72,7 +74,7 @@ def _scores(opened: Opened) -> pd.DataFrame:
     table, columns = opened.table, opened.columns
     if table.index.has_duplicates:
         raise JudgeBayesError("--bins needs a table with a row number for each row.")
-    if opened.source.reading.wide:
+    if opened.request.wide:
         item = str(columns["item"])
         long = table[[item, *opened.judges]].melt(item, var_name="judge", value_name="score")
         return long.rename(columns={item: "item"})

@@ -31,13 +31,12 @@ from judgebayes.workflow.likely import (
     likely_sample,
     likely_vote,
 )
-from judgebayes.workflow.records import with_values
 
 
 def find_label(draft: Draft, tables: Tables) -> Draft:
     """Find the column of the label in a file of its own."""
     gold = tables.labels
-    if gold is None or draft.columns.label is not None:
+    if gold is None or draft.request.label is not None:
         return draft
     try:
         opened_by(draft, tables)
@@ -54,7 +53,7 @@ def find_label(draft: Draft, tables: Tables) -> Draft:
 def find_merged(draft: Draft, tables: Tables) -> Draft:
     """Find items with different labels by several people."""
     opened = try_open(draft, tables)
-    if opened is None or opened.labels is None or draft.request.annotators.labels_merge:
+    if opened is None or opened.labels is None or draft.request.labels_merge:
         return draft
     gold = opened.labels
     pairs = gold.table[[gold.item, gold.label]].dropna().map(canonical).drop_duplicates()
@@ -79,7 +78,7 @@ def find_merged(draft: Draft, tables: Tables) -> Draft:
 
 def find_items(draft: Draft, tables: Tables) -> Draft:
     """Match the items of the labels with those of the votes."""
-    exact = with_values(draft.request, {"match_ids": "exactly"})
+    exact = replace(draft.request, match_ids="exactly")
     opened = try_open(replace(draft, request=exact), tables)
     if opened is None or opened.labels is None or tables.labels is None:
         return draft
@@ -116,9 +115,9 @@ def find_items(draft: Draft, tables: Tables) -> Draft:
 
 def is_wide(draft: Draft, tables: Tables) -> bool:
     """Tell whether a table has a row per item and a column per judge."""
-    if draft.reading.wide:
+    if draft.request.wide:
         return True
-    table, columns = tables.votes, draft.columns
+    table, columns = tables.votes, draft.request
     if columns.vote is not None or columns.judge is not None:
         return False
     names = [str(name) for name in table.columns]
@@ -148,10 +147,10 @@ def _alike(columns: list[pd.Series]) -> list[str]:
 def find_wide(draft: Draft, tables: Tables) -> Draft:
     """Find the item, the labels and the columns that are not judges, of a wide table."""
     table, names = tables.votes, [str(name) for name in tables.votes.columns]
-    if not draft.reading.wide:
+    if not draft.request.wide:
         text = "The table has a row per item and a column per judge."
         draft = draft.with_finding("bad", "columns", text, wide=True)
-    item = draft.columns.item or by_name(names, "item")
+    item = draft.request.item or by_name(names, "item")
     if item is None:
         item = likely_item(table, labelled=_labelled(draft, tables))
         if item is None:
@@ -160,19 +159,19 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
             )
         text = f"Column {item!r} is read as the item, by its values."
         draft = draft.with_finding("bad", "columns", text, item=item)
-    label = draft.columns.label or plain_label(n for n in names if n != item)
-    if draft.columns.label is None and label is None and tables.labels is None:
+    label = draft.request.label or plain_label(n for n in names if n != item)
+    if draft.request.label is None and label is None and tables.labels is None:
         judges = _alike([table[name] for name in names if name != item])
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
         if len(sparse) == 1 and len(judges) > 2:
             label = sparse[0]
             text = f"Column {label!r} is read as the labels, not as a judge."
             draft = draft.with_finding("note", "labels", text, label=label)
-    elif label is not None and draft.columns.label is None and tables.labels is None:
+    elif label is not None and draft.request.label is None and tables.labels is None:
         draft = draft.with_finding(
             "note", "labels", f"Column {label!r} is read as the labels, by its name."
         )
-    left_out = list(split_names(draft.reading.ignore)) if draft.reading.ignore else []
+    left_out = list(split_names(draft.request.ignore)) if draft.request.ignore else []
     new: list[str] = []
     while True:
         others = {item, label, *left_out, *new}
@@ -196,7 +195,7 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
 def find_long(draft: Draft, tables: Tables) -> Draft:
     """Find the columns of a table with a row per vote, its criteria, copies and repeated votes."""
     table, names = tables.votes, [str(name) for name in tables.votes.columns]
-    given = draft.columns.named()
+    given = draft.request.named()
     unknown = [name for name in given.values() if name not in (None, "none", *names)]
     if any(set(split_names(str(name))) - set(names) for name in unknown):
         return draft  # reading names the column that does not exist
@@ -250,14 +249,14 @@ def _by_values(
             chosen, draft = chosen | {"item": item}, say(draft, "item", item)
     if vote is None:
         judge = chosen["judge"]
-        if judge is None and chosen["item"] is not None and draft.columns.judge is None:
+        if judge is None and chosen["item"] is not None and draft.request.judge is None:
             judge = likely_judge(table, chosen["item"], chosen.values())
         vote = likely_vote(table, [*chosen.values(), judge])
         if vote is not None:
             chosen, draft = chosen | {"vote": vote}, say(draft, "vote", vote)
     keys = [n for role in ("item", "order", "sample") if (n := chosen[role]) is not None]
     several = chosen["item"] is not None and bool(table.duplicated(keys).any())
-    if chosen["judge"] is None and several and draft.columns.judge is None:
+    if chosen["judge"] is None and several and draft.request.judge is None:
         judge = likely_judge(table, str(chosen["item"]), chosen.values())
         if judge is not None:
             chosen, draft = chosen | {"judge": judge}, say(draft, "judge", judge)
@@ -270,7 +269,7 @@ def _labelled(draft: Draft, tables: Tables) -> list[object] | None:
     if gold is None:
         return None
     names = [str(name) for name in gold.columns]
-    name = draft.columns.item if draft.columns.item in names else by_name(names, "item")
+    name = draft.request.item if draft.request.item in names else by_name(names, "item")
     if name is None:
         name = max(names, key=lambda each: gold[each].map(str).nunique())
     return list(gold[name].dropna().unique())
@@ -280,7 +279,7 @@ def _repeats(draft: Draft, table: pd.DataFrame, chosen: dict[str, str | None]) -
     """Find copies of records, and the column that numbers repeated votes."""
     if "judge" in chosen and chosen["judge"] is not None and chosen["judge"] not in table.columns:
         table = join_judge(table, chosen["judge"])
-    table, copies = without_copies(table, chosen, repeats=draft.columns.repeats)
+    table, copies = without_copies(table, chosen, repeats=draft.request.repeats)
     if copies:
         draft = draft.with_finding(
             "note",
@@ -290,8 +289,8 @@ def _repeats(draft: Draft, table: pd.DataFrame, chosen: dict[str, str | None]) -
     keys = [n for role in ("item", "judge", "order") if (n := chosen[role]) is not None]
     sample = chosen["sample"]
     again = table.duplicated([*keys, *([] if sample is None else [sample])])
-    if draft.columns.repeats or not again.any():
-        if sample is not None and draft.columns.sample is None:
+    if draft.request.repeats or not again.any():
+        if sample is not None and draft.request.sample is None:
             draft = draft.with_finding(
                 "note", "repeats", f"Column {sample!r} is read as the number of the repeated vote."
             )

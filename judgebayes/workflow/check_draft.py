@@ -10,9 +10,9 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
 from judgebayes.workflow.item_ids import Matching
-from judgebayes.workflow.options import CheckRequest, Columns, ReadingOptions
+from judgebayes.workflow.options import CheckRequest
 from judgebayes.workflow.reading import open_files
-from judgebayes.workflow.records import changed, with_values
+from judgebayes.workflow.records import changed
 from judgebayes.workflow.sources import Opened
 
 
@@ -40,20 +40,10 @@ class Draft:
     findings: tuple[CheckFinding, ...] = ()
     matching: Matching | None = None
 
-    @property
-    def columns(self) -> Columns:
-        """The columns, as far as they are known."""
-        return self.request.columns
-
-    @property
-    def reading(self) -> ReadingOptions:
-        """The options for reading, as far as they are known."""
-        return self.request.reading
-
     def with_finding(self, severity: Severity, topic: str, text: str, **options: Any) -> "Draft":
         """Return the draft with another finding, and with the options that settle it."""
         finding = CheckFinding(severity, text, topic, option=shlex.join(words_of(options)))
-        request = with_values(self.request, options)
+        request = replace(self.request, **options)
         return replace(self, request=request, findings=(*self.findings, finding))
 
     def options(self) -> dict[str, Any]:
@@ -94,7 +84,7 @@ def opened_by(draft: Draft, tables: Tables) -> Opened:
     JudgeBayesError
         If they cannot be opened with these options.
     """
-    options = (draft.columns, draft.reading, draft.request.annotators)
+    options = tuple(draft.options().items())
     if options not in tables.opened:
         tables.opened[options] = open_files(draft.request)
     return tables.opened[options]

@@ -19,7 +19,7 @@ from judgebayes.workflow.sources import Opened
 def find_scale(draft: Draft, tables: Tables) -> Draft:
     """Find the classes of the votes and labels."""
     opened = try_open(draft, tables)
-    if opened is None or draft.request.classes is not None or draft.reading.bins is not None:
+    if opened is None or draft.request.classes is not None or draft.request.bins is not None:
         return draft
     try:
         classes = classes_of(opened, None, None)
@@ -89,7 +89,7 @@ def _learnt(draft: Draft, n: int, labels: list[Any]) -> Draft:
 def find_order(draft: Draft, tables: Tables) -> Draft:
     """Find out whether votes in swapped order name responses as shown."""
     opened = try_open(draft, tables)
-    if opened is None or opened.columns["order"] is None or draft.columns.votes_as is not None:
+    if opened is None or opened.columns["order"] is None or draft.request.votes_as is not None:
         return draft
     try:
         classes = classes_of(opened, draft.request.classes, None)

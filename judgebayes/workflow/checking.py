@@ -33,7 +33,7 @@ from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import CheckRequest
 from judgebayes.workflow.questions import answerable
 from judgebayes.workflow.reading import open_files
-from judgebayes.workflow.records import with_options, with_values
+from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
 
 ENCODINGS = ("cp1252", "cp1250")
@@ -89,7 +89,7 @@ def finished(draft: Draft, data: Data) -> Draft:
 
 def open_table(draft: Draft, path: Path | InMemory, what: str) -> tuple[pd.DataFrame | None, Draft]:
     """Return the table of a file; if its encoding is unknown, with the first that reads it."""
-    reading = draft.reading
+    reading = draft.request
     skip = reading.skip_rows if what == "votes" else None
     try:
         table = read_table(path, Layout(skip, reading.encoding))
@@ -218,7 +218,7 @@ def check(request: CheckRequest) -> Check:
     JudgeBayesError
         If a file does not exist.
     """
-    files = {"votes": file_or_table(request.votes, "votes")} | {
+    files: dict[str, Any] = {"votes": file_or_table(request.votes, "votes")} | {
         name: file_or_table(given, name)
         for name in ("labels", "items")
         if (given := getattr(request, name)) is not None
@@ -226,7 +226,7 @@ def check(request: CheckRequest) -> Check:
     for path in files.values():
         if isinstance(path, Path) and not path.exists():
             raise JudgeBayesError(f"There is no file {str(path)!r}.")
-    data, draft = _read(steps(Draft(with_values(request, files))))
+    data, draft = _read(steps(Draft(replace(request, **files))))
     if data is not None:
         draft = finished(draft, data)
         if "items" in files:
@@ -259,7 +259,7 @@ def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
     """Compare a file of items with the items that have votes."""
     coding = data.coding
     try:
-        table = read_table(path, Layout(encoding=draft.reading.encoding))
+        table = read_table(path, Layout(encoding=draft.request.encoding))
     except JudgeBayesError as error:
         return draft.with_finding("bad", "items", str(error))
     name = str(coding.items.name)

@@ -24,7 +24,7 @@ from judgebayes.workflow.reading import arrays_of, labels_of, merged, open_files
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Opened
+from judgebayes.workflow.sources import Earlier, Opened
 
 LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
 """Names of columns that may contain labels instead of a judge's votes."""
@@ -197,7 +197,7 @@ def read_files(
     detect: bool = False,
 ) -> Data:
     """Read the files or tables of a request; `detect` is as in `classes_of`."""
-    opened = open_files(request, named)
+    opened = open_files(request, Earlier(ignored=named))
     classes = classes_of(opened, request.classes, request.pairwise, detect=detect)
     return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
 

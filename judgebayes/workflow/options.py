@@ -5,11 +5,12 @@ options of the command line.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.options import split_names
 from judgebayes.workflow.names import (
     CALIBRATORS,
     INFERENCES,
@@ -40,7 +41,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Fixed:
-    """Marks a nested record: these of its fields are not options here, but have fixed values."""
+    """Marks a record of a function: these of its fields are not options, but have fixed values."""
 
     values: Mapping[str, object]
 
@@ -171,7 +172,7 @@ Plot = Annotated[Path | None, "Where to draw the figure: .png, .pdf or .svg."]
 ROLES = ("item", "judge", "vote", "sample", "order", "label", "task", "group")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Columns:
     """Column names by `ROLES`; None means to guess, "none" that there is no such column."""
 
@@ -189,8 +190,11 @@ class Columns:
     order: OrderColumn = None
     votes_as: Annotated[
         str | None,
-        "With an order column: 'shown' if votes name the response by its position as shown, "
-        "'original' if they were already mapped back.",
+        Option(
+            "With an order column: 'shown' if votes name the response by its position as shown, "
+            "'original' if they were already mapped back.",
+            values=("shown", "original"),
+        ),
     ] = None
     label: Annotated[
         str | None, "Column of the label, or a column per annotator, separated by commas."
@@ -207,9 +211,9 @@ class Columns:
         return {role: getattr(self, role) for role in ROLES}
 
 
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How to read a file of votes, apart from its columns."""
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(Columns):
+    """How to read a file of votes."""
 
     only_judge: Annotated[str | None, "Use only the votes of this judge."] = None
     wide: Annotated[bool, "The votes file has a row per item and a column per judge."] = False
@@ -221,13 +225,13 @@ class ReadingOptions:
     bins: Bins = None
     match_ids: MatchIds = "exactly"
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that the user leaves out (`--ignore`)."""
+        return tuple(split_names(self.ignore)) if self.ignore else ()
 
-Ungrouped = Annotated[Columns, Fixed({"task": None, "group": None})]
-WithoutTask = Annotated[Columns, Fixed({"task": None})]
-MERGES = ("majority", "adjudicated", "noisy")
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Annotators:
     """How the labels of several annotators of an item become one label."""
 
@@ -237,7 +241,7 @@ class Annotators:
             "How different labels of an item are merged: majority (ties are unlabelled), adjudicated "
             "(unlabelled without --adjudicator's label), or noisy (the most probable class, with the "
             "share of wrong labels estimated). By default they are an error.",
-            values=MERGES,
+            values=("majority", "adjudicated", "noisy"),
         ),
     ] = None
     annotator: Annotated[
@@ -249,7 +253,7 @@ class Annotators:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadRequest:
+class ReadRequest(ReadingOptions, Annotators):
     """The options of `judgebayes.read`, which most commands have."""
 
     votes: VotesFile
@@ -261,11 +265,8 @@ class ReadRequest:
             type=Path | None,
         ),
     ] = None
-    annotators: Annotators = field(default_factory=Annotators)
-    columns: Columns = field(default_factory=Columns)
     classes: ClassNames = None
     pairwise: Pairwise = None
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
     drop_unknown_labels: DropUnknownLabels = False
 
 
@@ -369,15 +370,16 @@ class WinRateRequest(ReadRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplyRequest:
+class ApplyRequest(ReadingOptions):
     """The options of `judgebayes apply`."""
 
     fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` wrote.", positional=True)]
     votes: VotesFile
-    columns: Annotated[Columns, Fixed({"label": None, "group": "none"})]
-    reading: Annotated[
-        ReadingOptions, Fixed({"undecided": None, "bins": None, "match_ids": "exactly"})
-    ]
+    label: None = None
+    group: str = "none"
+    undecided: None = None
+    bins: None = None
+    match_ids: str = "exactly"
     loss: Loss = None
     losses: OwnLosses = None
     abstain_cost: AbstainCost = None
@@ -389,8 +391,8 @@ class ApplyRequest:
 class DiagnoseRequest(ReadRequest):
     """The options of `judgebayes diagnose`."""
 
-    columns: Annotated[Columns, Fixed({"task": None})]
-    reading: Annotated[ReadingOptions, Fixed({"only_judge": None})]
+    task: None = None
+    only_judge: None = None
     by: Annotated[
         str | None,
         "Column such as the difficulty or the type of error, in the votes or in the labels: TPR and "
@@ -451,8 +453,7 @@ class EnsembleRequest(ReadRequest):
     ] = None
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     target: Target = "more"
-    columns: WithoutTask
-    reading: ReadingOptions
+    task: None = None
     seed: Annotated[int, "Seed of the posterior draws."] = 0
     out: Out = None
     plot: Plot = None
@@ -464,7 +465,9 @@ class PrecisionRequest(ReadRequest):
 
     pairwise: bool | None = None
     drop_unknown_labels: bool = True
-    columns: WithoutTask
+    task: None = None
+    only_judge: None = None
+    undecided: None = None
     generator: GeneratorColumn = None
     systems: Annotated[
         str | None,
@@ -499,7 +502,6 @@ class PrecisionRequest(ReadRequest):
         "Two generators, A,B: the items of --next are those that best tell which of the two is better.",
     ] = None
     next_out: NextOut = None
-    reading: Annotated[ReadingOptions, Fixed({"only_judge": None, "undecided": None})]
     out: Annotated[Path | None, "Where to write the table of generators."] = None
     plot: Annotated[
         Path | None, "Where to draw the generators with their intervals: .png, .pdf, .svg."

@@ -35,26 +35,13 @@ from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import check_annotators, label_columns, melted, merge_table
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items
-from judgebayes.workflow.options import MATCHES, ReadRequest, check_choice
+from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import decided_values
-from judgebayes.workflow.sources import Labels, Opened, Source
+from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
 
 
-def open_files(request: ReadRequest, ignored: tuple[str, ...] = ()) -> Opened:
-    """Open the votes and labels of a request, files or tables in memory, with `open_source`."""
-    source = Source(
-        file_or_table(request.votes, "votes"),
-        request.columns,
-        request.reading,
-        ignored=ignored,
-        annotators=request.annotators,
-    )
-    labels = request.labels
-    return open_source(source, None if labels is None else file_or_table(labels, "labels"))
-
-
-def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
+def open_files(request: ReadRequest, earlier: Earlier = UNSEEN) -> Opened:
     """Read the votes and the labels, if any, and detect the roles of their columns.
 
     Raises
@@ -62,75 +49,68 @@ def open_source(source: Source, labels: Path | InMemory | None) -> Opened:
     JudgeBayesError
         If a file cannot be read, or a column is missing or cannot be detected.
     """
-    check_annotators(source.annotators)
-    check_choice("match-ids", source.reading.match_ids, MATCHES)
-    if source.columns.votes_as is not None:
-        check_choice("votes-as", source.columns.votes_as, ("shown", "original"))
-    source, classes, said = _converted(source)
-    votes = _open_votes(source, elsewhere=labels is not None)
+    check_annotators(request)
+    labels = None if request.labels is None else file_or_table(request.labels, "labels")
+    request = replace(request, votes=file_or_table(request.votes, "votes"))
+    request, classes, said = _converted(request)
+    votes = _open_votes(request, earlier, elsewhere=labels is not None)
     opened = replace(votes, classes=classes, notes=(*said, *votes.notes))
     gold, messages = opened.labels, list[str]()
     if labels is not None:
-        gold, said = open_labels(labels, source, opened.table[str(opened.columns["item"])])
+        gold, said = open_labels(labels, request, opened.table[str(opened.columns["item"])])
         ways = _spelling_notes(gold.table, [gold.item, gold.annotator])
         messages = [*notes_of(gold.table), *said, *ways]
     if gold is None:
-        return binned(opened)
-    plain, more = plain_cells(gold.table, [gold.label], source.reading.missing, "label")
+        return binned(opened, earlier.bins)
+    plain, more = plain_cells(gold.table, [gold.label], request.missing, "label")
     opened = replace(
         opened,
         labels=replace(gold, table=plain),
         notes=(*opened.notes, *messages, *more),
     )
-    return _translate_labels(binned(opened))
+    return _translate_labels(binned(opened, earlier.bins))
 
 
-def _converted(source: Source) -> tuple[Source, tuple[str, ...] | None, list[str]]:
-    """Return the source with the table of votes in the log of another tool, its classes, and notes."""
-    form = None if isinstance(source.path, InMemory) else format_of(source.path)
+def _converted(request: ReadRequest) -> tuple[ReadRequest, tuple[str, ...] | None, list[str]]:
+    """Return the request with the table of votes in the log of another tool, its classes, and notes."""
+    path = request.votes
+    form = None if isinstance(path, InMemory) else format_of(path)
     if form is None:
-        return source, None, []
-    path, reading, columns = source.path, source.reading, source.columns
-    assert isinstance(path, Path)
+        return request, None, []
     takes = FORMATS[form].takes
     options = Options(
-        sample=columns.sample if "sample" in takes and form == "inspect" else None,
-        label=columns.label if "label" in takes and columns.label != "none" else None,
-        missing=reading.missing,
+        sample=request.sample if "sample" in takes and form == "inspect" else None,
+        label=request.label if "label" in takes and request.label != "none" else None,
+        missing=request.missing,
     )
     imported = import_votes(form, path, options)
     table = imported.votes
     if imported.labels is not None:
         table = table.merge(imported.labels, on="item", how="left")
-    if "label" in table.columns and columns.label not in (None, "none"):
-        columns = replace(columns, label="label")
-    if "sample" in table.columns and columns.sample not in (None, "none"):
-        columns = replace(columns, sample="sample")
-    ordered = "order" in table.columns and columns.order != "none"
-    if imported.votes_as is not None and columns.votes_as is None and ordered:
-        columns = replace(columns, votes_as=imported.votes_as)
+    if "label" in table.columns and request.label not in (None, "none"):
+        request = replace(request, label="label")
+    if "sample" in table.columns and request.sample not in (None, "none"):
+        request = replace(request, sample="sample")
+    ordered = "order" in table.columns and request.order != "none"
+    if imported.votes_as is not None and request.votes_as is None and ordered:
+        request = replace(request, votes_as=imported.votes_as)
     table = table.set_axis(np.arange(1, len(table) + 1), axis=0)
     said = [f"{path.name} is read as judgebayes import {form} does.", *imported.words()]
-    return (
-        replace(source, path=InMemory(table, path.name), columns=columns),
-        imported.classes,
-        said,
-    )
+    return replace(request, votes=InMemory(table, path.name)), imported.classes, said
 
 
-def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
+def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> Opened:
     """Read the votes, the columns' roles and the labels, unless these are `elsewhere`."""
-    reading = source.reading
-    wide, only_judge = reading.wide, reading.only_judge
-    others = source.left_out if wide else ()  # not judges, but perhaps generators
-    layout = Layout(reading.skip_rows, reading.encoding, () if wide else source.left_out)
-    table = read_table(source.path, layout)
+    wide, only_judge = request.wide, request.only_judge
+    others = request.left_out if wide else ()  # not judges, but perhaps generators
+    layout = Layout(request.skip_rows, request.encoding, () if wide else request.left_out)
+    table = read_table(request.votes, layout)
     if others:
-        check_ignored(table, others, source.path)
+        check_ignored(table, others, request.votes)
     notes = notes_of(table)
-    several = [] if elsewhere else label_columns(table, source.columns.label)
+    several = [] if elsewhere else label_columns(table, request.label)
     whole, table = table, table.drop(columns=several)
-    skipped = [name for name in source.ignored if name in table.columns and wide]
+    skipped = [name for name in earlier.ignored if name in table.columns and wide]
     if skipped:
         one = f"Column {listing(skipped)} is not read as a judge."
         notes.append(
@@ -138,12 +118,12 @@ def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
         )
     others = (*others, *skipped)
     if not wide:
-        for named in (source.columns.judge, source.earlier.get("judge")):
+        for named in (request.judge, earlier.columns.get("judge")):
             table = join_judge(table, named)
-    given = source.columns.named() | {
+    given = request.named() | {
         role: name
-        for role, name in source.earlier.items()
-        if getattr(source.columns, role) is None and name in table.columns
+        for role, name in earlier.columns.items()
+        if getattr(request, role) is None and name in table.columns
     }
     for optional in ("task", "group"):
         given[optional] = given[optional] or "none"
@@ -161,9 +141,9 @@ def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
     else:
         columns = long_columns(table, given, elsewhere=elsewhere)
     order = columns["order"]
-    if source.columns.order is None and order is not None and not are_orders(table[order]):
+    if request.order is None and order is not None and not are_orders(table[order]):
         columns["order"] = None  # the name of an order, but other values
-    if source.columns.votes_as is not None and columns["order"] is None:
+    if request.votes_as is not None and columns["order"] is None:
         raise JudgeBayesError(
             "--votes-as says how votes name the responses in either order, and no column is recognised "
             "as the presentation order (AB, BA): name it with --order, or leave out --votes-as."
@@ -182,7 +162,7 @@ def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
                 columns["judge"], message = by_criteria
                 table = join_judge(table, columns["judge"])
                 notes.append(message)
-        table, copies = without_copies(table, columns, repeats=source.columns.repeats)
+        table, copies = without_copies(table, columns, repeats=request.repeats)
         if copies:
             notes.append(
                 f"{copies} record(s) are identical to an earlier one in every column: they are copies, "
@@ -197,7 +177,7 @@ def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
             judge = table[columns["judge"]]
             table = table[judge.isin(_spelt(judge.unique(), only_judge))]
     cells = judges if wide else [str(columns["vote"])]
-    table, messages = plain_cells(table, cells, source.reading.missing, "vote")
+    table, messages = plain_cells(table, cells, request.missing, "vote")
     notes += messages
     notes += _spelling_notes(table, [columns[role] for role in ("item", "judge", "task", "group")])
     item, label, gold = str(columns["item"]), columns["label"], None
@@ -206,7 +186,7 @@ def _open_votes(source: Source, *, elsewhere: bool) -> Opened:
         gold = Labels(long, item, joined, annotator)
     elif label is not None and not elsewhere:
         gold = Labels(table, item, label)
-    return Opened(source, table, columns, gold, tuple(notes), tuple(judges))
+    return Opened(request, table, columns, gold, tuple(notes), tuple(judges))
 
 
 def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[str]:
@@ -266,15 +246,15 @@ def arrays_of(
     JudgeBayesError
         For bad input, as `judgebayes.votes.encode` does.
     """
-    columns, source, table = opened.columns, opened.source, opened.table
+    columns, request, table = opened.columns, opened.request, opened.table
     item = str(columns["item"])
-    if source.reading.wide:
+    if request.wide:
         judges = list(opened.judges)
-        _refuse_unknown(table, judges, classes, source.path)
+        _refuse_unknown(table, judges, classes, request.votes)
         matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)
     else:
-        if columns["order"] is not None and source.columns.votes_as is None:
+        if columns["order"] is not None and request.votes_as is None:
             raise JudgeBayesError(
                 f"Column {columns['order']!r} is the presentation order. If votes name a response "
                 "by its position as shown, use --votes-as shown (swapped votes are then mapped "
@@ -282,7 +262,7 @@ def arrays_of(
                 "order, use --order none."
             )
         sample = columns["sample"]
-        if source.columns.repeats:
+        if request.repeats:
             keys = [name for name in (item, columns["judge"], columns["order"]) if name is not None]
             sample = "number of the repeat"
             table = table.assign(**{sample: table.groupby(keys, dropna=False).cumcount()})
@@ -293,7 +273,7 @@ def arrays_of(
             vote=str(columns["vote"]),
             sample=sample,
             order=columns["order"],
-            votes_as=source.columns.votes_as if columns["order"] is not None else None,  # type: ignore[arg-type]
+            votes_as=request.votes_as if columns["order"] is not None else None,  # type: ignore[arg-type]
             task=columns["task"],
             classes=classes,
         )
@@ -308,7 +288,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     JudgeBayesError
         If there is nothing to merge, or an annotator gives an item two labels.
     """
-    gold, how = opened.labels, opened.source.annotators
+    gold, how = opened.labels, opened.request
     if how.labels_merge is None:
         return opened
     if gold is None:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -16,7 +16,7 @@ SEEDS = 2**63
 
 @dataclass(frozen=True)
 class Leaf:
-    """An option: a field of a record, or of a record within it."""
+    """An option: a field of a record."""
 
     name: str
     type: Any
@@ -27,8 +27,8 @@ class Leaf:
 def with_options(function: Callable[..., R]) -> Callable[..., R]:
     """Return a function that takes the fields of the records of `function` as keywords.
 
-    A record is a dataclass. Its options are the fields annotated with an `Option`, with a help text, or
-    with another record. `positional` options and `labels` may be passed by position.
+    A record is a dataclass. Its options are the fields annotated with an `Option` or with a help text.
+    `positional` options and `labels` may be passed by position.
     """
     run = taking_fields(function, _parameter)
     kinds = _records(function)
@@ -48,6 +48,7 @@ def taking_fields(
     for name, kind in kinds.items():
         own = [parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
         flat += own if kind is None else [parameter(leaf) for leaf in leaves(*kind)]
+    flat.sort(key=lambda each: each.kind)  # those that may be passed by position come first
     signature = inspect.Signature(
         flat, return_annotation=inspect.signature(function).return_annotation
     )
@@ -102,13 +103,13 @@ def record_of(hint: Any) -> tuple[type, Mapping[str, object]] | None:
 
 def leaves(record: type, fixed: Mapping[str, object]) -> Iterator[Leaf]:
     """Yield the options of a record, in the order of its fields."""
-    for own, hint, inner in _fields(record):
-        if inner is not None:
-            yield from leaves(*inner)
-        elif own.name not in fixed and _parts(hint)[1]:
-            bare, (mark, *_) = _parts(hint)
+    hints = get_type_hints(record, include_extras=True)
+    for own in fields(record):
+        bare, marks = _parts(hints[own.name])
+        if marks and own.name not in fixed:
+            option = Option(marks[0]) if isinstance(marks[0], str) else marks[0]
             default = inspect.Parameter.empty if own.default is MISSING else own.default
-            yield Leaf(own.name, bare, Option(mark) if isinstance(mark, str) else mark, default)
+            yield Leaf(own.name, bare, option, default)
 
 
 def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str, object]) -> Any:
@@ -120,40 +121,22 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
         If the seed is no seed, or an option has none of its values.
     """
     values = dict(fixed)
-    for own, hint, inner in _fields(record):
-        if inner is not None:
-            values[own.name] = make_record(*inner, options)
-        elif own.name not in fixed and _parts(hint)[1]:
-            value, option = options[own.name], _parts(hint)[1][0]
-            closed = isinstance(option, Option) and option.values and not option.others
-            if closed and isinstance(value, str):
-                check_choice(own.name.replace("_", "-"), value, option.values)
-            values[own.name] = value
+    for leaf in leaves(record, fixed):
+        value, option = options[leaf.name], leaf.option
+        if option.values and not option.others and isinstance(value, str):
+            check_choice(leaf.name.replace("_", "-"), value, option.values)
+        values[leaf.name] = value
     seed = values.get("seed")
     if isinstance(seed, int) and not 0 <= seed < SEEDS:
         raise JudgeBayesError(f"A seed is a whole number from 0 to 2^63 - 1, not {str(seed)[:40]}.")
     return record(**values)
 
 
-def with_values(record: R, values: Mapping[str, object]) -> R:
-    """Return a record with other values of some options, its own or those of a record within it."""
-    new = {}
-    for own, _, inner in _fields(type(record)):
-        value = getattr(record, own.name)
-        new[own.name] = values.get(own.name, value) if inner is None else with_values(value, values)
-    return replace(record, **new)  # type: ignore[type-var]
-
-
-def options_in(
-    record: Any, fixed: Mapping[str, object] | None = None
-) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the options of a record, each with its value and its default."""
-    for own, hint, inner in _fields(type(record)):
-        value = getattr(record, own.name)
-        if inner is not None:
-            yield from options_in(value, inner[1])
-        elif own.name not in (fixed or {}) and _parts(hint)[1] and own.default is not MISSING:
-            yield own.name, value, own.default
+def options_in(record: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the options of a record that have a default, each with its value and its default."""
+    for leaf in leaves(type(record), {}):
+        if leaf.default is not inspect.Parameter.empty:
+            yield leaf.name, getattr(record, leaf.name), leaf.default
 
 
 def changed(record: Any) -> Iterator[tuple[str, Any]]:
@@ -162,14 +145,6 @@ def changed(record: Any) -> Iterator[tuple[str, Any]]:
         # The type is compared first, because a table cannot be compared with a default.
         if type(value) is not type(default) or value != default:
             yield name, value
-
-
-def _fields(
-    record: type,
-) -> Iterator[tuple[Field[Any], Any, tuple[type, Mapping[str, object]] | None]]:
-    hints = get_type_hints(record, include_extras=True)
-    for own in fields(record):
-        yield own, hints[own.name], record_of(hints[own.name])
 
 
 def _parts(hint: Any) -> tuple[Any, list[Any]]:

@@ -14,7 +14,8 @@ from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.item_ids import match_items, renamed
-from judgebayes.workflow.sources import Labels, Source
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.sources import Labels
 
 ITEM_SHARE = 0.9
 """The least share of values of an item column in a file of labels that are items with votes."""
@@ -63,23 +64,19 @@ def long_columns(
 
 
 def open_labels(
-    path: Path | InMemory, source: Source, items: pd.Series
+    path: Path | InMemory, request: ReadRequest, items: pd.Series
 ) -> tuple[Labels, list[str]]:
     """Return the labels of a file, and a message if its columns were detected by values."""
-    columns, item = source.columns, str(items.name)
-    layout = Layout(
-        encoding=source.reading.encoding, ignore=source.left_out, all_ignored_exist=False
-    )
+    item, label = str(items.name), request.label
+    layout = Layout(encoding=request.encoding, ignore=request.left_out, all_ignored_exist=False)
     gold = read_table(path, layout)
-    several, annotator = label_columns(gold, columns.label), None
+    several, annotator = label_columns(gold, label), None
     if several:
-        gold, joined, annotator = melted(gold, several)
-        columns = replace(columns, label=joined)
-    elif source.annotators.labels_merge is not None:
-        named = source.annotators.annotator
-        annotator = guess_columns(gold.columns, {"annotator": named})["annotator"]
+        gold, label, annotator = melted(gold, several)
+    elif request.labels_merge is not None:
+        given = {"annotator": request.annotator}
+        annotator = guess_columns(gold.columns, given)["annotator"]
     names = [name for name in gold.columns if name != annotator]
-    label = columns.label
     if label is not None and label not in names:
         raise JudgeBayesError(
             f"There is no column {label!r} for the label in {str(path)!r}; it has "
@@ -117,7 +114,7 @@ def open_labels(
     )
     labels = Labels(gold, column, label, annotator)
     messages = [message] if by_values else []
-    if source.reading.match_ids == "loosely":
+    if request.match_ids == "loosely":
         labels, matched = _matched(labels, items)
         messages += matched
     return labels, messages

@@ -139,14 +139,14 @@ def classes_of(
     if names is not None:
         return replace(given_classes(_decided(names, none), pairwise), undecided=none)
     votes = replace(_of_votes_and_labels(opened, none), undecided=none)
-    if detect and opened.source.reading.undecided is None:
+    if detect and opened.request.undecided is None:
         votes = _without_middle(opened, votes)
     return votes if pairwise is None else replace(votes, pairwise=pairwise)
 
 
 def _undecided(opened: Opened) -> tuple[Hashable, ...]:
     """Return the values of votes that the user calls undecided."""
-    named = opened.source.reading.undecided
+    named = opened.request.undecided
     if named is None or named.strip().casefold() == "none":
         return ()
     return tuple(v for v in map(canonical, split_names(named)) if v is not None)
@@ -193,7 +193,7 @@ def _without_middle(opened: Opened, votes: Classes) -> Classes:
 
 def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes and labels, without undecided votes."""
-    what = opened.source.path.name
+    what = opened.request.votes.name
     votes = _inferred(opened, what, none)
     if opened.labels is not None:
         gold = opened.labels
@@ -231,8 +231,8 @@ def _decided(values: Sequence[object], none: tuple[Hashable, ...]) -> list[objec
 
 def _inferred(opened: Opened, what: str, none: tuple[Hashable, ...] = ()) -> Classes:
     """Return the classes of the votes; the error for a few odd votes names the first row."""
-    if opened.source.reading.wide and not none:
-        check_judge_columns(opened.table, list(opened.judges), opened.source.path)
+    if opened.request.wide and not none:
+        check_judge_columns(opened.table, list(opened.judges), opened.request.votes)
     values = _decided(vote_values(opened), none)
     try:
         return infer_classes(values, what)
@@ -277,14 +277,14 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
 
 def vote_cells(opened: Opened) -> pd.Series:
     """Return the cells of the votes; of a wide table, judge by judge."""
-    if opened.source.reading.wide:
+    if opened.request.wide:
         return opened.table[list(opened.judges)].melt(ignore_index=False)["value"]
     return opened.table[str(opened.columns["vote"])]
 
 
 def vote_values(opened: Opened) -> list[object]:
     """Return the different values of the votes, in order of appearance."""
-    if opened.source.reading.wide:
+    if opened.request.wide:
         return list(pd.unique(opened.table[list(opened.judges)].to_numpy(object).ravel()))
     return list(opened.table[str(opened.columns["vote"])].unique())
 

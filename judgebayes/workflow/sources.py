@@ -1,37 +1,29 @@
-"""A user's files of votes and labels: how to read them, and what is in them."""
+"""A user's files of votes and labels, and what is known of them before they are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 
-from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import split_names
 from judgebayes.workflow.annotators import Doubt
 from judgebayes.workflow.binning import Bins
-from judgebayes.workflow.options import Annotators, Columns, ReadingOptions
+from judgebayes.workflow.options import ReadRequest
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file or table of votes, and how to read it."""
+class Earlier:
+    """What is known of a file of votes before it is read, from an earlier one or from a command."""
 
-    path: Path | InMemory
-    columns: Columns = field(default_factory=Columns)
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
-    earlier: Mapping[str, str] = field(default_factory=dict)
-    """Columns of an earlier file by role, used if this file has them and none is named."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns of the earlier file by role, used if this file has them and none is named."""
     ignored: tuple[str, ...] = ()
     """Columns that are not judges, if the file has them."""
-    annotators: Annotators = field(default_factory=Annotators)
     bins: Bins | None = None
-    """The cut points that an earlier file was read with."""
+    """The cut points that the earlier file was read with."""
 
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The columns that the user leaves out (`--ignore`)."""
-        return tuple(split_names(self.reading.ignore)) if self.reading.ignore else ()
+
+UNSEEN = Earlier()
+"""Nothing is known of a file before it is read."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +41,8 @@ class Labels:
 class Opened:
     """A file of votes with the roles of its columns, before encoding."""
 
-    source: Source
+    request: ReadRequest
+    """How the files are read; its votes are a path or a table in memory."""
     table: pd.DataFrame
     columns: dict[str, str | None]
     labels: Labels | None

@@ -21,10 +21,9 @@ from typer.testing import CliRunner
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.data import encoded
-from judgebayes.workflow.options import Columns
-from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Source
 
 KEY = "sk-very-secret-0123456789"
 QUICK = ("--timeout", "20", "--retries", "2")
@@ -120,8 +119,8 @@ def test_the_command_that_is_printed_finds_votes_and_labels(tmp_path: Path) -> N
     assert command[command.index("--labels") :][:4] == ["--labels", str(items), "--label", "gold"]
     assert command[command.index("--votes-as") :][:2] == ["--votes-as", "original"]
     # What calibrate does with these words.
-    source = Source(Path(command[2]), Columns(label="gold", votes_as="original"))
-    opened = open_source(source, items)
+    request = ReadRequest(votes=command[2], labels=items, label="gold", votes_as="original")
+    opened = open_files(request)
     read = encoded(opened, classes_of(opened, None, None), drop_unknown=True)
     said = "\n".join(read.words())
     assert "24 votes of 1 judge(s) on 12 items, classes B, tie, A" in said

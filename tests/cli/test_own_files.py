@@ -3,6 +3,7 @@
 import random
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import Choice, build
-from judgebayes.workflow.options import CalibrateRequest, Columns, ReadingOptions
-from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.options import CalibrateRequest, ReadRequest
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Opened, Source
+from judgebayes.workflow.sources import Opened
 
 SPREADSHEET = """Judge results, March 2026;;;;;
 ;;;;;
@@ -48,8 +49,8 @@ def opened(
     only: str | None = None,
     **how: Any,
 ) -> Opened:
-    source = Source(path, reading=ReadingOptions(only_judge=only, wide=wide, **how))
-    return open_source(source, labels)
+    request = ReadRequest(votes=path, labels=labels, wide=wide, only_judge=only, **how)
+    return open_files(request)
 
 
 def read(source: Opened, classes: str | None = None) -> Data:
@@ -185,10 +186,10 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
         {"item": range(4), "a": [0, 1, 1, 0], "checked": [0, 1, 0, 0], "note": ["x", "y", "z", ""]}
     )
     table.to_csv(tmp_path / "v.csv", index=False)
-    how = ReadingOptions(wide=True, ignore="note")
-    source = Source(tmp_path / "v.csv", Columns(label="checked"), how)
-    notes = reading_notes(open_source(source, None)) | {"judges": ["a"]}
-    again = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
+    plain = ReadRequest(votes=tmp_path / "v.csv")
+    request = replace(plain, label="checked", wide=True, ignore="note")
+    notes = reading_notes(open_files(request)) | {"judges": ["a"]}
+    again = open_files(*apply_notes(plain, notes))
     assert again.labels is not None
     assert again.labels.label == "checked"
     assert list(read(again).coding.judges) == ["a"]
@@ -196,37 +197,35 @@ def test_a_fit_remembers_how_its_file_was_read(tmp_path: Path) -> None:
     # Labels of another file, in a column that the next file of votes has too.
     table[["item", "checked"]].to_csv(tmp_path / "g.csv", index=False)
     table.drop(columns=["checked", "note"]).to_csv(tmp_path / "first.csv", index=False)
-    first = Source(tmp_path / "first.csv", reading=ReadingOptions(wide=True))
-    notes = reading_notes(open_source(first, tmp_path / "g.csv")) | {"judges": ["a"]}
+    first = ReadRequest(votes=tmp_path / "first.csv", labels=tmp_path / "g.csv", wide=True)
+    notes = reading_notes(open_files(first)) | {"judges": ["a"]}
     table.drop(columns="note").to_csv(tmp_path / "v.csv", index=False)
-    again = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
+    again = open_files(*apply_notes(plain, notes))
     assert list(read(again).coding.judges) == ["a"]
     # A column of that name that votes in the fit is a judge.
-    judged = apply_notes(Source(tmp_path / "v.csv"), notes | {"judges": ["a", "checked"]})
-    assert list(read(open_source(judged, None)).coding.judges) == ["a", "checked"]
+    judged = apply_notes(plain, notes | {"judges": ["a", "checked"]})
+    assert list(read(open_files(*judged)).coding.judges) == ["a", "checked"]
 
 
 def test_a_fit_remembers_how_its_table_stands_in_its_file(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("Nr,über\nNr,a,Date,Note\n1,no,x,x\n2,yes,y,y\n", "cp1252")
-    how = ReadingOptions(wide=True, encoding="cp1252", skip_rows=1, ignore="Date,Note")
-    source = Source(tmp_path / "v.csv", Columns(item="Nr"), how)
-    notes = reading_notes(open_source(source, None))
-    files = open_source(apply_notes(Source(tmp_path / "v.csv"), notes), None)
+    plain = ReadRequest(votes=tmp_path / "v.csv")
+    how = {"wide": True, "encoding": "cp1252", "skip_rows": 1, "ignore": "Date,Note"}
+    notes = reading_notes(open_files(replace(plain, item="Nr", **how)))
+    files = open_files(*apply_notes(plain, notes))
     assert files.judges == ("a",)
     assert "Columns 'Date', 'Note' are not read as judges." in files.notes
     # What the next file is said to be comes first.
     (tmp_path / "v.csv").write_text("Nr,a,Prüfer\n1,no,yes\n2,yes,no\n", "cp1250")
-    said = ReadingOptions(encoding="cp1250", skip_rows=0)
-    new = apply_notes(Source(tmp_path / "v.csv", reading=said), notes)
-    assert (new.reading.encoding, new.reading.skip_rows) == ("cp1250", 0)
-    assert open_source(new, None).judges == ("a", "Prüfer")
+    new, earlier = apply_notes(replace(plain, encoding="cp1250", skip_rows=0), notes)
+    assert (new.encoding, new.skip_rows) == ("cp1250", 0)
+    assert open_files(new, earlier).judges == ("a", "Prüfer")
 
 
 def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
     table = pd.DataFrame({"item": range(4), "a": [0, 1, 1, 0], "b": [0, 1, 0, 0]})
     table.assign(checked=[0, 1, 0, 1]).to_csv(tmp_path / "v.csv", index=False)
-    source = Source(tmp_path / "v.csv", Columns(label="checked"), ReadingOptions(wide=True))
-    given = read(open_source(source, None))
+    given = read(open_files(ReadRequest(votes=tmp_path / "v.csv", label="checked", wide=True)))
     fitted = build(Choice("sc", "none"), given.coding.classes, given.votes).fit(
         given.votes, np.array([0, 1, 0, 1])
     )

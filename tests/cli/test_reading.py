@@ -8,14 +8,13 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.applying import apply_notes
 from judgebayes.workflow.data import Data, encoded
-from judgebayes.workflow.options import ReadingOptions
-from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Source
 
 
 def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Data, str | None]:
-    opened = open_source(Source(path, reading=ReadingOptions(wide=wide)), labels)
+    opened = open_files(ReadRequest(votes=path, labels=labels, wide=wide))
     return encoded(opened, classes_of(opened, None, None), drop_unknown=True), opened.columns[
         "label"
     ]
@@ -59,11 +58,11 @@ def test_judges_that_are_named_like_labels_stay_judges(tmp_path: Path) -> None:
     assert (label, reading.votes.n_judges) == ("gold", 2)
     # One that voted in a kept fit is a judge in the next file, too.
     kept = {"judges": ["ann_label"], "columns": {"label": "gold"}}
-    source = Source(tmp_path / "wide.csv", reading=ReadingOptions(wide=True))
-    opened = open_source(apply_notes(source, kept), None)
+    request = ReadRequest(votes=tmp_path / "wide.csv", wide=True)
+    opened = open_files(*apply_notes(request, kept))
     assert (opened.judges, opened.columns["label"]) == (("ann_label", "ben_label"), "gold")
     table.drop(columns="ben_label").to_csv(tmp_path / "wide.csv", index=False)
-    again = open_source(apply_notes(source, {"judges": ["ann_label"]}), None)
+    again = open_files(*apply_notes(request, {"judges": ["ann_label"]}))
     assert again.judges == ("ann_label",)
 
 
@@ -72,7 +71,7 @@ def test_labels_may_name_the_item_in_their_own_way(tmp_path: Path) -> None:
     votes.to_csv(tmp_path / "votes.csv", index=False)
     gold = pd.DataFrame({"sample_key": range(4), "human": [0, 1, 0, 1]})
     gold.to_csv(tmp_path / "two.csv", index=False)
-    opened = open_source(Source(tmp_path / "votes.csv"), tmp_path / "two.csv")
+    opened = open_files(ReadRequest(votes=tmp_path / "votes.csv", labels=tmp_path / "two.csv"))
     assert opened.labels is not None
     assert (opened.labels.item, opened.labels.label) == ("sample_key", "human")
     three = gold.assign(note="x")

@@ -21,9 +21,9 @@ from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical
 from judgebayes.workflow.data import encoded
 from judgebayes.workflow.fit_file import load_fit
-from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Source
 
 NUMBERS_THAT_ARE_NAMES = [
     ("1_0", "10"),
@@ -50,7 +50,7 @@ def test_distinct_names_stay_distinct(names: tuple[str, str], suffix: str, tmp_p
         text = "\n".join(separator.join(row) for row in [("item", "judge", "vote"), *rows])
     path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
     assert sorted(import_votes("tidy", path).votes["item"]) == sorted(names)
-    opened = open_source(Source(path), None)
+    opened = open_files(ReadRequest(votes=path))
     votes, coding = encode(opened.table)
     assert [str(item) for item in coding.items] == list(names)
     assert np.asarray(votes.index).ravel().tolist() == [0, 1]
@@ -139,7 +139,7 @@ def test_a_cell_with_a_list_is_its_only_value_or_no_vote(tmp_path: Path) -> None
     votes = ("1", "[1]", "[0]", "[0, 1]", "[]")
     lines = [f'{{"item": [{i}], "judge": {{"a": 2.10}}, "vote": {v}}}' for i, v in enumerate(votes)]
     path.write_text("\n".join(lines))
-    opened = open_source(Source(path), None)
+    opened = open_files(ReadRequest(votes=path))
     read = encoded(opened, Classes((0, 1), pairwise=False), drop_unknown=True)
     assert list(read.coding.items) == ["[0]", "[1]", "[2]", "[3]", "[4]"]
     assert list(read.coding.judges) == ['{"a": 2.10}']

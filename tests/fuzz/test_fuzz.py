@@ -23,10 +23,9 @@ from judgebayes.io.formats import import_votes
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
 from judgebayes.workflow.data import Data, encoded
-from judgebayes.workflow.options import Columns, ReadingOptions
-from judgebayes.workflow.reading import open_source
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Source
 
 CASES = int(os.environ.get("FUZZ_CASES", "300"))
 LONGEST = 4000
@@ -163,21 +162,18 @@ def command(rng: random.Random, folder: Path) -> None:
     """The reading of `calibrate` and `diagnose`, without the fits."""
     is_wide = rng.random() < 0.25
     path = table_file(rng, folder, wide=is_wide)
-    columns = Columns(
+    request = ReadRequest(
+        votes=path,
         judge="none" if rng.random() < 0.1 else None,
         repeats=rng.random() < 0.2,
         votes_as=rng.choice((None, *["shown", "original"] * 3)),
-    )
-    reading = ReadingOptions(
         only_judge="j0" if rng.random() < 0.03 else None,
         wide=is_wide if rng.random() < 0.95 else not is_wide,
     )
-    source = Source(path, columns, reading)
-    gold = None
     if rng.random() < 0.2:
         (folder / "gold").mkdir()
-        gold = table_file(rng, folder / "gold", wide=True)
-    opened = open_source(source, gold)
+        request = replace(request, labels=table_file(rng, folder / "gold", wide=True))
+    opened = open_files(request)
     classes = classes_of(opened, rng.choice((*[None] * 9, "-1,0,1", "0,1", "a,b,c")), None)
     read = encoded(replace(opened, labels=None), classes, drop_unknown=True)
     for line in read.words():
@@ -192,7 +188,7 @@ def command(rng: random.Random, folder: Path) -> None:
         )
         assert labels.shape == (len(read.coding.items),)
     naive = naive_cells(path)
-    if naive is not None and not reading.wide and reading.only_judge is None:
+    if naive is not None and not request.wide and request.only_judge is None:
         check_read(read, naive[1], dict(opened.columns))
 
 
