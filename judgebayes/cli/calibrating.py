@@ -11,14 +11,14 @@ from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.report.origin import wins_tables
 from judgebayes.workflow import applying
-from judgebayes.workflow.calibrating import answer, read_request, wins_in
+from judgebayes.workflow.calibrating import answer, read_request
 from judgebayes.workflow.calibration import read_words
 from judgebayes.workflow.comparing import comparison_rows
 from judgebayes.workflow.comparison_plan import plan
 from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import ApplyRequest, CalibrateRequest
-from judgebayes.workflow.win_rates import WinRate
+from judgebayes.workflow.win_rates import WinRate, win_rate_of
 
 
 def print_wins(console: Console, wins: WinRate) -> None:
@@ -47,7 +47,7 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     check_writable(request.out)
     check_writable(request.save, table=False)
     data = read_request(request)
-    wins = wins_in(request, data)
+    wins = win_rate_of(data, request)
     if wins is not None:
         print_wins(console, wins)
     say(console, *read_words(data), *plan(request, data)[1])

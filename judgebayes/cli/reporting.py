@@ -20,12 +20,13 @@ from judgebayes.report.origin import data_section, method_section, rerun_section
 from judgebayes.report.page import Page, render
 from judgebayes.report.text import presentable
 from judgebayes.votes import Classes
-from judgebayes.workflow.calibrating import answer, read_request, wins_in
+from judgebayes.workflow.calibrating import answer, read_request
 from judgebayes.workflow.calibration import read_words
 from judgebayes.workflow.comparing import grow
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.win_rates import win_rate_of
 
 
 @in_float64
@@ -47,7 +48,7 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
     data = _presentable(read_request(request))
     if (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
         request = _without_sets(request)
-    wins = wins_in(request, data)
+    wins = win_rate_of(data, request)
     if wins is not None:
         print_wins(console, wins)
     say(console, *read_words(data))

@@ -177,9 +177,9 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
         If the file is not a fit, or for bad input.
     """
     load_plugins(None if request.plugin is None else Path(request.plugin))
-    check_losses(request.loss, request.losses, request.abstain_cost)
+    check_losses(request)
     saved = load_fit(request.fit)
-    losses = losses_of(request.loss, request.losses, request.abstain_cost, saved.classes)
+    losses = losses_of(request, saved.classes)
     how = {each.name: getattr(request, each.name) for each in fields(ReadingOptions)}
     opened = open_files(*apply_notes(ReadRequest(votes=request.votes, **how), saved.notes))
     data = encoded(replace(opened, labels=None), saved.classes, drop_unknown=True)

@@ -99,7 +99,7 @@ def read_request(request: CalibrateRequest) -> Data:
         raise JudgeBayesError(
             f"--inference {request.inference} is not for --method {request.method}{others}."
         )
-    check_losses(request.loss, request.losses, request.abstain_cost)
+    check_losses(request)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
@@ -111,7 +111,7 @@ def read_request(request: CalibrateRequest) -> Data:
     by = request.conformal_by
     named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
     data = data_of(request, named=tuple(named))
-    check_ties(request.ties, data, request.systems)
+    check_ties(request, data)
     needs_none = request.method == "sc" or traits_of(request.method).learns_from_unlabelled
     if not data.labelled and not needs_none:
         raise JudgeBayesError(
@@ -132,11 +132,6 @@ def read_request(request: CalibrateRequest) -> Data:
     return data
 
 
-def wins_in(request: CalibrateRequest, given: Data) -> WinRate | None:
-    """Return who wins; None if the votes do not compare two responses."""
-    return win_rate_of(given, request.ties, request.target, request.systems, request.seed)
-
-
 def answer(
     request: CalibrateRequest,
     given: Data,
@@ -146,15 +141,15 @@ def answer(
 ) -> Calibration:
     """Choose a method on held-out labels, fit it to all of them, and answer every item.
 
-    `wins` is what `wins_in` returned, if it has been called.
+    `wins` is what `win_rate_of` returned, if it has been called.
     """
-    wins = wins_in(request, given) if wins is None else wins
+    wins = win_rate_of(given, request) if wins is None else wins
     splits, _ = plan(request, given)
     request = replace(request, splits=splits)  # what the result says
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
     labels, auto = given.labels, request.method == "auto"
-    losses = losses_of(request.loss, request.losses, request.abstain_cost, given.coding.classes)
+    losses = losses_of(request, given.coding.classes)
     labelled = int((labels >= 0).sum())
     choices = _choices(request, given.votes, labelled=labelled > 0)
     fit = partial(fit_and_answer, data=given, labels=labels, seed=request.seed)

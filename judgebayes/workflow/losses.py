@@ -13,6 +13,7 @@ from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.tables import read_table
 from judgebayes.measures.decide import TIE_TOLERANCE, absolute_loss, zero_one_loss
 from judgebayes.votes.classes import Classes, listing
+from judgebayes.workflow.options import LossOptions
 
 LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
 _MEANINGS = {
@@ -65,7 +66,7 @@ class Losses:
         return float(self.person[0])
 
 
-def check_losses(loss: str | None, losses: object, abstain_cost: float | None) -> None:
+def check_losses(options: LossOptions) -> None:
     """Check the options for losses, before files are read.
 
     Raises
@@ -73,9 +74,10 @@ def check_losses(loss: str | None, losses: object, abstain_cost: float | None) -
     JudgeBayesError
         If the name of the loss is unknown or is set together with a table, or the cost is invalid.
     """
+    loss, abstain_cost = options.loss, options.abstain_cost
     if loss is not None and loss not in LOSSES:
         raise JudgeBayesError(f"--loss {loss!r} is unknown; choose one of: {', '.join(LOSSES)}.")
-    if losses is not None and loss is not None:
+    if options.losses is not None and loss is not None:
         raise JudgeBayesError(
             f"--losses already defines the loss of every decision; omit --loss {loss}."
         )
@@ -85,23 +87,13 @@ def check_losses(loss: str | None, losses: object, abstain_cost: float | None) -
         )
 
 
-def losses_of(
-    loss: str | None, losses: Any, abstain_cost: float | None, classes: Classes
-) -> Losses:
+def losses_of(options: LossOptions, classes: Classes) -> Losses:
     """Return the loss of every decision for these classes.
 
-    Parameters
-    ----------
-    loss
-        `absolute` or `zero-one`, if there is no table. By default the first for ordered classes, and the
-        second for others.
-    losses
-        None; or a matrix with a row per decision and a column per class, from the lowest class to the
-        highest; or a table, or the path of one, whose first column names the decisions and whose other
-        titles name the classes. A further row, called `person` in a table, is the cost of asking a
-        person.
-    abstain_cost
-        That cost, if it is the same for all classes.
+    `losses` is a matrix with a row per decision and a column per class, from the lowest class to the
+    highest; or a table, or the path of one, whose first column names the decisions and whose other
+    titles name the classes. A further row, called `person` in a table, is the cost of asking a person.
+    Without it, `loss` is by default absolute for ordered classes, and zero-one for others.
 
     Raises
     ------
@@ -109,7 +101,8 @@ def losses_of(
         If the classes of the table are not these, a loss is not a number from 0, or class steps are
         asked for where classes have no order.
     """
-    check_losses(loss, losses, abstain_cost)
+    check_losses(options)
+    loss, losses, abstain_cost = options.loss, options.losses, options.abstain_cost
     if loss == "absolute" and not classes.ordered:
         raise JudgeBayesError(
             f"--loss absolute counts class steps, but the classes {listing(classes.values)} have no "

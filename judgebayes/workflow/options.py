@@ -60,18 +60,6 @@ OrderColumn = Annotated[
     str | None, "Column of the presentation order, AB or BA; 'none' to ignore it."
 ]
 GeneratorColumn = Annotated[str | None, "Column of the generator, in the votes or in the labels."]
-ClassNames = Annotated[
-    str | None,
-    "The classes from lowest to highest, separated by commas: 1,2,3,4,5. Put a name with a comma "
-    "in double quotes.",
-]
-Pairwise = Annotated[
-    bool | None,
-    Option(
-        "Whether the lowest and the highest class stand for two responses that could be swapped.",
-        ("--pairwise/--no-pairwise",),
-    ),
-]
 Ignore = Annotated[
     str | None, "Columns of a --wide file to leave out, separated by commas: notes,date."
 ]
@@ -79,12 +67,6 @@ Missing = Annotated[
     str | None,
     "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty cells "
     "are always missing.",
-]
-Undecided = Annotated[
-    str | None,
-    "Values of votes that are for no class and that no label has, separated by commas: tie. By "
-    "default the middle of three classes, if 20 labels or more and none of them has it; 'none' reads "
-    "it as a class.",
 ]
 Encoding = Annotated[str | None, "Encoding of text files that are not UTF-8, for example cp1252."]
 SkipRows = Annotated[
@@ -94,51 +76,12 @@ SkipRows = Annotated[
         least=0,
     ),
 ]
-Bins = Annotated[
-    str | None,
-    "Classes for votes that are scores with many values: a number such as 5 (equal shares of the "
-    "votes), or learnt (cut points of each judge that best reproduce the labels).",
-]
-MATCHES = ("exactly", "loosely")
-MatchIds = Annotated[
-    str,
-    Option(
-        "How the items of --labels are matched with those of the votes: exactly as written, or loosely, "
-        "without differences in case, spaces, zero padding, file extension or prefix.",
-        values=MATCHES,
-    ),
-]
-DropUnknownLabels = Annotated[
-    bool, "Leave out labels of items without votes, instead of raising an error."
-]
 AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
-Loss = Annotated[
-    str | None,
-    "Loss of a decision: absolute (class steps) or zero-one; by default absolute, and zero-one where "
-    "classes have no order.",
-]
-OwnLosses = Annotated[
-    Any,
-    Option(
-        "Your own losses: a table with the decision in the first column and a column per class. "
-        "A row 'person' gives the cost of asking a person. In Python, a matrix is accepted too.",
-        type=Path | None,
-    ),
-]
 Plugin = Annotated[
     Path | None,
     "A Python file with your own methods, declared by @judgebayes.aggregator or .calibrator. The "
     "file is executed.",
 ]
-AbstainCost = Annotated[
-    float | None,
-    Option(
-        "Cost of asking a person, in units of the loss. Items with a higher expected loss are "
-        "sent to a person.",
-        least=0,
-    ),
-]
-DECISIONS = ("plurality", "median")
 TARGETS = {"these": "these items", "more": "more items like these"}
 """What intervals are about, in words."""
 Target = Annotated[
@@ -148,19 +91,6 @@ Target = Annotated[
         "or these, the items of the file.",
         values=tuple(TARGETS),
     ),
-]
-WinTies = Annotated[
-    str,
-    Option(
-        "How the win rate of pairwise votes counts ties: half (half a win), excluded (left out), or "
-        "separate (neither won nor lost; their share is given).",
-        values=("half", "excluded", "separate"),
-    ),
-]
-WinSystems = Annotated[
-    str | None,
-    "The two columns of the compared systems, A,B, if the items compare several: the win rate of every "
-    "pair and a ranking.",
 ]
 NextLabels = Annotated[
     int | None, Option("Propose this many items to label next.", ("--next",), least=1)
@@ -219,11 +149,27 @@ class ReadingOptions(Columns):
     wide: Annotated[bool, "The votes file has a row per item and a column per judge."] = False
     ignore: Ignore = None
     missing: Missing = None
-    undecided: Undecided = None
+    undecided: Annotated[
+        str | None,
+        "Values of votes that are for no class and that no label has, separated by commas: tie. By "
+        "default the middle of three classes, if 20 labels or more and none of them has it; 'none' "
+        "reads it as a class.",
+    ] = None
     encoding: Encoding = None
     skip_rows: SkipRows = None
-    bins: Bins = None
-    match_ids: MatchIds = "exactly"
+    bins: Annotated[
+        str | None,
+        "Classes for votes that are scores with many values: a number such as 5 (equal shares of the "
+        "votes), or learnt (cut points of each judge that best reproduce the labels).",
+    ] = None
+    match_ids: Annotated[
+        str,
+        Option(
+            "How the items of --labels are matched with those of the votes: exactly as written, or "
+            "loosely, without differences in case, spaces, zero padding, file extension or prefix.",
+            values=("exactly", "loosely"),
+        ),
+    ] = "exactly"
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -265,9 +211,21 @@ class ReadRequest(ReadingOptions, Annotators):
             type=Path | None,
         ),
     ] = None
-    classes: ClassNames = None
-    pairwise: Pairwise = None
-    drop_unknown_labels: DropUnknownLabels = False
+    classes: Annotated[
+        str | None,
+        "The classes from lowest to highest, separated by commas: 1,2,3,4,5. Put a name with a comma "
+        "in double quotes.",
+    ] = None
+    pairwise: Annotated[
+        bool | None,
+        Option(
+            "Whether the lowest and the highest class stand for two responses that could be swapped.",
+            ("--pairwise/--no-pairwise",),
+        ),
+    ] = None
+    drop_unknown_labels: Annotated[
+        bool, "Leave out labels of items without votes, instead of raising an error."
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +246,55 @@ class CheckRequest(ReadRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateRequest(ReadRequest):
+class LossOptions:
+    """The loss of a decision, and the cost of asking a person."""
+
+    loss: Annotated[
+        str | None,
+        "Loss of a decision: absolute (class steps) or zero-one; by default absolute, and zero-one "
+        "where classes have no order.",
+    ] = None
+    losses: Annotated[
+        Any,
+        Option(
+            "Your own losses: a table with the decision in the first column and a column per class. "
+            "A row 'person' gives the cost of asking a person. In Python, a matrix is accepted too.",
+            type=Path | None,
+        ),
+    ] = None
+    abstain_cost: Annotated[
+        float | None,
+        Option(
+            "Cost of asking a person, in units of the loss. Items with a higher expected loss are "
+            "sent to a person.",
+            least=0,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WinOptions:
+    """What a win rate counts, and what its interval is about."""
+
+    target: Target = "more"
+    ties: Annotated[
+        str,
+        Option(
+            "How the win rate of pairwise votes counts ties: half (half a win), excluded (left out), or "
+            "separate (neither won nor lost; their share is given).",
+            values=("half", "excluded", "separate"),
+        ),
+    ] = "half"
+    systems: Annotated[
+        str | None,
+        "The two columns of the compared systems, A,B, if the items compare several: the win rate of "
+        "every pair and a ranking.",
+    ] = None
+    seed: Annotated[int, "Seed of the draws that rank systems."] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
     """The options of `judgebayes calibrate`."""
 
     method: Annotated[
@@ -331,12 +337,6 @@ class CalibrateRequest(ReadRequest):
         bool, "Fill an empty conformal set with the most probable class; its price is printed."
     ] = False
     label_noise: Annotated[float, "The share of wrong labels, if it is known."] = 0.0
-    loss: Loss = None
-    losses: OwnLosses = None
-    abstain_cost: AbstainCost = None
-    target: Target = "more"
-    ties: WinTies = "half"
-    systems: WinSystems = None
     splits: Annotated[
         int | None,
         Option(
@@ -360,17 +360,12 @@ class CalibrateRequest(ReadRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WinRateRequest(ReadRequest):
+class WinRateRequest(ReadRequest, WinOptions):
     """The options of `judgebayes.win_rate`."""
-
-    target: Target = "more"
-    ties: WinTies = "half"
-    systems: WinSystems = None
-    seed: Annotated[int, "Seed of the draws that rank systems."] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplyRequest(ReadingOptions):
+class ApplyRequest(ReadingOptions, LossOptions):
     """The options of `judgebayes apply`."""
 
     fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` wrote.", positional=True)]
@@ -380,9 +375,6 @@ class ApplyRequest(ReadingOptions):
     undecided: None = None
     bins: None = None
     match_ids: str = "exactly"
-    loss: Loss = None
-    losses: OwnLosses = None
-    abstain_cost: AbstainCost = None
     plugin: Plugin = None
     out: Out = None
 
@@ -429,7 +421,7 @@ class EnsembleRequest(ReadRequest):
         Option(
             "How votes become a decision. plurality: the class with the most votes. median: the median "
             "of ordered classes, with its mean distance from the label.",
-            values=DECISIONS,
+            values=("plurality", "median"),
         ),
     ] = "plurality"
     judges: Annotated[

@@ -13,7 +13,7 @@ from judgebayes.generators.win_rate import WinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent, with_interval
 from judgebayes.workflow.data import Data, data_of
-from judgebayes.workflow.options import TARGETS, WinRateRequest
+from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.systems import Matches, read_matches, system_points, system_table
@@ -158,7 +158,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
         For bad input, or if the votes do not compare two responses.
     """
     data = data_of(request, named=tuple(split_names(request.systems or "")))
-    result = win_rate_of(data, request.ties, request.target, request.systems, request.seed)
+    result = win_rate_of(data, request)
     if result is None:
         named = ", ".join(map(str, data.coding.classes.names))
         raise JudgeBayesError(
@@ -168,7 +168,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
     return result
 
 
-def check_ties(ties: str, data: Data, systems: str | None) -> None:
+def check_ties(request: WinOptions, data: Data) -> None:
     """Refuse options of win rates for votes that have none.
 
     Raises
@@ -176,8 +176,9 @@ def check_ties(ties: str, data: Data, systems: str | None) -> None:
     JudgeBayesError
         If a pair is needed and the votes do not compare two responses.
     """
-    option = "--systems" if systems is not None else "--ties" if ties != "half" else None
-    if option is not None and not _paired(data, systems):
+    ties = "--ties" if request.ties != "half" else None
+    option = "--systems" if request.systems is not None else ties
+    if option is not None and not _paired(data, request.systems):
         raise JudgeBayesError(
             f"{option} is for votes that compare two responses; these have the classes "
             f"{', '.join(data.coding.classes.names)}."
@@ -189,10 +190,9 @@ def _paired(data: Data, systems: str | None) -> bool:
     return classes.pairwise or (systems is not None and len(classes) <= 3)
 
 
-def win_rate_of(
-    data: Data, ties: str, target: str, systems: str | None = None, seed: int = 0
-) -> WinRate | None:
+def win_rate_of(data: Data, request: WinOptions) -> WinRate | None:
     """Return the win rate in votes that were read; None if they do not compare two responses."""
+    ties, target, systems = request.ties, request.target, request.systems
     if not _paired(data, systems):
         return None
     coding, given = data.coding, verdicts(data.votes)
@@ -218,7 +218,7 @@ def win_rate_of(
             can_tie=len(coding.classes) % 2 == 1,
         )
     pairs = _pair_table(names, of_item, given, outcome, fit, ties)
-    ranking = None if matches is None else _ranking(matches, pairs, fit, seed)
+    ranking = None if matches is None else _ranking(matches, pairs, fit, request.seed)
     return WinRate(data, target, ties, fit, pairs, ranking)
 
 

@@ -18,13 +18,14 @@ from judgebayes.votes import Classes
 from judgebayes.workflow.answers import abstention
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import PERSON, Losses, losses_of
+from judgebayes.workflow.options import LossOptions
 
 ITEMS, SPLITS, LOSS = 50, 20, absolute_loss(3)
 CLASSES = Classes((-1, 0, 1), pairwise=True)
 
 
 def asking(price: float | None) -> Losses:
-    return losses_of(None, None, price, CLASSES)
+    return losses_of(LossOptions(abstain_cost=price), CLASSES)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +151,7 @@ def test_losses_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
     else:
         given = tmp_path / "losses.csv"
         shuffled.to_csv(given)
-    losses = losses_of(None, given, None, CLASSES)
+    losses = losses_of(LossOptions(losses=given), CLASSES)
     np.testing.assert_array_equal(losses.matrix, expected[:3])
     np.testing.assert_array_equal(losses.person, expected[3])
     assert losses.cost is None
@@ -182,4 +183,4 @@ def test_invalid_losses_are_refused_in_a_sentence(
     given: object, cost: float | None, message: str
 ) -> None:
     with pytest.raises(jb.JudgeBayesError, match=re.escape(message)):
-        losses_of(None, given, cost, CLASSES)
+        losses_of(LossOptions(losses=given, abstain_cost=cost), CLASSES)
