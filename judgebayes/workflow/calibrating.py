@@ -48,7 +48,6 @@ from judgebayes.workflow.methods import (
     FEW_LABELS,
     Choice,
     compared_methods,
-    inferences_of,
     known_calibrators,
     known_methods,
     load_plugins,
@@ -93,7 +92,7 @@ def read_request(request: CalibrateRequest) -> Data:
     load_plugins(None if request.plugin is None else Path(request.plugin))
     check_choice("method", request.method, known_methods())
     check_choice("calibrator", request.calibrator, known_calibrators())
-    choices = inferences_of(request.method)
+    choices = traits_of(request.method).inferences
     if request.method != "auto" and request.inference not in ("drps", *choices):
         others = f"; it is fitted by {', '.join(choices)}" if choices else ", which has no choice"
         raise JudgeBayesError(

@@ -22,7 +22,7 @@ from judgebayes.io.options import join_names, split_names
 from judgebayes.io.wide import NotJudgesError, check_judge_columns
 from judgebayes.votes.classes import canonical, classes_of_most, listing
 from judgebayes.votes.slots import are_orders
-from judgebayes.workflow.check_draft import Draft, Tables, opened_by, try_open
+from judgebayes.workflow.check_draft import Draft, opened_by, try_open
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.likely import (
     by_name,
@@ -33,13 +33,13 @@ from judgebayes.workflow.likely import (
 )
 
 
-def find_label(draft: Draft, tables: Tables) -> Draft:
+def find_label(draft: Draft) -> Draft:
     """Find the column of the label in a file of its own."""
-    gold = tables.labels
+    gold = draft.labels
     if gold is None or draft.request.label is not None:
         return draft
     try:
-        opened_by(draft, tables)
+        opened_by(draft)
     except JudgeBayesError as error:
         if not str(error).startswith("Which column") or "label" not in str(error):
             return draft
@@ -50,9 +50,9 @@ def find_label(draft: Draft, tables: Tables) -> Draft:
     return draft
 
 
-def find_merged(draft: Draft, tables: Tables) -> Draft:
+def find_merged(draft: Draft) -> Draft:
     """Find items with different labels by several people."""
-    opened = try_open(draft, tables)
+    opened = try_open(draft)
     if opened is None or opened.labels is None or draft.request.labels_merge:
         return draft
     gold = opened.labels
@@ -76,11 +76,11 @@ def find_merged(draft: Draft, tables: Tables) -> Draft:
     )
 
 
-def find_items(draft: Draft, tables: Tables) -> Draft:
+def find_items(draft: Draft) -> Draft:
     """Match the items of the labels with those of the votes."""
     exact = replace(draft.request, match_ids="exactly")
-    opened = try_open(replace(draft, request=exact), tables)
-    if opened is None or opened.labels is None or tables.labels is None:
+    opened = try_open(replace(draft, request=exact))
+    if opened is None or opened.labels is None or draft.labels is None:
         return draft
     gold = opened.labels
     given = gold.table.loc[gold.table[gold.label].map(canonical).notna(), gold.item]
@@ -113,11 +113,11 @@ def find_items(draft: Draft, tables: Tables) -> Draft:
     return draft
 
 
-def is_wide(draft: Draft, tables: Tables) -> bool:
+def is_wide(draft: Draft) -> bool:
     """Tell whether a table has a row per item and a column per judge."""
     if draft.request.wide:
         return True
-    table, columns = tables.votes, draft.request
+    table, columns = draft.votes, draft.request
     if columns.vote is not None or columns.judge is not None:
         return False
     names = [str(name) for name in table.columns]
@@ -144,15 +144,15 @@ def _alike(columns: list[pd.Series]) -> list[str]:
     return max(by_scale.values(), key=len, default=[])
 
 
-def find_wide(draft: Draft, tables: Tables) -> Draft:
+def find_wide(draft: Draft) -> Draft:
     """Find the item, the labels and the columns that are not judges, of a wide table."""
-    table, names = tables.votes, [str(name) for name in tables.votes.columns]
+    table, names = draft.votes, [str(name) for name in draft.votes.columns]
     if not draft.request.wide:
         text = "The table has a row per item and a column per judge."
         draft = draft.with_finding("bad", "columns", text, wide=True)
     item = draft.request.item or by_name(names, "item")
     if item is None:
-        item = likely_item(table, labelled=_labelled(draft, tables))
+        item = likely_item(table, labelled=_labelled(draft))
         if item is None:
             return draft.with_finding(
                 "bad", "columns", "Which column is the item? Name it with --item."
@@ -160,14 +160,14 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
         text = f"Column {item!r} is read as the item, by its values."
         draft = draft.with_finding("bad", "columns", text, item=item)
     label = draft.request.label or plain_label(n for n in names if n != item)
-    if draft.request.label is None and label is None and tables.labels is None:
+    if draft.request.label is None and label is None and draft.labels is None:
         judges = _alike([table[name] for name in names if name != item])
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
         if len(sparse) == 1 and len(judges) > 2:
             label = sparse[0]
             text = f"Column {label!r} is read as the labels, not as a judge."
             draft = draft.with_finding("note", "labels", text, label=label)
-    elif label is not None and draft.request.label is None and tables.labels is None:
+    elif label is not None and draft.request.label is None and draft.labels is None:
         draft = draft.with_finding(
             "note", "labels", f"Column {label!r} is read as the labels, by its name."
         )
@@ -192,9 +192,9 @@ def find_wide(draft: Draft, tables: Tables) -> Draft:
     return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
 
 
-def find_long(draft: Draft, tables: Tables) -> Draft:
+def find_long(draft: Draft) -> Draft:
     """Find the columns of a table with a row per vote, its criteria, copies and repeated votes."""
-    table, names = tables.votes, [str(name) for name in tables.votes.columns]
+    table, names = draft.votes, [str(name) for name in draft.votes.columns]
     given = draft.request.named()
     unknown = [name for name in given.values() if name not in (None, "none", *names)]
     if any(set(split_names(str(name))) - set(names) for name in unknown):
@@ -202,7 +202,7 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
     chosen: dict[str, str | None] = {
         role: None if name == "none" else name for role, name in given.items()
     }
-    here = tables.labels is None
+    here = draft.labels is None
     for role in ("item", "judge", "vote", "sample", "order", *(["label"] if here else [])):
         if given[role] is None:
             name = by_name(names, role, chosen.values())
@@ -214,7 +214,7 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
     if given["label"] is None and label is not None and most_likely(names, "label") != label:
         text = f"Column {label!r} is read as the label, by its name."
         draft = draft.with_finding("bad", "labels", text, label=label)
-    draft, chosen = _by_values(draft, tables, chosen)
+    draft, chosen = _by_values(draft, chosen)
     if chosen["item"] is None or chosen["vote"] is None:
         missing = " and ".join(role for role in ("item", "vote") if chosen[role] is None)
         return draft.with_finding(
@@ -230,12 +230,10 @@ def find_long(draft: Draft, tables: Tables) -> Draft:
     return _repeats(draft, table, chosen)
 
 
-def _by_values(
-    draft: Draft, tables: Tables, chosen: dict[str, str | None]
-) -> tuple[Draft, dict[str, str | None]]:
+def _by_values(draft: Draft, chosen: dict[str, str | None]) -> tuple[Draft, dict[str, str | None]]:
     """Find by their values the columns that names do not tell."""
-    table = tables.votes
-    labelled = _labelled(draft, tables)
+    table = draft.votes
+    labelled = _labelled(draft)
 
     def say(draft: Draft, role: str, name: str) -> Draft:
         values = listing(table[name].unique(), 3)
@@ -263,9 +261,9 @@ def _by_values(
     return draft, chosen
 
 
-def _labelled(draft: Draft, tables: Tables) -> list[object] | None:
+def _labelled(draft: Draft) -> list[object] | None:
     """Return the items of the labels' file; None if its column is unknown."""
-    gold = tables.labels
+    gold = draft.labels
     if gold is None:
         return None
     names = [str(name) for name in gold.columns]

@@ -39,6 +39,12 @@ class Draft:
     request: CheckRequest
     findings: tuple[CheckFinding, ...] = ()
     matching: Matching | None = None
+    votes: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """The table of the votes; empty before it is read."""
+    labels: pd.DataFrame | None = None
+    """The table of the labels, if they are in a file of their own."""
+    opened: dict[Hashable, Opened] = field(default_factory=dict)
+    """What opening the files gave with some options, so that each is opened once."""
 
     def with_finding(self, severity: Severity, topic: str, text: str, **options: Any) -> "Draft":
         """Return the draft with another finding, and with the options that settle it."""
@@ -50,16 +56,6 @@ class Draft:
         """Return the options that are not their defaults, by name, without files."""
         files = ("labels", "items", "out")
         return {name: value for name, value in changed(self.request) if name not in files}
-
-
-@dataclass(frozen=True)
-class Tables:
-    """The tables of a check; `votes` may have other columns after a step."""
-
-    votes: pd.DataFrame
-    labels: pd.DataFrame | None
-    opened: dict[Hashable, Opened] = field(default_factory=dict, compare=False)
-    """What opening the files gave with the options of a draft, so that each is opened once."""
 
 
 def words_of(options: Mapping[str, Any]) -> list[str]:
@@ -76,7 +72,7 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def opened_by(draft: Draft, tables: Tables) -> Opened:
+def opened_by(draft: Draft) -> Opened:
     """Open the files with the options of a draft, as every command does.
 
     Raises
@@ -85,14 +81,14 @@ def opened_by(draft: Draft, tables: Tables) -> Opened:
         If they cannot be opened with these options.
     """
     options = tuple(draft.options().items())
-    if options not in tables.opened:
-        tables.opened[options] = open_files(draft.request)
-    return tables.opened[options]
+    if options not in draft.opened:
+        draft.opened[options] = open_files(draft.request)
+    return draft.opened[options]
 
 
-def try_open(draft: Draft, tables: Tables) -> Opened | None:
+def try_open(draft: Draft) -> Opened | None:
     """Return what `opened_by` does, None if that is an error."""
     try:
-        return opened_by(draft, tables)
+        return opened_by(draft)
     except JudgeBayesError:
         return None  # the error is found when the files are read

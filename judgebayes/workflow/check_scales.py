@@ -11,14 +11,14 @@ from judgebayes.io.options import join_names
 from judgebayes.votes.classes import canonical, distinct, listing, usual_classes, written
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
-from judgebayes.workflow.check_draft import Draft, Tables, try_open
+from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.scales import MOST_RATINGS, classes_of, in_order, no_order, vote_cells
 from judgebayes.workflow.sources import Opened
 
 
-def find_scale(draft: Draft, tables: Tables) -> Draft:
+def find_scale(draft: Draft) -> Draft:
     """Find the classes of the votes and labels."""
-    opened = try_open(draft, tables)
+    opened = try_open(draft)
     if opened is None or draft.request.classes is not None or draft.request.bins is not None:
         return draft
     try:
@@ -86,10 +86,10 @@ def _learnt(draft: Draft, n: int, labels: list[Any]) -> Draft:
     )
 
 
-def find_order(draft: Draft, tables: Tables) -> Draft:
+def find_order(draft: Draft) -> Draft:
     """Find out whether votes in swapped order name responses as shown."""
-    opened = try_open(draft, tables)
-    if opened is None or opened.columns["order"] is None or draft.request.votes_as is not None:
+    opened = try_open(draft)
+    if opened is None or opened.columns["order"] is None or opened.request.votes_as is not None:
         return draft
     try:
         classes = classes_of(opened, draft.request.classes, None)

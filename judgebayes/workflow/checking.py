@@ -25,7 +25,7 @@ from judgebayes.workflow.check_columns import (
     find_wide,
     is_wide,
 )
-from judgebayes.workflow.check_draft import CheckFinding, Draft, Tables
+from judgebayes.workflow.check_draft import CheckFinding, Draft
 from judgebayes.workflow.check_scales import find_order, find_scale
 from judgebayes.workflow.data import Data, read_files
 from judgebayes.workflow.item_ids import Matching, match_items
@@ -48,21 +48,28 @@ FOUND_ALREADY = (
 def steps(draft: Draft) -> Draft:
     """Return the draft after all steps, with their findings."""
     votes, labels = draft.request.votes, draft.request.labels
-    if isinstance(votes, Path) and (form := format_of(votes)) is not None:
-        draft = draft.with_finding(
-            "note", "file", f"{votes.name!r} is read as judgebayes import {form} does."
-        )
-        return _labels_of_log(draft)
-    table, draft = open_table(draft, votes, "votes")
-    gold: pd.DataFrame | None = None
+    form = format_of(votes) if isinstance(votes, Path) else None
+    if form is None:
+        table, draft = open_table(draft, votes, "votes")
+    else:
+        text = f"{votes.name!r} is read as judgebayes import {form} does."
+        draft = draft.with_finding("note", "file", text)
+        try:
+            table = open_files(replace(draft.request, labels=None)).table
+        except JudgeBayesError as error:
+            return draft.with_finding("bad", "file", str(error))
     if labels is not None:
         gold, draft = open_table(draft, labels, "labels")
-    if table is None or (labels is not None and gold is None):
+        if gold is None:
+            return draft
+        draft = replace(draft, labels=gold)
+    if table is None:
         return draft
-    tables = Tables(table, gold)
-    draft = find_wide(draft, tables) if is_wide(draft, tables) else find_long(draft, tables)
+    draft = replace(draft, votes=table)
+    if form is None:
+        draft = find_wide(draft) if is_wide(draft) else find_long(draft)
     for step in (find_label, find_merged, find_items, find_scale, find_order):
-        draft = step(draft, tables)
+        draft = step(draft)
     return draft
 
 
@@ -89,44 +96,23 @@ def finished(draft: Draft, data: Data) -> Draft:
 
 def open_table(draft: Draft, path: Path | InMemory, what: str) -> tuple[pd.DataFrame | None, Draft]:
     """Return the table of a file; if its encoding is unknown, with the first that reads it."""
-    reading = draft.request
-    skip = reading.skip_rows if what == "votes" else None
-    try:
-        table = read_table(path, Layout(skip, reading.encoding))
-    except JudgeBayesError as error:
-        if "use --encoding" not in str(error) or reading.encoding is not None:
-            return None, draft.with_finding("bad", "file", str(error))
-        for encoding in ENCODINGS:
-            try:
-                table = read_table(path, Layout(skip, encoding))
-            except JudgeBayesError:
+    given, refused = draft.request.encoding, None
+    skip = draft.request.skip_rows if what == "votes" else None
+    for encoding in (given, *(ENCODINGS if given is None else ())):
+        try:
+            table = read_table(path, Layout(skip, encoding))
+        except JudgeBayesError as error:
+            refused = refused or str(error)
+            if "use --encoding" in refused:
                 continue
+            break
+        if encoding != given:
             text = f"{path.name!r} is not UTF-8; it can be read as {encoding}."
             draft = draft.with_finding("bad", "file", text, encoding=encoding)
-            break
-        else:
-            return None, draft.with_finding("bad", "file", str(error))
-    for note in notes_of(table):
-        draft = draft.with_finding("note", "file", note)
-    return table, draft
-
-
-def _labels_of_log(draft: Draft) -> Draft:
-    """Look at the items and the labels of the log of another tool."""
-    labels = draft.request.labels
-    try:
-        opened = open_files(replace(draft.request, labels=None))
-    except JudgeBayesError as error:
-        return draft.with_finding("bad", "file", str(error))
-    if labels is None:
-        return draft
-    gold, draft = open_table(draft, labels, "labels")
-    if gold is None:
-        return draft
-    tables = Tables(opened.table, gold)
-    for step in (find_label, find_merged, find_items):
-        draft = step(draft, tables)
-    return draft
+        for note in notes_of(table):
+            draft = draft.with_finding("note", "file", note)
+        return table, draft
+    return None, draft.with_finding("bad", "file", str(refused))
 
 
 KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}

@@ -45,6 +45,11 @@ class Matching:
         return len(self.item_of) + len(self.unmatched)
 
     @property
+    def share(self) -> float:
+        """The share of the items of the labels that are different items of the votes."""
+        return len(set(self.item_of.values())) / max(self.total, 1)
+
+    @property
     def example(self) -> tuple[str, str] | None:
         """An item of the labels and its item of the votes that differ in spelling."""
         return next((pair for pair in self.item_of.items() if pair[0] != pair[1]), None)

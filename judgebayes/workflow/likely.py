@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 from judgebayes.io.cells import changed
 from judgebayes.io.columns import most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
-from judgebayes.votes.classes import canonical, classes_of_most, written
+from judgebayes.votes.classes import canonical, classes_of_most
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.item_ids import match_items
 
@@ -54,7 +54,7 @@ def likely_item(
     free = _candidates(table, used)
     if labelled is not None:
         known = list(labelled)
-        shares = {name: _share_matched(known, table[name]) for name in free}
+        shares = {name: match_items(known, table[name].dropna().unique()).share for name in free}
         best = max(shares, key=lambda name: shares[name], default=None)
         if best is not None and shares[best] >= 0.5:
             return best
@@ -166,12 +166,6 @@ def _kind_of_votes(cells: pd.Series) -> int:
     if len(counts) <= MAX_CLASSES and counts.total() >= 2 * len(counts):
         return 2 if all(isinstance(value, str) for value in counts) else 1
     return 1 if are_scores(list(counts)) else 0
-
-
-def _share_matched(labelled: list[object], cells: pd.Series) -> float:
-    matching = match_items(labelled, cells.dropna().unique())
-    distinct = len({written(value) for value in matching.item_of.values()})
-    return distinct / max(matching.total, 1)
 
 
 def _plain(name: str) -> str:

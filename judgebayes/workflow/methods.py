@@ -142,12 +142,6 @@ def known_calibrators() -> tuple[str, ...]:
     return ("auto", "none", *sorted(CALIBRATORS))
 
 
-def inferences_of(method: str) -> tuple[str, ...]:
-    """Return the names of the inferences that a method takes."""
-    cls = OneCoin if method in TOP else AGGREGATORS.get(method)
-    return tuple(getattr(getattr(cls, "traits", None), "inferences", ()))
-
-
 def traits_of(method: str) -> Traits:
     """Return the declared traits of a method, by its name without a calibration map."""
     if method in TOP:
@@ -191,7 +185,12 @@ def too_large(votes: Votes) -> list[str]:
     Only methods that declare their cost: that of others is a rough upper bound.
     """
     names = [n for n in _kinds_suited(votes) if hasattr(AGGREGATORS.get(n, OneCoin), "cost")]
-    return [name for name in names if _is_large(cost_of_fit(name, votes))]
+    costs = {name: cost_of_fit(name, votes) for name in names}
+    return [
+        name
+        for name, cost in costs.items()
+        if cost.numbers > MOST_NUMBERS or cost.operations > MOST_OPERATIONS
+    ]
 
 
 def cost_of_fit(name: str, votes: Votes, labelled: int | None = None) -> Cost:
@@ -208,10 +207,6 @@ def cost_of_fit(name: str, votes: Votes, labelled: int | None = None) -> Cost:
     settings = {"symmetric": False} if hasattr(cls, "symmetric") else {}
     numbers, operations = cost_of(cls(**settings), size)
     return Cost(numbers, operations * (1 + FOLDS if traits.needs_map else 1))
-
-
-def _is_large(cost: Cost) -> bool:
-    return cost.numbers > MOST_NUMBERS or cost.operations > MOST_OPERATIONS
 
 
 def _kinds_suited(votes: Votes) -> list[str]:
@@ -245,18 +240,14 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
     Raises
     ------
     JudgeBayesError
-        If the method cannot be run on these votes, or a name is unknown.
+        If the method cannot be run on these votes.
     """
     aggregator = _aggregator(choice, classes, votes)
-    if traits_of(choice.method).independent and not classes.pairwise and _has_undecided(votes):
+    undecided = bool((np.asarray(votes.index) == UNDECIDED).any())
+    if traits_of(choice.method).independent and not classes.pairwise and undecided:
         aggregator = WithUndecided(aggregator)
     if choice.map_name == "none":
         return aggregator
-    if choice.map_name not in CALIBRATORS:
-        raise JudgeBayesError(
-            f"--calibrator {choice.map_name!r} is unknown; choose one of: "
-            f"{', '.join(known_calibrators())}."
-        )
     if not is_jax(aggregator):
         raise JudgeBayesError(
             f"{choice.method} is not JAX code, so a calibration map cannot be fitted to its answers; "
@@ -264,10 +255,6 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
         )
     calibrator = CALIBRATORS[choice.map_name]
     return Calibrated(aggregator, _with_settings(calibrator, choice, classes), cross_fit=FOLDS)
-
-
-def _has_undecided(votes: Votes) -> bool:
-    return bool((np.asarray(votes.index) == UNDECIDED).any())
 
 
 def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
@@ -285,10 +272,6 @@ def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
                 f"--method {name} needs {TOP[name]} judges; there are {votes.n_judges}."
             )
         return top_k(_with_settings(OneCoin, choice, classes), TOP[name])
-    if name not in AGGREGATORS:
-        raise JudgeBayesError(
-            f"--method {name!r} is unknown; choose one of: {', '.join(known_methods())}."
-        )
     return _with_settings(AGGREGATORS[name], choice, classes)
 
 

@@ -161,12 +161,7 @@ def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
         names = [
             str(name)
             for name, cells in table.items()
-            if cells.nunique() >= ITEM_SHARE * len(table) and _matches(cells, items) >= ITEM_SHARE
+            if cells.nunique() >= ITEM_SHARE * len(table)
+            and match_items(cells.dropna().unique(), items.unique()).share >= ITEM_SHARE
         ]
     return names[0] if len(names) == 1 else None
-
-
-def _matches(cells: pd.Series, items: pd.Series) -> float:
-    """Return the share of cells that are items with votes after folding."""
-    matching = match_items(cells.dropna().unique(), items.unique())
-    return len(matching.item_of) / max(matching.total, 1)
