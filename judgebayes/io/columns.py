@@ -148,7 +148,8 @@ def guess_columns(
                 )
             raise JudgeBayesError(
                 f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a "
-                f"name that is recognised; use --{role} NAME."
+                f"name that is recognised; use --{role} NAME. judgebayes check looks at the whole file "
+                "and proposes a command."
             )
     return column_of
 

@@ -20,7 +20,6 @@ from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.json_lines import check_parquet, json_text, refuse_merged_rows, table_of_lines
-from judgebayes.io.read_once import remembered
 from judgebayes.io.records import check_unpacked_size, encoding_of, open_text, open_unpacked
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
@@ -79,12 +78,7 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
         If the file does not exist, has an unknown suffix or encoding, has no rows, lacks a column that
         is to be left out, or cannot be read in the format of its suffix.
     """
-    if isinstance(path, InMemory):
-        frame = path.table
-    else:
-        file = Path(path)
-        key = (file, layout.skip_rows, layout.encoding, layout.ignore, layout.as_text)
-        frame = remembered(key, lambda: _read_file(file, layout))
+    frame = path.table if isinstance(path, InMemory) else _read_file(Path(path), layout)
     if len(frame) == 0:
         raise JudgeBayesError(f"{str(path)!r} has no rows.")
     frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)

@@ -1,10 +1,10 @@
 """Merge the labels of several annotators of an item into one."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from judgebayes.aggregators.annotators import Annotations, ErrorRates, Merge, error_rates
 from judgebayes.arrays import ItemInts
@@ -14,33 +14,16 @@ from judgebayes.measures.scores import krippendorff_alpha
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes
 from judgebayes.votes.classes import listing, written
-from judgebayes.votes.columns import numbered, positions
+from judgebayes.votes.columns import numbered
 from judgebayes.votes.slots import class_indices
 from judgebayes.workflow.options import Annotators
+from judgebayes.workflow.sources import Doubt, Labels, Opened
 
 ANNOTATOR = "column of the label"
 """The column of the annotator in a table that has had a column of labels per annotator."""
 MOST_NAMED = 8
 Z = 1.645
 """The normal quantile of 90 % intervals."""
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """How probable the classes of labelled items are, if their labels may be wrong."""
-
-    items: pd.Index
-    log_likelihood: Float[np.ndarray, "node item class"]
-    """log p(annotators' labels | class); 0 for items whose labels were not merged into one."""
-    rate: float
-    """The estimated share of the merged labels that is wrong."""
-
-    def of(self, items: pd.Index) -> Float[np.ndarray, "node item class"]:
-        """Return the log-likelihood of these items; 0 for items without labels."""
-        at = positions(items, self.items.to_series(), str(self.items.name))
-        total = np.zeros((len(self.log_likelihood), len(items), self.log_likelihood.shape[2]))
-        total[:, at[at >= 0]] = self.log_likelihood[:, at >= 0]
-        return total
 
 
 def check_annotators(options: Annotators) -> None:
@@ -77,29 +60,36 @@ def melted(table: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, str, 
     return long.dropna(subset=[label]), label, ANNOTATOR
 
 
-def merge_table(
-    table: pd.DataFrame,
-    item: str,
-    label: str,
-    annotator: str | None,
-    classes: Classes,
-    options: Annotators,
-) -> tuple[pd.DataFrame, list[str], Doubt | None]:
-    """Return the table with the merged label in every row of an item, sentences, and the doubt.
+def merged(opened: Opened, classes: Classes) -> Opened:
+    """Return the files with one label for each item, if the labels of annotators are merged.
 
     Raises
     ------
     JudgeBayesError
-        For a label of an unknown class, an annotator with two labels of an item, an unknown
-        adjudicator, or `noisy` labels without an item that has two.
+        If there is nothing to merge, for a label of an unknown class, an annotator with two labels of an
+        item, an unknown adjudicator, or `noisy` labels without an item that has two.
     """
-    index = class_indices(table[label], classes, f"column {label!r}")
-    item_of, items = numbered(table[item], item)
-    person_of, names = _people(table, annotator)
-    final = _final(names, person_of, annotator, options.adjudicator)
+    gold, options = opened.labels, opened.request
+    if options.labels_merge is None:
+        return opened
+    if gold is None:
+        raise JudgeBayesError(
+            "--labels-merge merges labels, and there are none; add them with --labels FILE or --label "
+            "COLUMN."
+        )
+    if gold.table is opened.table:
+        raise JudgeBayesError(
+            f"The votes repeat the label of column {gold.label!r}, so that annotators cannot be "
+            "counted: put the labels into a file of their own (--labels FILE), or name a column per "
+            "annotator (--label A,B)."
+        )
+    index = class_indices(gold.table[gold.label], classes, f"column {gold.label!r}")
+    item_of, items = numbered(gold.table[gold.item], gold.item)
+    person_of, names = _people(gold)
+    final = _final(gold, names, person_of, options.adjudicator)
     use = index >= 0
-    if annotator is not None:
-        use = _first_of_each(table, use, (item_of, person_of, index), (item, annotator, label))
+    if gold.annotator is not None:
+        use = _first_of_each(gold, use, {"item": item_of, "person": person_of, "label": index})
     given = Annotations(
         item_of[use], person_of[use], index[use], final[use], len(items), len(classes)
     )
@@ -107,7 +97,7 @@ def merge_table(
     rates = error_rates(given)
     if how == "noisy" and rates is None:
         raise JudgeBayesError(
-            f"No item has two labels in column {label!r}, so the share of wrong labels cannot be "
+            f"No item has two labels in column {gold.label!r}, so the share of wrong labels cannot be "
             "estimated from their disagreement: use --labels-merge majority."
         )
     labels = given.merged(how, rates)
@@ -116,57 +106,54 @@ def merge_table(
         doubt = _doubt(items, labels, given, rates)
         words += _noise_words(given, names, rates, doubt.rate, how)
     values = pd.Series([classes.values[k] if k >= 0 else None for k in labels], dtype=object)
-    new = table.assign(**{label: values.to_numpy()[item_of]})
-    return new, words, None if how == "majority" else doubt
+    table = gold.table.assign(**{gold.label: values.to_numpy()[item_of]})
+    return replace(
+        opened,
+        labels=replace(gold, table=table),
+        notes=(*opened.notes, *words),
+        doubt=None if how == "majority" else doubt,
+    )
 
 
-def _people(
-    table: pd.DataFrame, annotator: str | None
-) -> tuple[Int[np.ndarray, " row"], list[str]]:
+def _people(gold: Labels) -> tuple[Int[np.ndarray, " row"], list[str]]:
     """Return the annotator of each row, and their names; all rows are of one without a column."""
-    if annotator is None:
-        return np.zeros(len(table), int), []
-    code, names = numbered(table[annotator], annotator)
+    if gold.annotator is None:
+        return np.zeros(len(gold.table), int), []
+    code, names = numbered(gold.table[gold.annotator], gold.annotator)
     return code, [written(name) or str(name) for name in names]
 
 
 def _final(
-    names: list[str],
-    person_of: Int[np.ndarray, " row"],
-    annotator: str | None,
-    adjudicator: str | None,
+    gold: Labels, names: list[str], person_of: Int[np.ndarray, " row"], adjudicator: str | None
 ) -> Bool[np.ndarray, " row"]:
     """Return which rows are the adjudicator's."""
     if adjudicator is None:
         return np.zeros(len(person_of), bool)
-    if annotator is None:
+    if gold.annotator is None:
         raise JudgeBayesError(
             "--adjudicator names an annotator, and the labels have no column of annotators; name it "
             "with --annotator, or name a column per annotator (--label A,B)."
         )
     if adjudicator not in names:
         raise JudgeBayesError(
-            f"There is no annotator {adjudicator!r} in column {annotator!r}; it contains "
+            f"There is no annotator {adjudicator!r} in column {gold.annotator!r}; it contains "
             f"{listing(names)}."
         )
     return np.asarray(person_of == names.index(adjudicator))
 
 
 def _first_of_each(
-    table: pd.DataFrame,
-    use: Bool[np.ndarray, " row"],
-    codes: tuple[Int[np.ndarray, " row"], ...],
-    columns: tuple[str, str, str],
+    gold: Labels, use: Bool[np.ndarray, " row"], codes: dict[str, Int[np.ndarray, " row"]]
 ) -> Bool[np.ndarray, " row"]:
     """Return the first row of each item and annotator; refuse an annotator with two labels."""
-    item, annotator, label = columns
-    rows = pd.DataFrame(dict(zip(("item", "person", "label"), codes, strict=True)))[use]
+    rows = pd.DataFrame(codes)[use]
     twice = rows.drop_duplicates().duplicated(["item", "person"])
     if twice.any():
-        row = table.iloc[twice.index[twice][0]]
+        row = gold.table.iloc[twice.index[twice][0]]
         raise JudgeBayesError(
-            f"Annotator {row[annotator]!r} gives item {row[item]!r} more than one label in column "
-            f"{label!r} (row {row.name} says {row[label]!r}); an annotator must give an item one label."
+            f"Annotator {row[gold.annotator]!r} gives item {row[gold.item]!r} more than one label in "
+            f"column {gold.label!r} (row {row.name} says {row[gold.label]!r}); an annotator must give "
+            "an item one label."
         )
     first = np.zeros(len(use), bool)
     first[rows.index[~rows.duplicated(["item", "person"])]] = True

@@ -182,7 +182,7 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     losses = losses_of(request, saved.classes)
     how = {each.name: getattr(request, each.name) for each in fields(ReadingOptions)}
     opened = open_files(*apply_notes(ReadRequest(votes=request.votes, **how), saved.notes))
-    data = encoded(replace(opened, labels=None), saved.classes, drop_unknown=True)
+    data = encoded(replace(opened, labels=None), saved.classes)
     votes: Votes = data.votes
     changes: list[str] = []
     if saved.tasks:

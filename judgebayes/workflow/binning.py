@@ -34,7 +34,14 @@ class Bins:
         JudgeBayesError
             If a cell is no number.
         """
-        return as_classes(scores, self.cuts.get(judge, self.cuts.get("", ())), self.names)
+        cuts = self.cuts.get(judge, self.cuts.get("", ()))
+        numbers = numbers_of(scores)
+        places = np.searchsorted(np.asarray(cuts, float), numbers, side="right")
+        classes = [
+            None if np.isnan(number) else self.names[place]
+            for number, place in zip(numbers, places, strict=True)
+        ]
+        return pd.Series(classes, index=scores.index, dtype=object, name=scores.name)
 
     def words(self) -> list[str]:
         """Return what the classes are, in sentences."""
@@ -83,10 +90,8 @@ def bins_from(saved: object) -> Bins | None:
     return Bins(tuple(names), table)
 
 
-def as_classes(
-    scores: pd.Series, cuts: Sequence[float], names: Sequence[str | int | float]
-) -> pd.Series:
-    """Return the class of each score: as many cut points are at most the score as classes are below.
+def numbers_of(scores: pd.Series) -> Float[np.ndarray, " vote"]:
+    """Return scores as numbers, NaN where there is none.
 
     Raises
     ------
@@ -101,11 +106,7 @@ def as_classes(
             f"Row {row} of column {scores.name!r} contains {plain[row]!r}; --bins needs numbers. If it "
             "means no vote, use --missing."
         )
-    known = plain.notna()
-    place = np.searchsorted(np.asarray(cuts, float), plain[known].astype(float), side="right")
-    classes = pd.Series(None, index=scores.index, dtype=object, name=scores.name)
-    classes[known] = [names[k] for k in place]
-    return classes
+    return np.asarray([np.nan if value is None else value for value in plain], float)
 
 
 def quantile_bins(

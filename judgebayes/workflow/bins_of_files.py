@@ -8,13 +8,13 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes import Classes
-from judgebayes.votes.classes import canonical, distinct, infer_classes, listing, written
+from judgebayes.votes.classes import distinct, inferred, listing, written
 from judgebayes.workflow.binning import (
     LEARNT,
     MOST_BINS,
     Bins,
-    as_classes,
     learn_cuts,
+    numbers_of,
     quantile_bins,
 )
 from judgebayes.workflow.sources import Opened
@@ -55,8 +55,7 @@ def binned(opened: Opened, earlier: Bins | None) -> Opened:
         table = table.assign(**{vote: pd.concat(parts).reindex(table.index)})
     gold = opened.labels
     if gold is not None and labels_too:
-        cuts = bins.cuts.get("", next(iter(bins.cuts.values())))
-        classes = as_classes(gold.table[gold.label], cuts, bins.names)
+        classes = bins.of(gold.table[gold.label])
         gold = replace(gold, table=gold.table.assign(**{gold.label: classes}))
     names = tuple(map(str, bins.names))
     return replace(
@@ -74,24 +73,14 @@ def _scores(opened: Opened) -> pd.DataFrame:
     table, columns = opened.table, opened.columns
     if table.index.has_duplicates:
         raise JudgeBayesError("--bins needs a table with a row number for each row.")
+    item, judge = str(columns["item"]), columns["judge"]
     if opened.request.wide:
-        item = str(columns["item"])
-        long = table[[item, *opened.judges]].melt(item, var_name="judge", value_name="score")
-        return long.rename(columns={item: "item"})
-    judge = columns["judge"]
-    return pd.DataFrame(
-        {
-            "item": table[str(columns["item"])],
-            "judge": "" if judge is None else table[judge].map(written).fillna(""),
-            "score": table[str(columns["vote"])],
-        }
-    )
-
-
-def _numbers(scores: pd.DataFrame) -> np.ndarray:
-    """Return the scores as numbers, NaN where there is none; the first that is no number is named."""
-    as_classes(scores["score"].rename("vote"), (), (0,))
-    return np.asarray([np.nan if v is None else v for v in scores["score"].map(canonical)], float)
+        long = table[[item, *opened.judges]].melt(item, var_name="judge", value_name="vote")
+        items, judges, votes = long[item], long["judge"], long["vote"]
+    else:
+        votes, items = table[str(columns["vote"])], table[item]
+        judges = "" if judge is None else table[judge].map(written).fillna("")
+    return pd.DataFrame({"item": items.map(written), "judge": judges, "score": numbers_of(votes)})
 
 
 def _labels_are_scores(opened: Opened) -> bool:
@@ -113,7 +102,7 @@ def _quantiles(opened: Opened, how: str, scores: pd.DataFrame, labels_too: bool)
                 f"({', '.join(labels.names)}): use --bins {len(labels)} or --bins {LEARNT}."
             )
         names = _plain(labels)
-    numbers = _numbers(scores)
+    numbers = scores["score"].to_numpy()
     return quantile_bins(numbers[np.isfinite(numbers)], n, names)
 
 
@@ -131,20 +120,8 @@ def _learnt(opened: Opened, scores: pd.DataFrame) -> Bins:
         )
     classes = _label_classes(opened)
     label = gold.table[[gold.item, gold.label]].dropna().drop_duplicates()
-    pairs = pd.DataFrame(
-        {
-            "item": label[gold.item].map(written),
-            "label": [classes.index(v) for v in label[gold.label]],
-        }
-    )
-    known = pd.DataFrame(
-        {
-            "item": scores["item"].map(written),
-            "judge": scores["judge"].to_numpy(),
-            "score": _numbers(scores),
-        }
-    ).dropna(subset=["score"])
-    known = known.merge(pairs, on="item")
+    pairs = {"item": label[gold.item].map(written), "label": classes.indices(label[gold.label])}
+    known = scores.dropna(subset=["score"]).merge(pd.DataFrame(pairs), on="item")
     if len(known) == 0:
         raise JudgeBayesError("--bins learnt: no item has both a score and a label.")
     parts = {"": known}
@@ -160,18 +137,16 @@ def _learnt(opened: Opened, scores: pd.DataFrame) -> Bins:
 def _label_classes(opened: Opened) -> Classes:
     gold = opened.labels
     assert gold is not None
-    try:
-        return infer_classes(gold.table[gold.label].unique(), f"column {gold.label!r}")
-    except JudgeBayesError:
-        values = sorted(
-            distinct(gold.table[gold.label].unique()), key=lambda v: (isinstance(v, str), v)
-        )
-        if all(isinstance(value, int | float) for value in values):
-            return Classes(tuple(values), pairwise=False)
+    values = distinct(gold.table[gold.label].unique())
+    known = inferred(values)
+    if known is not None:
+        return known
+    if not all(isinstance(value, int | float) for value in values):
         raise JudgeBayesError(
             f"--bins takes the classes of the labels, and the order of {listing(values)} is unknown; "
             "write them as numbers."
-        ) from None
+        )
+    return Classes(tuple(sorted(values)), pairwise=False)  # type: ignore[type-var]
 
 
 def _plain(classes: Classes) -> tuple[str | int | float, ...]:

@@ -22,7 +22,7 @@ def find_scale(draft: Draft) -> Draft:
     if opened is None or draft.request.classes is not None or draft.request.bins is not None:
         return draft
     try:
-        classes = classes_of(opened, None, None)
+        classes = classes_of(opened)
     except JudgeBayesError as error:
         return _classes(draft, opened, str(error))
     for sentence in no_order(classes):
@@ -92,7 +92,7 @@ def find_order(draft: Draft) -> Draft:
     if opened is None or opened.columns["order"] is None or opened.request.votes_as is not None:
         return draft
     try:
-        classes = classes_of(opened, draft.request.classes, None)
+        classes = classes_of(opened)
     except JudgeBayesError:
         return draft
     columns, table = opened.columns, opened.table

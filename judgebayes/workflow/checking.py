@@ -14,7 +14,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
 from judgebayes.io.formats import format_of
 from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.read_once import files_read_once
 from judgebayes.io.tables import Layout, notes_of, read_table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_columns import (
@@ -62,11 +61,14 @@ def steps(draft: Draft) -> Draft:
         gold, draft = open_table(draft, labels, "labels")
         if gold is None:
             return draft
-        draft = replace(draft, labels=gold)
+        request = replace(draft.request, labels=InMemory(gold, labels.name))
+        draft = replace(draft, request=request, labels=gold)
     if table is None:
         return draft
     draft = replace(draft, votes=table)
     if form is None:
+        request = replace(draft.request, votes=InMemory(table, votes.name))
+        draft = replace(draft, request=request)
         draft = find_wide(draft) if is_wide(draft) else find_long(draft)
     for step in (find_label, find_merged, find_items, find_scale, find_order):
         draft = step(draft)
@@ -192,7 +194,6 @@ class Check(Result):
 
 
 @with_options
-@files_read_once()
 def check(request: CheckRequest) -> Check:
     """Check files of votes and labels: all problems and guesses, and one command that runs.
 

@@ -19,8 +19,9 @@ from judgebayes.sentence import sentences
 from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import name_of
+from judgebayes.workflow.annotators import merged
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import arrays_of, labels_of, merged, open_files
+from judgebayes.workflow.reading import arrays_of, labels_of, open_files
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
@@ -42,31 +43,26 @@ def values_of(data: "Data", column: str) -> tuple[ItemInts, list[str]]:
     JudgeBayesError
         If no table has the column, or an item has two values.
     """
-    for table, item in data.opened.tables:
-        if column not in table.columns:
-            continue
-        named = by_item(
-            table,
-            item,
-            [column],
-            data,
-            f"has more than one value of {column!r}; an item must have one",
-        )
-        code, names = pd.factorize(named[column].to_numpy(), sort=True)
-        return code, [str(name) for name in names]
-    raise JudgeBayesError(f"There is no column {column!r}, in the votes or in the labels.")
+    wrong = f"has more than one value of {column!r}; an item must have one"
+    code, names = pd.factorize(by_item(data, [column], wrong)[column].to_numpy(), sort=True)
+    return code, [str(name) for name in names]
 
 
-def by_item(
-    table: pd.DataFrame, item: str, columns: list[str], data: "Data", wrong: str
-) -> pd.DataFrame:
+def by_item(data: "Data", columns: list[str], wrong: str) -> pd.DataFrame:
     """Return the names in some columns for every item with votes, NaN where one of them is blank.
 
     Raises
     ------
     JudgeBayesError
-        If an item has two rows of names; `wrong` says what is wrong with it.
+        If neither the votes nor the labels have the columns, or an item has two rows of names; `wrong`
+        says what is wrong with it.
     """
+    tables = (pair for pair in data.opened.tables if set(columns) <= set(pair[0].columns))
+    table, item = next(tables, (None, ""))
+    if table is None:
+        raise JudgeBayesError(
+            f"There is no column {' and '.join(map(repr, columns))}, in the votes or in the labels."
+        )
     rows = table[[item, *columns]].drop_duplicates().map(name_of)
     rows = rows[(rows != "").all(axis=1)].drop_duplicates()
     twice = rows[item].duplicated()
@@ -198,19 +194,11 @@ def read_files(
 ) -> Data:
     """Read the files or tables of a request; `detect` is as in `classes_of`."""
     opened = open_files(request, Earlier(ignored=named))
-    classes = classes_of(opened, request.classes, request.pairwise, detect=detect)
-    return encoded(opened, classes, drop_unknown=request.drop_unknown_labels)
+    return encoded(opened, classes_of(opened, detect=detect))
 
 
-def encoded(opened: Opened, classes: Classes, *, drop_unknown: bool) -> Data:
+def encoded(opened: Opened, classes: Classes) -> Data:
     """Return the votes and labels of opened files as arrays. Labels may be constant.
-
-    Parameters
-    ----------
-    opened, classes
-        The files and the classes of their votes.
-    drop_unknown
-        Whether labels of items without votes are accepted.
 
     Raises
     ------
@@ -225,7 +213,7 @@ def encoded(opened: Opened, classes: Classes, *, drop_unknown: bool) -> Data:
         votes,
         coding,
         groups,
-        labels_of(opened, coding, drop_unknown=drop_unknown),
+        labels_of(opened, coding),
         None if doubt is None else doubt.of(coding.items),
         0.0 if doubt is None else doubt.rate,
     )

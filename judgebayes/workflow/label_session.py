@@ -112,7 +112,7 @@ def label_session(
             f"The votes have labels, in column {opened.labels.label!r}; a session starts without any. "
             "Use --label none, or leave out --session."
         )
-    votes = _data(opened, request, [])
+    votes = _data(opened, [])
     assert request.session is not None
     settings = {"votes": _digest(votes), "seed": request.seed}
     file = Appended(request.session, settings, WORDS)
@@ -124,11 +124,11 @@ def label_session(
         if request.new_label is not None:
             item, label = _new_label(request.new_label, votes, labels)
             # A label that cannot be read is refused here, before it is in the file.
-            data = _data(opened, request, [*labels, (item, label)])
+            data = _data(opened, [*labels, (item, label)])
             file.append(plain({"item": item, "label": label}))
             labels.append((item, label))
         else:
-            data = _data(opened, request, labels) if labels else votes
+            data = _data(opened, labels) if labels else votes
     finally:
         file.close()
     return _step(data, request, labels, said)
@@ -150,12 +150,11 @@ def _check(request: EnsembleRequest) -> None:
     stopping_level(request.level)
 
 
-def _data(opened: Opened, request: EnsembleRequest, labels: list[tuple[Any, Any]]) -> Data:
+def _data(opened: Opened, labels: list[tuple[Any, Any]]) -> Data:
     if labels:
         table = pd.DataFrame(labels, columns=["item", "label"], dtype=object)
         opened = replace(opened, labels=Labels(table, "item", "label"))
-    classes = classes_of(opened, request.classes, None)
-    return undecided_as_class(encoded(opened, classes, drop_unknown=False))
+    return undecided_as_class(encoded(opened, classes_of(opened)))
 
 
 def _digest(data: Data) -> str:

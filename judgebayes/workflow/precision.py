@@ -306,36 +306,26 @@ def generators_of(data: Data, named: str | None) -> tuple[list[str], ItemInts]:
     JudgeBayesError
         If there is no such column, or an item has no generator or several.
     """
-    for table, item in data.opened.tables:
+    column = named
+    for table, _ in data.opened.tables if named is None else ():
         columns = {str(c).strip().casefold(): str(c) for c in table.columns}
-        wanted = [named] if named is not None else [columns.get(n) for n in GENERATOR_NAMES]
-        column = next((c for c in wanted if c is not None and c in table.columns), None)
-        if column is None:
-            continue
-        if column == item:
-            raise JudgeBayesError(
-                f"Column {column!r} is the item; a generator makes several items. Name another column "
-                "with --generator."
-            )
-        generator = by_item(
-            table,
-            item,
-            [column],
-            data,
-            f"has more than one value of {column!r}; an item must have one generator",
-        )[column]
-        if generator.isna().any():
-            raise JudgeBayesError(
-                f"Item {generator.index[generator.isna()][0]!r} has no value of {column!r}: every item "
-                "needs a generator. If only the labels have this column, add it to the votes."
-            )
-        code, names = pd.factorize(generator.to_numpy())
-        return [str(n) for n in names], code
-    if named is not None:
+        column = column or next((columns[n] for n in GENERATOR_NAMES if n in columns), None)
+    if column is None:
+        return [EVERY], np.zeros(len(data.coding.items), int)
+    if column in [item for table, item in data.opened.tables if column in table.columns]:
         raise JudgeBayesError(
-            f"There is no column {named!r} for the generator, in the votes or in the labels."
+            f"Column {column!r} is the item; a generator makes several items. Name another column "
+            "with --generator."
         )
-    return [EVERY], np.zeros(len(data.coding.items), int)
+    wrong = f"has more than one value of {column!r}; an item must have one generator"
+    generator = by_item(data, [column], wrong)[column]
+    if generator.isna().any():
+        raise JudgeBayesError(
+            f"Item {generator.index[generator.isna()][0]!r} has no value of {column!r}: every item "
+            "needs a generator. If only the labels have this column, add it to the votes."
+        )
+    code, names = pd.factorize(generator.to_numpy())
+    return [str(n) for n in names], code
 
 
 def _words(given: Given, top: str) -> list[str]:

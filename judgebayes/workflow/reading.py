@@ -32,7 +32,7 @@ from judgebayes.votes.columns import (
     spellings,
 )
 from judgebayes.votes.slots import are_orders
-from judgebayes.workflow.annotators import check_annotators, label_columns, melted, merge_table
+from judgebayes.workflow.annotators import check_annotators, label_columns, melted
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items
 from judgebayes.workflow.options import ReadRequest
@@ -280,36 +280,7 @@ def arrays_of(
     return votes, coding, *_groups(table, coding, item, columns["group"])
 
 
-def merged(opened: Opened, classes: Classes) -> Opened:
-    """Return the files with one label for each item, if the labels of annotators are merged.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there is nothing to merge, or an annotator gives an item two labels.
-    """
-    gold, how = opened.labels, opened.request
-    if how.labels_merge is None:
-        return opened
-    if gold is None:
-        raise JudgeBayesError(
-            "--labels-merge merges labels, and there are none; add them with --labels FILE or --label "
-            "COLUMN."
-        )
-    if gold.table is opened.table:
-        raise JudgeBayesError(
-            f"The votes repeat the label of column {gold.label!r}, so that annotators cannot be "
-            "counted: put the labels into a file of their own (--labels FILE), or name a column per "
-            "annotator (--label A,B)."
-        )
-    table, words, doubt = merge_table(
-        gold.table, gold.item, gold.label, gold.annotator, classes, how
-    )
-    gold = replace(gold, table=table)
-    return replace(opened, labels=gold, notes=(*opened.notes, *words), doubt=doubt)
-
-
-def labels_of(opened: Opened, coding: Coding, *, drop_unknown: bool) -> ItemInts:
+def labels_of(opened: Opened, coding: Coding) -> ItemInts:
     """Return the label of each item, `MISSING` where there is none; all may be the same.
 
     Raises
@@ -317,7 +288,7 @@ def labels_of(opened: Opened, coding: Coding, *, drop_unknown: bool) -> ItemInts
     JudgeBayesError
         For bad labels, as `judgebayes.votes.Coding.labels` does.
     """
-    gold = opened.labels
+    gold, drop_unknown = opened.labels, opened.request.drop_unknown_labels
     if gold is None:
         return np.full(len(coding.items), MISSING)
     _check_items(gold, coding, drop_unknown=drop_unknown)

@@ -121,9 +121,7 @@ LEAST_DECIDED = 20
 """So many labelled items, none of them in the middle of three classes, make that vote undecided."""
 
 
-def classes_of(
-    opened: Opened, named: str | None, pairwise: bool | None, *, detect: bool = False
-) -> Classes:
+def classes_of(opened: Opened, *, detect: bool = False) -> Classes:
     """Return the classes that the user named, or those of the votes and labels.
 
     With `detect`, the middle of three classes that no label has is a vote for no class (`undecided`).
@@ -133,15 +131,15 @@ def classes_of(
     JudgeBayesError
         If the classes cannot be inferred, or votes and labels are of different kinds.
     """
-    none = _undecided(opened)
+    request, none = opened.request, _undecided(opened)
     _check_undecided(opened, none)
-    names = opened.classes if named is None else split_names(named)
+    names = opened.classes if request.classes is None else split_names(request.classes)
     if names is not None:
-        return replace(given_classes(_decided(names, none), pairwise), undecided=none)
+        return replace(given_classes(_decided(names, none), request.pairwise), undecided=none)
     votes = replace(_of_votes_and_labels(opened, none), undecided=none)
-    if detect and opened.request.undecided is None:
+    if detect and request.undecided is None:
         votes = _without_middle(opened, votes)
-    return votes if pairwise is None else replace(votes, pairwise=pairwise)
+    return votes if request.pairwise is None else replace(votes, pairwise=request.pairwise)
 
 
 def _undecided(opened: Opened) -> tuple[Hashable, ...]:

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
-from judgebayes.workflow.annotators import Doubt
+from judgebayes.votes.columns import positions
 from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import ReadRequest
 
@@ -35,6 +37,24 @@ class Labels:
     label: str
     annotator: str | None = None
     """The column of the annotator, if labels are merged and there is one."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """How probable the classes of labelled items are, if their labels may be wrong."""
+
+    items: pd.Index
+    log_likelihood: Float[np.ndarray, "node item class"]
+    """log p(annotators' labels | class); 0 for items whose labels were not merged into one."""
+    rate: float
+    """The estimated share of the merged labels that is wrong."""
+
+    def of(self, items: pd.Index) -> Float[np.ndarray, "node item class"]:
+        """Return the log-likelihood of these items; 0 for items without labels."""
+        at = positions(items, self.items.to_series(), str(self.items.name))
+        total = np.zeros((len(self.log_likelihood), len(items), self.log_likelihood.shape[2]))
+        total[:, at[at >= 0]] = self.log_likelihood[:, at >= 0]
+        return total
 
 
 @dataclass(frozen=True)

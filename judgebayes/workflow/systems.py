@@ -39,7 +39,7 @@ def read_matches(data: Data, named: str) -> Matches:
     Raises
     ------
     JudgeBayesError
-        If the votes have no columns, the columns are not two or are missing, or an item compares no
+        If the columns are not two or are missing, or an item compares no
         pair or several.
     """
     columns = split_names(named)
@@ -48,34 +48,25 @@ def read_matches(data: Data, named: str) -> Matches:
             f"--systems needs two columns, one for each of the compared systems; {named!r} has "
             f"{len(columns)}."
         )
-    for table, item in data.opened.tables:
-        if not set(columns) <= set(table.columns):
-            continue
-        compared = by_item(
-            table,
-            item,
-            columns,
-            data,
-            "compares more than one pair of systems, or one pair in both orders; an item must have one "
-            "pair, in one order",
-        )
-        if compared.isna().to_numpy().any():
-            missing = compared.index[compared.isna().any(axis=1)][0]
-            raise JudgeBayesError(f"Item {missing!r} has no systems in these columns.")
-        both = compared.to_numpy(str)
-        if (both[:, 0] == both[:, 1]).any():
-            same = compared.index[both[:, 0] == both[:, 1]][0]
-            raise JudgeBayesError(f"Item {same!r} compares a system with itself.")
-        ordered = np.sort(both, axis=1)
-        systems = sorted(set(both.ravel()))
-        place = {name: i for i, name in enumerate(systems)}
-        code, keys = pd.factorize(pd.MultiIndex.from_arrays(ordered.T), sort=True)
-        pairs = [(place[a], place[b]) for a, b in keys]
-        return Matches(systems, pairs, code, (both[:, 0] != ordered[:, 0]).astype(int))
-    raise JudgeBayesError(
-        f"There are no columns {' and '.join(map(repr, columns))} for the systems, in the votes or "
-        "in the labels."
+    compared = by_item(
+        data,
+        columns,
+        "compares more than one pair of systems, or one pair in both orders; an item must have one "
+        "pair, in one order",
     )
+    if compared.isna().to_numpy().any():
+        missing = compared.index[compared.isna().any(axis=1)][0]
+        raise JudgeBayesError(f"Item {missing!r} has no systems in these columns.")
+    both = compared.to_numpy(str)
+    if (both[:, 0] == both[:, 1]).any():
+        same = compared.index[both[:, 0] == both[:, 1]][0]
+        raise JudgeBayesError(f"Item {same!r} compares a system with itself.")
+    ordered = np.sort(both, axis=1)
+    systems = sorted(set(both.ravel()))
+    place = {name: i for i, name in enumerate(systems)}
+    code, keys = pd.factorize(pd.MultiIndex.from_arrays(ordered.T), sort=True)
+    pairs = [(place[a], place[b]) for a, b in keys]
+    return Matches(systems, pairs, code, (both[:, 0] != ordered[:, 0]).astype(int))
 
 
 @in_float64

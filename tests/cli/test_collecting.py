@@ -121,7 +121,7 @@ def test_the_command_that_is_printed_finds_votes_and_labels(tmp_path: Path) -> N
     # What calibrate does with these words.
     request = ReadRequest(votes=command[2], labels=items, label="gold", votes_as="original")
     opened = open_files(request)
-    read = encoded(opened, classes_of(opened, None, None), drop_unknown=True)
+    read = encoded(opened, classes_of(opened))
     said = "\n".join(read.words())
     assert "24 votes of 1 judge(s) on 12 items, classes B, tie, A" in said
     assert "12 of 24 votes were given with the responses swapped" in said

@@ -54,7 +54,8 @@ def opened(
 
 
 def read(source: Opened, classes: str | None = None) -> Data:
-    return encoded(source, classes_of(source, classes, None), drop_unknown=True)
+    source = replace(source, request=replace(source.request, classes=classes))
+    return encoded(source, classes_of(source))
 
 
 def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) -> None:

@@ -15,9 +15,7 @@ from judgebayes.workflow.scales import classes_of
 
 def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Data, str | None]:
     opened = open_files(ReadRequest(votes=path, labels=labels, wide=wide))
-    return encoded(opened, classes_of(opened, None, None), drop_unknown=True), opened.columns[
-        "label"
-    ]
+    return encoded(opened, classes_of(opened)), opened.columns["label"]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_distinct_names_stay_distinct(names: tuple[str, str], suffix: str, tmp_p
     votes, coding = encode(opened.table)
     assert [str(item) for item in coding.items] == list(names)
     assert np.asarray(votes.index).ravel().tolist() == [0, 1]
-    assert len(classes_of(opened, None, None)) == 2
+    assert len(classes_of(opened)) == 2
 
 
 def test_true_is_not_the_item_1() -> None:
@@ -140,7 +140,7 @@ def test_a_cell_with_a_list_is_its_only_value_or_no_vote(tmp_path: Path) -> None
     lines = [f'{{"item": [{i}], "judge": {{"a": 2.10}}, "vote": {v}}}' for i, v in enumerate(votes)]
     path.write_text("\n".join(lines))
     opened = open_files(ReadRequest(votes=path))
-    read = encoded(opened, Classes((0, 1), pairwise=False), drop_unknown=True)
+    read = encoded(opened, Classes((0, 1), pairwise=False))
     assert list(read.coding.items) == ["[0]", "[1]", "[2]", "[3]", "[4]"]
     assert list(read.coding.judges) == ['{"a": 2.10}']
     assert np.asarray(read.votes.index)[:, 0, 0].tolist() == [1, 1, 0, -1, -1]

@@ -164,6 +164,7 @@ def command(rng: random.Random, folder: Path) -> None:
     path = table_file(rng, folder, wide=is_wide)
     request = ReadRequest(
         votes=path,
+        classes=rng.choice((*[None] * 9, "-1,0,1", "0,1", "a,b,c")),
         judge="none" if rng.random() < 0.1 else None,
         repeats=rng.random() < 0.2,
         votes_as=rng.choice((None, *["shown", "original"] * 3)),
@@ -174,8 +175,8 @@ def command(rng: random.Random, folder: Path) -> None:
         (folder / "gold").mkdir()
         request = replace(request, labels=table_file(rng, folder / "gold", wide=True))
     opened = open_files(request)
-    classes = classes_of(opened, rng.choice((*[None] * 9, "-1,0,1", "0,1", "a,b,c")), None)
-    read = encoded(replace(opened, labels=None), classes, drop_unknown=True)
+    classes = classes_of(opened)
+    read = encoded(replace(opened, labels=None), classes)
     for line in read.words():
         check_sentence(line)
     if opened.labels is not None:
