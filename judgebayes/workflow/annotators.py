@@ -16,7 +16,7 @@ from judgebayes.votes import Classes
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import numbered
 from judgebayes.votes.slots import class_indices
-from judgebayes.workflow.options import Annotators
+from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Doubt, Labels, Opened
 
 ANNOTATOR = "column of the label"
@@ -26,7 +26,7 @@ Z = 1.645
 """The normal quantile of 90 % intervals."""
 
 
-def check_annotators(options: Annotators) -> None:
+def check_annotators(options: ReadRequest) -> None:
     """Check the options for several annotators.
 
     Raises
@@ -173,7 +173,7 @@ def _doubt(items: pd.Index, labels: ItemInts, given: Annotations, rates: ErrorRa
 
 
 def _words(
-    given: Annotations, names: list[str], labels: ItemInts, options: Annotators
+    given: Annotations, names: list[str], labels: ItemInts, options: ReadRequest
 ) -> list[str]:
     """Return sentences on the labels per item, their disagreement, and how they were merged."""
     counts = given.counts()

@@ -83,8 +83,7 @@ def find_items(draft: Draft) -> Draft:
     if opened is None or opened.labels is None or draft.labels is None:
         return draft
     gold = opened.labels
-    given = gold.table.loc[gold.table[gold.label].map(canonical).notna(), gold.item]
-    items = opened.table[str(opened.columns["item"])].unique()
+    given, items = gold.items, opened.table[str(opened.columns["item"])].unique()
     matching = match_items(given.unique(), items)
     draft = replace(draft, matching=matching)
     if matching.collision:

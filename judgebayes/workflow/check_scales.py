@@ -1,14 +1,13 @@
 """A check of the values of votes: classes, scores, odd values, and the presentation order."""
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names
-from judgebayes.votes.classes import canonical, distinct, listing, usual_classes, written
+from judgebayes.votes.classes import canonical, distinct, usual_classes, written
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.check_draft import Draft, try_open
@@ -24,66 +23,37 @@ def find_scale(draft: Draft) -> Draft:
     try:
         classes = classes_of(opened)
     except JudgeBayesError as error:
-        return _classes(draft, opened, str(error))
+        what, options = _settling(opened)
+        return draft.with_finding("bad", "scale", f"{error} {what}".strip(), **options)
     for sentence in no_order(classes):
         draft = draft.with_finding("note", "scale", sentence)
     return draft
 
 
-def _classes(draft: Draft, opened: Opened, error: str) -> Draft:
-    """Return the draft with classes, bins or missing values, for votes that are no known classes."""
-    cells = vote_cells(opened)
-    counts = Counter(value for value in cells.map(canonical) if value is not None)
+def _settling(opened: Opened) -> tuple[str, dict[str, str]]:
+    """Return the option that most likely settles the classes of votes, and what it does."""
+    counts = Counter(value for value in vote_cells(opened).map(canonical) if value is not None)
     gold = opened.labels
     labels = [] if gold is None else distinct(gold.table[gold.label].unique())
     numbers = all(isinstance(value, int | float) for value in counts)
-    if numbers and labels and not are_scores(list(labels)) and set(labels) - set(counts):
-        return _learnt(draft, len(counts), labels)
-    if are_scores(list(counts)):
-        if labels and not are_scores(list(labels)):
-            return _learnt(draft, len(counts), labels)
-        return draft.with_finding(
-            "bad",
-            "scale",
-            f"The votes are scores with {len(counts)} different values; five classes with about equal "
-            "shares of the votes are made of them.",
-            bins="5",
-        )
-    usual = usual_classes(counts)
+    scores, usual = are_scores(list(counts)), usual_classes(counts)
+    graded = numbers and bool(labels) and not are_scores(list(labels))
+    two_of_more = usual is None and len(labels) == 2 < len(counts) <= MOST_RATINGS
+    if graded and (scores or set(labels) - set(counts) or two_of_more):
+        what = "Cut points that best reproduce the labels are learnt for each judge."
+        return what, {"bins": "learnt"}
+    if scores:
+        return "Five classes with about equal shares of the votes are made of them.", {"bins": "5"}
     if usual is not None:
-        odd = join_names(map(str, usual.odd))
-        shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
-        return draft.with_finding(
-            "bad",
-            "scale",
-            f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "
-            "they are read as missing votes. To keep such a class, name all classes with --classes.",
-            missing=odd,
-        )
-    if numbers and len(labels) == 2 < len(counts) <= MOST_RATINGS:
-        return _learnt(draft, len(counts), labels)
+        return "They are read as missing votes.", {"missing": join_names(map(str, usual.odd))}
     values = list(dict.fromkeys([*counts, *labels]))
     if not values or len(values) > MOST_RATINGS:
-        return draft.with_finding("bad", "scale", error)
+        return "", {}
     ordered, known = in_order(values)
-    classes = join_names(map(str, ordered))
-    said = (
-        f"The order of the classes, {', '.join(map(str, ordered))}, is that of their values or meaning."
-        if known
-        else f"The order of the classes {', '.join(map(str, ordered))} is not known: put them in order, "
-        "from the lowest to the highest."
-    )
-    return draft.with_finding("bad", "scale", said, classes=classes)
-
-
-def _learnt(draft: Draft, n: int, labels: list[Any]) -> Draft:
-    return draft.with_finding(
-        "bad",
-        "scale",
-        f"The votes are {n} different numbers, and the labels are {listing(labels)}: cut "
-        "points that best reproduce the labels are learnt for each judge.",
-        bins="learnt",
-    )
+    what = "Their order is that of their values or meaning."
+    if not known:
+        what = "Their order is not known: put them in order, from the lowest to the highest."
+    return what, {"classes": join_names(map(str, ordered))}
 
 
 def find_order(draft: Draft) -> Draft:

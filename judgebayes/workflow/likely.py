@@ -1,12 +1,10 @@
 """The column that a role most likely has, by the values of the columns."""
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
 from judgebayes.io.cells import changed
 from judgebayes.io.columns import most_likely, plain_label
@@ -145,15 +143,11 @@ def _candidates(table: pd.DataFrame, used: Iterable[str | None]) -> list[str]:
         cells = table[name].dropna()
         if len(cells) == 0 or not cells.head(100).map(pd.api.types.is_scalar).all():
             continue
-        texts = [] if is_numeric_dtype(cells.dtype) else _first_texts(cells)
+        texts = [cell for cell in cells.head(1000) if isinstance(cell, str)]
         if texts and sum(map(len, texts)) > LONG_TEXT * len(texts):
             continue
         names.append(str(name))
     return names
-
-
-def _first_texts(cells: pd.Series, most: int = 1000) -> list[str]:
-    return list(itertools.islice((cell for cell in cells if isinstance(cell, str)), most))
 
 
 def _kind_of_votes(cells: pd.Series) -> int:

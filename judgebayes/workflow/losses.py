@@ -15,13 +15,11 @@ from judgebayes.measures.decide import TIE_TOLERANCE, absolute_loss, zero_one_lo
 from judgebayes.votes.classes import Classes, listing
 from judgebayes.workflow.options import LossOptions
 
-LOSSES = {"absolute": absolute_loss, "zero-one": zero_one_loss}
-_MEANINGS = {
-    "absolute": ("class steps from the label", "; its mean is the MAE"),
-    "zero-one": ("1 if it is not the label", "; its mean is 1 - accuracy"),
+LOSSES = {
+    "absolute": (absolute_loss, "class steps from the label", "; its mean is the MAE"),
+    "zero-one": (zero_one_loss, "1 if it is not the label", "; its mean is 1 - accuracy"),
 }
-_OWN = "as given by --losses"
-
+"""The loss of each name, its definition in words, and how its mean relates to a metric."""
 PERSON = "person"
 """The decision for an item that is sent to a person; in a table of losses, the row of its cost."""
 
@@ -111,11 +109,11 @@ def losses_of(options: LossOptions, classes: Classes) -> Losses:
         )
     if losses is None:
         loss = loss or ("absolute" if classes.ordered else "zero-one")
-        matrix, person = LOSSES[loss](len(classes)), None
-        meaning, mean = _MEANINGS[loss]
+        of_classes, meaning, mean = LOSSES[loss]
+        matrix, person = of_classes(len(classes)), None
     else:
         matrix, person = _of_table(losses, classes)
-        loss, meaning, mean = "own", _OWN, ""
+        loss, meaning, mean = "own", "as given by --losses", ""
     if abstain_cost is not None:
         if person is not None:
             raise JudgeBayesError(

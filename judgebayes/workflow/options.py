@@ -178,9 +178,18 @@ class ReadingOptions(Columns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Annotators:
-    """How the labels of several annotators of an item become one label."""
+class ReadRequest(ReadingOptions):
+    """The options of `judgebayes.read`, which most commands have."""
 
+    votes: VotesFile
+    labels: Annotated[
+        Tabular,
+        Option(
+            "Labels, one item per row, if they are not a column of the votes. With --labels-merge, an "
+            "item can have several rows.",
+            type=Path | None,
+        ),
+    ] = None
     labels_merge: Annotated[
         str | None,
         Option(
@@ -195,21 +204,6 @@ class Annotators:
     ] = None
     adjudicator: Annotated[
         str | None, "The annotator whose labels decide, with --labels-merge."
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadRequest(ReadingOptions, Annotators):
-    """The options of `judgebayes.read`, which most commands have."""
-
-    votes: VotesFile
-    labels: Annotated[
-        Tabular,
-        Option(
-            "Labels, one item per row, if they are not a column of the votes. With --labels-merge, an "
-            "item can have several rows.",
-            type=Path | None,
-        ),
     ] = None
     classes: Annotated[
         str | None,

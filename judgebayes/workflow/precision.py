@@ -24,7 +24,6 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.posterior import Posterior
 from judgebayes.io.options import split_names
-from judgebayes.votes.classes import canonical
 from judgebayes.votes.columns import Evidence, positions
 from judgebayes.workflow.data import Data, by_item, data_in_request, read_files
 from judgebayes.workflow.next_steps import precision_steps
@@ -204,7 +203,9 @@ def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], 
             "No column of generators is recognised, so that all items count as one system's; name their "
             "column with --generator."
         )
-    unmatched = _unmatched_labels(data)
+    gold = data.opened.labels
+    at = np.zeros(0) if gold is None else positions(data.coding.items, gold.items, gold.item)
+    unmatched = int((at < 0).sum())
     if unmatched:
         notes.append(f"{unmatched} label(s) of items without votes are left out.")
     if ties:
@@ -241,15 +242,6 @@ def _evidence(data: Data, labels: ItemInts, matches: Matches | None) -> Evidence
     low, high = data.log_likelihood[..., 0], data.log_likelihood[..., -1]
     low, high = np.where(labels >= 0, low, 0.0), np.where(labels >= 0, high, 0.0)
     return Evidence(np.where(flipped == 1, low - high, high - low), NODE_WEIGHTS)
-
-
-def _unmatched_labels(data: Data) -> int:
-    """Return how many labels are of items without votes."""
-    gold = data.opened.labels
-    if gold is None:
-        return 0
-    of = gold.table.loc[gold.table[gold.label].map(canonical).notna(), gold.item]
-    return int((positions(data.coding.items, of, gold.item) < 0).sum())
 
 
 def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataFrame:

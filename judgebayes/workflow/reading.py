@@ -311,7 +311,7 @@ def _check_items(gold: Labels, coding: Coding, *, drop_unknown: bool) -> None:
     JudgeBayesError
         If there are such labels.
     """
-    given = gold.table.loc[gold.table[gold.label].map(canonical).notna(), gold.item]
+    given = gold.items
     position = positions(coding.items, given, gold.item)
     missing = given[position < 0].unique()
     if len(missing) == 0 or (drop_unknown and len(missing) < given.nunique()):

@@ -75,8 +75,13 @@ def taking_fields(
 def _records(
     function: Callable[..., Any],
 ) -> dict[str, tuple[type, Mapping[str, object]] | None]:
-    parameters = inspect.signature(function, eval_str=True).parameters
-    return {name: record_of(each.annotation) for name, each in parameters.items()}
+    """Return the record of each parameter with its fixed values, None for one that is no record."""
+    kinds: dict[str, tuple[type, Mapping[str, object]] | None] = {}
+    for name, each in inspect.signature(function, eval_str=True).parameters.items():
+        bare, marks = _parts(each.annotation)
+        fixed = next((mark.values for mark in marks if isinstance(mark, Fixed)), {})
+        kinds[name] = (bare, fixed) if isinstance(bare, type) and is_dataclass(bare) else None
+    return kinds
 
 
 def _parameter(leaf: Leaf) -> inspect.Parameter:
@@ -91,14 +96,6 @@ def _parameters_section(kinds: Mapping[str, Any]) -> str:
         for leaf in () if kind is None else leaves(*kind):
             lines += [leaf.name, f"    {leaf.option.help}"]
     return "\n".join(lines)
-
-
-def record_of(hint: Any) -> tuple[type, Mapping[str, object]] | None:
-    """Return the record of an annotation and its fixed values; None if it is not a record."""
-    bare, marks = _parts(hint)
-    if not (isinstance(bare, type) and is_dataclass(bare)):
-        return None
-    return bare, next((mark.values for mark in marks if isinstance(mark, Fixed)), {})
 
 
 def leaves(record: type, fixed: Mapping[str, object]) -> Iterator[Leaf]:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from judgebayes.votes.classes import canonical
 from judgebayes.votes.columns import positions
 from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import ReadRequest
@@ -37,6 +38,11 @@ class Labels:
     label: str
     annotator: str | None = None
     """The column of the annotator, if labels are merged and there is one."""
+
+    @property
+    def items(self) -> pd.Series:
+        """The item of each row with a label."""
+        return self.table.loc[self.table[self.label].map(canonical).notna(), self.item]
 
 
 @dataclass(frozen=True)
