@@ -11,12 +11,9 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
 from judgebayes.io.columns import (
-    join_judge,
-    judge_of_criteria,
     listed_roles,
     most_likely,
     plain_label,
-    without_copies,
 )
 from judgebayes.io.options import join_names, split_names
 from judgebayes.io.wide import NotJudgesError, check_judge_columns
@@ -220,13 +217,7 @@ def find_long(draft: Draft) -> Draft:
             "bad", "columns", f"No column looks like the {missing}; name it with --{missing}."
         )
     draft = draft.with_finding("note", "columns", f"Columns: {listed_roles(chosen)}.")
-    if given["judge"] is None:
-        by_criteria = judge_of_criteria(table, chosen)
-        if by_criteria is not None:
-            named, text = by_criteria
-            draft = draft.with_finding("note", "columns", text, judge=named)
-            chosen["judge"] = named
-    return _repeats(draft, table, chosen)
+    return _repeats(draft)
 
 
 def _by_values(draft: Draft, chosen: dict[str, str | None]) -> tuple[Draft, dict[str, str | None]]:
@@ -272,17 +263,12 @@ def _labelled(draft: Draft) -> list[object] | None:
     return list(gold[name].dropna().unique())
 
 
-def _repeats(draft: Draft, table: pd.DataFrame, chosen: dict[str, str | None]) -> Draft:
-    """Find copies of records, and the column that numbers repeated votes."""
-    if "judge" in chosen and chosen["judge"] is not None and chosen["judge"] not in table.columns:
-        table = join_judge(table, chosen["judge"])
-    table, copies = without_copies(table, chosen, repeats=draft.request.repeats)
-    if copies:
-        draft = draft.with_finding(
-            "note",
-            "repeats",
-            f"{copies} record(s) are identical to an earlier one in every column: copies, used once.",
-        )
+def _repeats(draft: Draft) -> Draft:
+    """Find the column that numbers repeated votes, among the records that are no copies."""
+    opened = try_open(replace(draft, request=replace(draft.request, labels=None)))
+    if opened is None:
+        return draft
+    table, chosen = opened.table, opened.columns
     keys = [n for role in ("item", "judge", "order") if (n := chosen[role]) is not None]
     sample = chosen["sample"]
     again = table.duplicated([*keys, *([] if sample is None else [sample])])

@@ -80,7 +80,7 @@ def opened_by(draft: Draft) -> Opened:
     JudgeBayesError
         If they cannot be opened with these options.
     """
-    options = tuple(draft.options().items())
+    options = (draft.request.labels is None, *draft.options().items())
     if options not in draft.opened:
         draft.opened[options] = open_files(draft.request)
     return draft.opened[options]

@@ -39,7 +39,7 @@ ENCODINGS = ("cp1252", "cp1250")
 """Encodings of files that are not UTF-8, tried in this order."""
 FOUND_ALREADY = (
     *("Columns: ", "Judges: ", "--match-ids loosely: ", "Read as missing votes: "),
-    *("identical to an earlier one", "is read as judgebayes import", "counts as another judge"),
+    "is read as judgebayes import",
 )
 """What is read says these too, where a finding says it before."""
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-import pandas as pd
-
 from judgebayes.votes.classes import written
 
 CLOSE = 0.75
@@ -110,12 +108,6 @@ def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
     return Matching(
         item_of, folded, unmatched, tuple(collisions), _near(unmatched, of_labels, first, item_of)
     )
-
-
-def renamed(column: pd.Series, matching: Matching) -> pd.Series:
-    """Return a column of items with the names that the votes have."""
-    names = column.map(written)
-    return names.map(matching.item_of).where(names.isin(list(matching.item_of)), column)
 
 
 def hint(matching: Matching) -> str:

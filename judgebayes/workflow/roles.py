@@ -13,7 +13,7 @@ from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
-from judgebayes.workflow.item_ids import match_items, renamed
+from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Labels
 
@@ -128,7 +128,9 @@ def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, list[str]]:
         raise JudgeBayesError(f"--match-ids loosely: {matching.collision}")
     if not matching.folded:
         return labels, ["--match-ids loosely: the items match as they are written."]
-    table = labels.table.assign(**{labels.item: renamed(labels.table[labels.item], matching)})
+    names = labels.table[labels.item]
+    new = names.map(written).map(matching.item_of).fillna(names)
+    table = labels.table.assign(**{labels.item: new})
     message = (
         f"--match-ids loosely: {matching.preview} items of the labels match after folding "
         f"{matching.how}."

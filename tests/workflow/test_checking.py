@@ -29,7 +29,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "vote": "is_correct",
         "label": "gold_answer",
     },
-    "criteria": {"judge": "judge,criterion"},
+    "criteria": {},
     "appended_twice": {},
     "three_annotators": {"labels_merge": "majority"},
     "both_orders": {
