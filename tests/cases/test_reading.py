@@ -94,7 +94,6 @@ def test_an_event_log_of_evaluations() -> None:
     assert (data.numbers["items"], data.numbers["votes"]) == (200, 187)
 
 
-@LATER
 def test_single_answer_grading() -> None:
     data = checked("mtbench_single.jsonl").data
     assert list(data.coding.judges) == ["gpt-4/single-v1"]

@@ -54,7 +54,8 @@ def opened(
 
 
 def read(source: Opened, classes: str | None = None) -> Data:
-    source = replace(source, request=replace(source.request, classes=classes))
+    request = replace(source.request, classes=classes, drop_unknown_labels=True)
+    source = replace(source, request=request)
     return encoded(source, classes_of(source))
 
 
