@@ -4,7 +4,6 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from jaxtyping import Int
 
 from judgebayes.cli.console import Console, say_plainly
 from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
-from judgebayes.cli.requests import CollectRequest, JudgedColumns, UntilSettled
+from judgebayes.cli.requests import CollectRequest
 from judgebayes.collect.endpoint import (
     Judge,
     RetryPolicy,
@@ -22,7 +21,7 @@ from judgebayes.collect.endpoint import (
     parse_judges,
     require_client,
 )
-from judgebayes.collect.items import ItemTable, fill_template, read_items
+from judgebayes.collect.items import ROLES, ItemTable, fill_template, read_items
 from judgebayes.collect.ledger import Budget, Ledger, Line
 from judgebayes.collect.sampling import Outcome, Plan, Watch, collect_votes
 from judgebayes.compiled.stopping import keeping
@@ -33,6 +32,7 @@ from judgebayes.progress import bar
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, infer_classes
 from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.records import changed
 
 if TYPE_CHECKING:
     from judgebayes.workflow.adaptive import StoppingRule
@@ -54,9 +54,8 @@ def collect(request: CollectRequest) -> CommandResult:
     JudgeBayesError
         For bad input, a missing key, or a file that was started with other settings.
     """
-    settled = request.settled
-    early = {each.name: each.default for each in fields(UntilSettled)}
-    if settled is None and any(getattr(request, name) != own for name, own in early.items()):
+    early = {"fit", "give_up", "answers"} & {name for name, _ in changed(request)}
+    if early and not request.until_settled:
         raise JudgeBayesError("--fit, --give-up and --answers need --until-settled.")
     require_client()
     if request.out.suffix.lower() != ".jsonl":
@@ -64,10 +63,10 @@ def collect(request: CollectRequest) -> CommandResult:
             f"--out {str(request.out)!r} must end in .jsonl: answers are written line by line."
         )
     check_writable(request.out)
-    check_writable(settled.answers if settled is not None else None)
+    check_writable(request.answers)
     judges = parse_judges(request.judge, request.key_env or [])
     template = None if request.template is None else _read_template(request.template)
-    named = {each.name: getattr(request, each.name) for each in fields(JudgedColumns)}
+    named = {role: getattr(request, role) for role in ROLES}
     table = read_items(request.items, named, request.task, template)
     template = table.task.template if template is None else template
     plan = _plan(request, table, judges, template)
@@ -98,11 +97,11 @@ def collect(request: CollectRequest) -> CommandResult:
         lines = [line for line in ledger.lines if line.judge in asked]
     values = _planned(plan, request.out) | _results(plan, outcome, lines)
     say_plainly(console, *_account(values, lines))
-    if settled is not None:
+    if request.until_settled:
         say_plainly(console, *_settling(plan, lines))
-        if settled.answers is not None:
-            write_table(_answers(plan, lines), settled.answers)
-            say_plainly(console, f"Answers: {settled.answers}")
+    if request.answers is not None:
+        write_table(_answers(plan, lines), request.answers)
+        say_plainly(console, f"Answers: {request.answers}")
     say_plainly(console, f"Votes: {request.out}")
     if outcome.complete:
         say_plainly(console, f"Next: {_next_command(request, table, lines)}")
@@ -159,11 +158,9 @@ def _plan(
     judges: list[Judge],
     template: str,
 ) -> Plan:
-    orders, settled = len(table.task.orders), request.settled
+    orders = len(table.task.orders)
     votes, rule, class_votes = (
-        (request.n or VOTES, None, ())
-        if settled is None
-        else _rule(settled, request.n, table, judges)
+        _rule(request, table, judges) if request.until_settled else (request.n or VOTES, None, ())
     )
     if votes < 1 or votes % orders:
         raise JudgeBayesError(
@@ -185,7 +182,7 @@ def _plan(
         RetryPolicy(request.timeout, request.retries),
         request.concurrency,
         rule,
-        0 if settled is None else orders,
+        orders if request.until_settled else 0,
         class_votes,
     )
 
@@ -227,10 +224,10 @@ def _settings(plan: Plan) -> dict[str, Any]:
 
 
 def _rule(
-    settled: UntilSettled, votes: int | None, table: ItemTable, judges: list[Judge]
+    request: CollectRequest, table: ItemTable, judges: list[Judge]
 ) -> "tuple[int, StoppingRule, tuple[str, ...]]":
     """Return the largest number of votes, the stopping rule, and the vote name of each class."""
-    if settled.fit is None:
+    if request.fit is None:
         raise JudgeBayesError(
             "--until-settled needs --fit FIT, a Davidson fit to items that have all their votes. "
             "Save one with: judgebayes calibrate --method davidson --save."
@@ -245,25 +242,25 @@ def _rule(
     from judgebayes.workflow.adaptive import share_prior, stopping_plan
     from judgebayes.workflow.fit_file import load_fit
 
-    saved = load_fit(settled.fit)
+    saved = load_fit(request.fit)
     own = saved.fitted
     fitted = own.probabilities if isinstance(own, DecidedBy) else own
     method = getattr(fitted, "method", None)
     if not isinstance(method, Davidson):
         raise JudgeBayesError(
-            f"{str(settled.fit)!r} is a fit of the method {saved.method}; --until-settled needs a "
+            f"{str(request.fit)!r} is a fit of the method {saved.method}; --until-settled needs a "
             "Davidson fit (judgebayes calibrate --method davidson --save)."
         )
     most = round(saved.profile.votes_per_item)
-    if votes is not None and votes != most:
+    if request.n is not None and request.n != most:
         raise JudgeBayesError(
-            f"-n {votes} differs from the {most} votes per item that {str(settled.fit)!r} was "
+            f"-n {request.n} differs from the {most} votes per item that {str(request.fit)!r} was "
             "fitted to. The parameters are valid only for that number. Omit -n."
         )
     orders = len(table.task.orders)
     prior = share_prior(saved.profile, symmetric=method.symmetric)
-    rule = stopping_plan(fitted, prior, most, batch=orders).within(settled.give_up)
-    return most, rule, _vote_names(saved.classes, table.task.votes, settled.fit)
+    rule = stopping_plan(fitted, prior, most, batch=orders).within(request.give_up)
+    return most, rule, _vote_names(saved.classes, table.task.votes, request.fit)
 
 
 def _vote_names(classes: Classes, votes: tuple[str, ...], fit: Path) -> tuple[str, ...]:
@@ -422,9 +419,8 @@ def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) 
     pair = ["--votes-as", "original"] if len(table.task.orders) > 1 else []
     cast = {line.vote for line in lines}
     classes = [] if cast >= set(table.task.votes) else ["--classes", ",".join(table.task.votes)]
-    settled = request.settled
-    if settled is not None and settled.fit is not None:
-        words = ["apply", str(settled.fit), str(request.out), *pair]
+    if request.fit is not None:
+        words = ["apply", str(request.fit), str(request.out), *pair]
     else:
         words = ["calibrate", str(request.out), "--labels", *labels, *pair, *classes, "--save", FIT]
     return shlex.join(["judgebayes", *words])

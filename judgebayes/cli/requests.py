@@ -73,32 +73,7 @@ class ReproduceRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UntilSettled:
-    """The options of `judgebayes collect` for stopping early."""
-
-    fit: Annotated[Path | None, "A Davidson fit that `judgebayes calibrate --save` wrote."] = None
-    give_up: Annotated[
-        float, "Accepted increase of the mean loss from stopping early, in class steps."
-    ] = 0.002
-    answers: Annotated[
-        Path | None,
-        "Where to write the calibrated results: probabilities and decision for each item.",
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedColumns:
-    """The columns of the items to judge."""
-
-    item: ItemColumn = None
-    prompt: Annotated[str | None, "Column of the prompt that the responses answer."] = None
-    response: Annotated[str | None, "Column of the response."] = None
-    response_a: Annotated[str | None, "Column of the first response."] = None
-    response_b: Annotated[str | None, "Column of the second response."] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CollectRequest(UntilSettled, JudgedColumns):
+class CollectRequest:
     """The options of `judgebayes collect`."""
 
     items: Annotated[
@@ -172,12 +147,20 @@ class CollectRequest(UntilSettled, JudgedColumns):
         "Stop early: request another vote on an item only if it is worth its price according "
         "to --fit.",
     ] = False
+    fit: Annotated[Path | None, "A Davidson fit that `judgebayes calibrate --save` wrote."] = None
+    give_up: Annotated[
+        float, "Accepted increase of the mean loss from stopping early, in class steps."
+    ] = 0.002
+    answers: Annotated[
+        Path | None,
+        "Where to write the calibrated results: probabilities and decision for each item.",
+    ] = None
+    item: ItemColumn = None
+    prompt: Annotated[str | None, "Column of the prompt that the responses answer."] = None
+    response: Annotated[str | None, "Column of the response."] = None
+    response_a: Annotated[str | None, "Column of the first response."] = None
+    response_b: Annotated[str | None, "Column of the second response."] = None
     dry_run: Annotated[bool, "Send no requests; print a prompt and the plan."] = False
-
-    @property
-    def settled(self) -> UntilSettled | None:
-        """The options for stopping early, if `--until-settled` is set; else None."""
-        return self if self.until_settled else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -127,19 +127,15 @@ def reading_notes(opened: Opened) -> dict[str, Any]:
     """Return the reading options to save with a fit, for later files of such votes."""
     columns = {role: name for role, name in opened.columns.items() if name is not None}
     request = opened.request
+    one_label = request.label in (None, opened.label)
+    annotators = [] if one_label else split_names(str(request.label))
     return {
         **{name: getattr(request, name) for name in KEPT},
         "repeats": request.repeats,
         "columns": columns if opened.label is None else columns | {"label": opened.label},
-        "ignore": [*request.left_out, *_annotators_of(opened)],
+        "ignore": [*request.left_out, *annotators],
         **({} if opened.bins is None else {"bins": opened.bins.to_json()}),
     }
-
-
-def _annotators_of(opened: Opened) -> list[str]:
-    """Return the columns of labels, one for each annotator, if there are several."""
-    named = opened.request.label
-    return [] if named is None or opened.label in (None, named) else split_names(named)
 
 
 def apply_notes(request: ReadRequest, notes: Mapping[str, Any]) -> tuple[ReadRequest, Earlier]:
