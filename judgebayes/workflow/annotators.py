@@ -26,21 +26,6 @@ Z = 1.645
 """The normal quantile of 90 % intervals."""
 
 
-def check_annotators(options: ReadRequest) -> None:
-    """Check the options for several annotators.
-
-    Raises
-    ------
-    JudgeBayesError
-        If other options are given without a way of merging.
-    """
-    for name in ("annotator", "adjudicator"):
-        if options.labels_merge is None and getattr(options, name) is not None:
-            raise JudgeBayesError(
-                f"--{name} is used with --labels-merge majority, adjudicated or noisy only."
-            )
-
-
 def label_columns(table: pd.DataFrame, named: str | None) -> list[str]:
     """Return the columns of labels that `--label` names, if they are several columns of the table."""
     if named is None or named in table.columns:

@@ -172,7 +172,7 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     JudgeBayesError
         If the file is not a fit, or for bad input.
     """
-    load_plugins(None if request.plugin is None else Path(request.plugin))
+    load_plugins(request.plugin)
     check_losses(request)
     saved = load_fit(request.fit)
     losses = losses_of(request, saved.classes)

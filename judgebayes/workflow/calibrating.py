@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import jax.numpy as jnp
@@ -89,7 +88,7 @@ def read_request(request: CalibrateRequest) -> Data:
     JudgeBayesError
         For an unknown option value, or bad input.
     """
-    load_plugins(None if request.plugin is None else Path(request.plugin))
+    load_plugins(request.plugin)
     check_choice("method", request.method, known_methods())
     check_choice("calibrator", request.calibrator, known_calibrators())
     choices = traits_of(request.method).inferences
@@ -109,7 +108,7 @@ def read_request(request: CalibrateRequest) -> Data:
         )
     by = request.conformal_by
     named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
-    data = data_of(request, named=tuple(named))
+    data = data_of(request, named=tuple(named), detect=True)
     check_ties(request, data)
     needs_none = request.method == "sc" or traits_of(request.method).learns_from_unlabelled
     if not data.labelled and not needs_none:

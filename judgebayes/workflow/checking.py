@@ -26,7 +26,7 @@ from judgebayes.workflow.check_columns import (
 )
 from judgebayes.workflow.check_draft import CheckFinding, Draft
 from judgebayes.workflow.check_scales import find_order, find_scale
-from judgebayes.workflow.data import Data, read_files
+from judgebayes.workflow.data import Data, data_of
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import CheckRequest
@@ -235,7 +235,7 @@ def check(request: CheckRequest) -> Check:
 def _read(draft: Draft) -> tuple[Data | None, Draft]:
     """Return what the options of a draft read; None and a problem if they read nothing."""
     try:
-        return read_files(draft.request), draft
+        return data_of(draft.request), draft
     except JudgeBayesError as error:
         if any(each.severity == "bad" and str(error) == each.sentence for each in draft.findings):
             return None, draft

@@ -166,35 +166,30 @@ def read(request: ReadRequest) -> Data:
     JudgeBayesError
         For bad input.
     """
-    return read_files(request, detect=True)
+    return data_of(request, detect=True)
 
 
-def data_of(
-    request: ReadRequest,
-    *,
-    named: tuple[str, ...] = (),
-) -> Data:
+def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool = False) -> Data:
     """Return the `Data` that a request has in place of votes, or read its files or tables.
 
-    `named` are columns that are kept and are not judges.
+    `named` are columns that are not judges; `detect` is as in `classes_of`.
 
     Raises
     ------
     JudgeBayesError
-        For bad input.
+        For bad input, or if data that are already read come with options for reading.
     """
-    return data_in_request(request) or read_files(request, named=named, detect=True)
-
-
-def read_files(
-    request: ReadRequest,
-    *,
-    named: tuple[str, ...] = (),
-    detect: bool = False,
-) -> Data:
-    """Read the files or tables of a request; `detect` is as in `classes_of`."""
-    opened = open_files(request, Earlier(ignored=named))
-    return encoded(opened, classes_of(opened, detect=detect))
+    if not isinstance(request.votes, Data):
+        opened = open_files(request, Earlier(ignored=named))
+        return encoded(opened, classes_of(opened, detect=detect))
+    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
+    again = [name for name, _ in changed(request) if name in ours]
+    if again:
+        raise JudgeBayesError(
+            f"The votes are already read, and {listing(again, 20)} would change how they are read: pass "
+            "these options to judgebayes.read."
+        )
+    return request.votes
 
 
 def encoded(opened: Opened, classes: Classes) -> Data:
@@ -250,23 +245,3 @@ def undecided_as_class(data: Data) -> Data:
         labels=np.where(data.labels == 1, 2, data.labels),
         log_likelihood=None if likelihood is None else np.insert(likelihood, 1, -np.inf, axis=-1),
     )
-
-
-def data_in_request(request: ReadRequest) -> Data | None:
-    """Return the `Data` that a request has in place of votes, None if it names files or tables.
-
-    Raises
-    ------
-    JudgeBayesError
-        If it also has options for reading.
-    """
-    if not isinstance(request.votes, Data):
-        return None
-    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
-    again = [name for name, _ in changed(request) if name in ours]
-    if again:
-        raise JudgeBayesError(
-            f"The votes are already read, and {listing(again, 20)} would change how they are read: pass "
-            "these options to judgebayes.read."
-        )
-    return request.votes

@@ -92,7 +92,7 @@ def diagnose(
     JudgeBayesError
         For bad input. Constant labels are a finding, not an error.
     """
-    data = data_of(request, named=() if request.by is None else (request.by,))
+    data = data_of(request, named=() if request.by is None else (request.by,), detect=True)
     labels = data.labels
     judges = judge_table(data.votes, labels, data.coding, groups=data.groups)
     if not (labels >= 0).any() and len(judges) > 1:

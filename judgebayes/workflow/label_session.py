@@ -117,12 +117,13 @@ def label_session(
     settings = {"votes": _digest(votes), "seed": request.seed}
     file = Appended(request.session, settings, WORDS)
     try:
-        labels = _labels(file, votes)
+        known = {str(item): item for item in votes.coding.items}
+        labels = _labels(file, known)
         said = []
         if file.torn:
             said.append(f"An incomplete last line of {str(request.session)!r} was removed.")
         if request.new_label is not None:
-            item, label = _new_label(request.new_label, votes, labels)
+            item, label = _new_label(request.new_label, known, labels)
             # A label that cannot be read is refused here, before it is in the file.
             data = _data(opened, [*labels, (item, label)])
             file.append(plain({"item": item, "label": label}))
@@ -165,8 +166,7 @@ def _digest(data: Data) -> str:
     return digest.hexdigest()[:16]
 
 
-def _labels(file: Appended, data: Data) -> list[tuple[Any, Any]]:
-    known = {str(item): item for item in data.coding.items}
+def _labels(file: Appended, known: dict[str, Any]) -> list[tuple[Any, Any]]:
     labels: list[tuple[Any, Any]] = []
     for number, record in file.records:
         if set(record) != {"item", "label"} or str(record["item"]) not in known:
@@ -178,11 +178,10 @@ def _labels(file: Appended, data: Data) -> list[tuple[Any, Any]]:
     return labels
 
 
-def _new_label(text: str, data: Data, labels: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _new_label(text: str, known: dict[str, Any], labels: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     name, equals, label = text.rpartition("=")
     if not equals or not name or not label:
         raise JudgeBayesError(f"--new-label {text!r} must be ITEM=LABEL, for example q17=A.")
-    known = {str(item): item for item in data.coding.items}
     if name not in known:
         raise JudgeBayesError(f"--new-label: there is no item {name!r} with votes.")
     before = [old for item, old in labels if str(item) == name]

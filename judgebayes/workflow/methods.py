@@ -34,7 +34,7 @@ GROUP = "judgebayes.methods"
 """The group of entry points; each names a module that declares methods when it is imported."""
 
 
-def load_plugins(file: Path | None) -> None:
+def load_plugins(file: Path | str | None) -> None:
     """Import the installed packages with methods, and run the file that the user names.
 
     Raises
@@ -45,9 +45,9 @@ def load_plugins(file: Path | None) -> None:
     _installed()
     if file is None:
         return
-    if not file.is_file():
+    if not Path(file).is_file():
         raise JudgeBayesError(f"There is no file {str(file)!r} for --plugin.")
-    _run(file.resolve())
+    _run(Path(file).resolve())
 
 
 @cache

@@ -25,7 +25,7 @@ from judgebayes.generators import (
 from judgebayes.generators.posterior import Posterior
 from judgebayes.io.options import split_names
 from judgebayes.votes.columns import Evidence, positions
-from judgebayes.workflow.data import Data, by_item, data_in_request, read_files
+from judgebayes.workflow.data import Data, by_item, data_of
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import Fixed, PrecisionRequest, check_next
 from judgebayes.workflow.precision_methods import Given, Points, PrecisionFit, answer
@@ -183,7 +183,7 @@ def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], 
     """Return what was read, the pairs of systems, notes on it, and what the methods learn from."""
     paired = request.systems is not None
     named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    data = data_in_request(request) or read_files(replace(request, pairwise=paired), named=named)
+    data = data_of(replace(request, pairwise=paired), named=named)
     n_classes = len(data.coding.classes)
     if n_classes != 2 and not paired:
         raise JudgeBayesError(

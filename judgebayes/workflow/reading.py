@@ -32,7 +32,7 @@ from judgebayes.votes.columns import (
     spellings,
 )
 from judgebayes.votes.slots import are_orders
-from judgebayes.workflow.annotators import check_annotators, label_columns, melted
+from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items
 from judgebayes.workflow.options import ReadRequest
@@ -49,7 +49,11 @@ def open_files(request: ReadRequest, earlier: Earlier = UNSEEN) -> Opened:
     JudgeBayesError
         If a file cannot be read, or a column is missing or cannot be detected.
     """
-    check_annotators(request)
+    for name in ("annotator", "adjudicator"):
+        if request.labels_merge is None and getattr(request, name) is not None:
+            raise JudgeBayesError(
+                f"--{name} is used with --labels-merge majority, adjudicated or noisy only."
+            )
     labels = None if request.labels is None else file_or_table(request.labels, "labels")
     request = replace(request, votes=file_or_table(request.votes, "votes"))
     request, classes, said = _converted(request)

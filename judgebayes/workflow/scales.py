@@ -191,10 +191,9 @@ def _without_middle(opened: Opened, votes: Classes) -> Classes:
 
 def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes and labels, without undecided votes."""
-    what = opened.request.votes.name
-    votes = _inferred(opened, what, none)
-    if opened.labels is not None:
-        gold = opened.labels
+    what, gold = opened.request.votes.name, opened.labels
+    votes = _inferred(opened, none)
+    if gold is not None:
         given = gold.table[gold.label].dropna().unique()
         plain = distinct(given)
         if not plain:
@@ -227,11 +226,11 @@ def _decided(values: Sequence[object], none: tuple[Hashable, ...]) -> list[objec
     return [value for value in values if not none or only.index(value) != UNDECIDED]
 
 
-def _inferred(opened: Opened, what: str, none: tuple[Hashable, ...] = ()) -> Classes:
+def _inferred(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes; the error for a few odd votes names the first row."""
     if opened.request.wide and not none:
         check_judge_columns(opened.table, list(opened.judges), opened.request.votes)
-    values = _decided(vote_values(opened), none)
+    values, what = _decided(vote_values(opened), none), opened.request.votes.name
     try:
         return infer_classes(values, what)
     except JudgeBayesError:

@@ -157,7 +157,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
     JudgeBayesError
         For bad input, or if the votes do not compare two responses.
     """
-    data = data_of(request, named=tuple(split_names(request.systems or "")))
+    data = data_of(request, named=tuple(split_names(request.systems or "")), detect=True)
     result = win_rate_of(data, request)
     if result is None:
         named = ", ".join(map(str, data.coding.classes.names))
