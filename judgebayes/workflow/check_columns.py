@@ -19,7 +19,7 @@ from judgebayes.io.options import join_names, split_names
 from judgebayes.io.wide import NotJudgesError, check_judge_columns
 from judgebayes.votes.classes import canonical, classes_of_most, listing
 from judgebayes.votes.slots import are_orders
-from judgebayes.workflow.check_draft import Draft, opened_by, try_open
+from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.likely import (
     by_name,
@@ -33,18 +33,14 @@ from judgebayes.workflow.likely import (
 def find_label(draft: Draft) -> Draft:
     """Find the column of the label in a file of its own."""
     gold = draft.labels
-    if gold is None or draft.request.label is not None:
+    if gold is None or draft.request.label is not None or try_open(draft) is not None:
         return draft
-    try:
-        opened_by(draft)
-    except JudgeBayesError as error:
-        if not str(error).startswith("Which column") or "label" not in str(error):
-            return draft
-        vote = likely_vote(gold, [by_name([str(n) for n in gold.columns], "item")])
-        if vote is not None:
-            text = f"Column {vote!r} is read as the label, by its values."
-            return draft.with_finding("bad", "labels", text, label=vote)
-    return draft
+    names = [str(name) for name in gold.columns]
+    vote = likely_vote(gold, [by_name(names, "item")])
+    if vote is None or by_name(names, "label") is not None:
+        return draft
+    text = f"Column {vote!r} is read as the label, by its values."
+    return draft.with_finding("bad", "labels", text, label=vote)
 
 
 def find_merged(draft: Draft) -> Draft:
@@ -167,8 +163,7 @@ def find_wide(draft: Draft) -> Draft:
         draft = draft.with_finding(
             "note", "labels", f"Column {label!r} is read as the labels, by its name."
         )
-    left_out = list(split_names(draft.request.ignore)) if draft.request.ignore else []
-    new: list[str] = []
+    left_out, new = draft.request.left_out, list[str]()
     while True:
         others = {item, label, *left_out, *new}
         judges = [name for name in names if name not in others]

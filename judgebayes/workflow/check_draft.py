@@ -43,7 +43,7 @@ class Draft:
     """The table of the votes; empty before it is read."""
     labels: pd.DataFrame | None = None
     """The table of the labels, if they are in a file of their own."""
-    opened: dict[Hashable, Opened] = field(default_factory=dict)
+    opened: dict[Hashable, Opened | None] = field(default_factory=dict)
     """What opening the files gave with some options, so that each is opened once."""
 
     def with_finding(self, severity: Severity, topic: str, text: str, **options: Any) -> "Draft":
@@ -72,23 +72,12 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def opened_by(draft: Draft) -> Opened:
-    """Open the files with the options of a draft, as every command does.
-
-    Raises
-    ------
-    JudgeBayesError
-        If they cannot be opened with these options.
-    """
+def try_open(draft: Draft) -> Opened | None:
+    """Open the files with the options of a draft, as every command does; None if that is an error."""
     options = (draft.request.labels is None, *draft.options().items())
     if options not in draft.opened:
-        draft.opened[options] = open_files(draft.request)
+        try:
+            draft.opened[options] = open_files(draft.request)
+        except JudgeBayesError:
+            draft.opened[options] = None  # the error is found when the files are read
     return draft.opened[options]
-
-
-def try_open(draft: Draft) -> Opened | None:
-    """Return what `opened_by` does, None if that is an error."""
-    try:
-        return opened_by(draft)
-    except JudgeBayesError:
-        return None  # the error is found when the files are read
