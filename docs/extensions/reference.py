@@ -22,7 +22,7 @@ import judgebayes
 from judgebayes.cli import app as command_line
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.workflow.methods import known_methods, traits_of
-from judgebayes.workflow.names import TOP
+from judgebayes.workflow.options import TOP
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -85,7 +85,7 @@ TASKS = (
         "aggregate",
         "Aggregate votes",
         "From votes to the probability of each class of each item.",
-        ("aggregators", "workflow.methods", "workflow.names"),
+        ("aggregators", "workflow.methods"),
     ),
     Task(
         "calibrate",

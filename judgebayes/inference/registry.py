@@ -1,7 +1,7 @@
 """The registry of methods: a decorator on the class declares a method to the whole program.
 
 The declaration determines the names on the command line, what `auto` compares, how a method is built
-for given votes, and what a fit file may contain. `judgebayes.workflow.names` lists the names of this
+for given votes, and what a fit file may contain. `judgebayes.workflow.options` lists the names of this
 package for help, which does not import JAX.
 """
 

@@ -28,7 +28,7 @@ from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
 from judgebayes.measures.scores import nll
 from judgebayes.panel.curate import top_k
 from judgebayes.votes import UNDECIDED, Classes, Votes
-from judgebayes.workflow.names import TOP
+from judgebayes.workflow.options import TOP
 
 GROUP = "judgebayes.methods"
 """The group of entry points; each names a module that declares methods when it is imported."""

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.public import SOURCES
-from judgebayes.workflow import methods, names
+from judgebayes.workflow import methods, options
 
 
 def test_the_list_marks_data_sets_that_are_downloaded(tmp_path: Path) -> None:
@@ -47,6 +47,6 @@ def test_a_changed_source_leaves_no_data_set(tmp_path: Path) -> None:
 
 
 def test_the_names_are_those_of_the_methods() -> None:
-    assert set(methods.INFERENCES) == set(names.INFERENCES)
-    assert methods.known_methods() == names.METHODS
-    assert methods.known_calibrators() == names.CALIBRATORS
+    assert set(methods.INFERENCES) == set(options.INFERENCES)
+    assert methods.known_methods() == options.METHODS
+    assert methods.known_calibrators() == options.CALIBRATORS

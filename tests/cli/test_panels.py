@@ -12,7 +12,7 @@ from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes import encode
 from judgebayes.workflow.methods import Choice, build, suited
-from judgebayes.workflow.names import CALIBRATORS, METHODS
+from judgebayes.workflow.options import CALIBRATORS, METHODS
 
 
 def run(*args: object) -> Result:
