@@ -10,11 +10,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
-from judgebayes.io.columns import (
-    listed_roles,
-    most_likely,
-    plain_label,
-)
+from judgebayes.io.columns import listed_roles, most_likely, plain_label
 from judgebayes.io.options import join_names, split_names
 from judgebayes.io.wide import NotJudgesError, check_judge_columns
 from judgebayes.votes.classes import canonical, classes_of_most, listing

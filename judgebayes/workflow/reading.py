@@ -11,11 +11,7 @@ import pandas as pd
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
-from judgebayes.io.columns import (
-    join_judge,
-    judge_of_criteria,
-    without_copies,
-)
+from judgebayes.io.columns import join_judge, judge_of_criteria, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Options, option
