@@ -1,4 +1,4 @@
-"""A check of the columns of votes: their roles, criteria, copies and repeated votes.
+"""A check of the columns of votes: their roles, and repeated votes.
 
 A check of labels: their column, their people and their items.
 """
@@ -180,7 +180,7 @@ def find_wide(draft: Draft) -> Draft:
 
 
 def find_long(draft: Draft) -> Draft:
-    """Find the columns of a table with a row per vote, its criteria, copies and repeated votes."""
+    """Find the columns of a table with a row per vote, and its repeated votes."""
     table, names = draft.votes, [str(name) for name in draft.votes.columns]
     given = draft.request.named()
     unknown = [name for name in given.values() if name not in (None, "none", *names)]
