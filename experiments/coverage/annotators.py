@@ -106,10 +106,9 @@ def _of(
 def _rate_at(
     data: Data, column: str, value: int, judge: int
 ) -> Callable[[float], tuple[float, float]]:
-    likelihood = data.log_likelihood
-    assert likelihood is not None
+    assert data.log_likelihood is not None
     known = data.labels >= 0
-    low, high = (np.where(known, likelihood[..., k], 0.0) for k in (0, 1))
+    low, high = (np.where(known, data.log_likelihood[..., k], 0.0) for k in (0, 1))
     own = pd.Series(data.coding.items).str.endswith(VALUES[value]).to_numpy()
 
     def ends(level: float) -> tuple[float, float]:

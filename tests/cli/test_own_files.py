@@ -49,8 +49,7 @@ def opened(
     only: str | None = None,
     **how: Any,
 ) -> Opened:
-    request = ReadRequest(votes=path, labels=labels, wide=wide, only_judge=only, **how)
-    return open_files(request)
+    return open_files(ReadRequest(votes=path, labels=labels, wide=wide, only_judge=only, **how))
 
 
 def read(source: Opened, classes: str | None = None) -> Data:
