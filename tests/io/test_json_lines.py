@@ -35,7 +35,7 @@ def nested_as_text(value: object) -> object:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_batches_give_the_table_of_all_records(seed: int, tmp_path: Path) -> None:
+def test_a_table_has_the_records_of_its_lines_one_by_one(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     some = rng.sample(VALUES, rng.randint(1, 4))
     rows = [
