@@ -119,8 +119,8 @@ def merged(folders: Sequence[Path], out: Path) -> Results:
     Raises
     ------
     JudgeBayesError
-        If a folder holds no shard that has ended, the shards are of different runs, `out` is one of the
-        folders, or a file cannot be written.
+        If a folder holds no shard that has ended, the shards are of different runs, two are the same part
+        of one, `out` is one of the folders, or a file cannot be written.
     """
     if out.resolve() in {folder.resolve() for folder in folders}:
         raise JudgeBayesError(f"{str(out)!r} is a shard; merge into another folder (--out).")
@@ -136,7 +136,12 @@ def merged(folders: Sequence[Path], out: Path) -> Results:
             )
     chosen = find(first.settings["what"])
     parts = divided(chosen, first.settings["shards"], twins=first.settings["twins"])
-    folder_of = {Part(*shard.part): folder for folder, shard in shards.items()}
+    folder_of: dict[Part, Path] = {}
+    for folder, shard in shards.items():
+        same = folder_of.setdefault(Part(*shard.part), folder)
+        if same != folder:
+            named = f"{str(folder)!r} is the same shard as {str(same)!r}"
+            raise JudgeBayesError(f"{named}: {Part(*shard.part)}.")
     done, skipped, failed = [], [], {}
     for experiment in chosen:
         name, part = f"{experiment.paper}/{experiment.name}", parts[experiment]

@@ -128,7 +128,7 @@ def merge_shards(folders: Sequence[Path], out: Path) -> CommandResult:
     ------
     JudgeBayesError
         If no folder is named, one of them holds no shard that has ended, the shards are of different
-        runs, or the results cannot be written.
+        runs or two are the same part of one, or the results cannot be written.
     """
     if not folders:
         raise JudgeBayesError("Name the folders of the shards: `reproduce --merge FOLDER...`.")

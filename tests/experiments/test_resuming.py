@@ -7,6 +7,7 @@ imported; runs in a process of their own start theirs as users' do.
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -261,7 +262,9 @@ def test_what_is_no_shard_of_the_run_is_refused(plant: Planted, tmp_path: Path) 
     one, other, whole = (tmp_path / name for name in ("one", "other", "whole"))
     for folder, seed, shard in ((one, 0, "1/4"), (other, 1, "4/4"), (whole, 0, None)):
         assert reproduce(folder, seed=seed, shard=shard)
+    copied = Path(shutil.copytree(one, tmp_path / "copied"))
     for folders, reason in (
+        ([one, copied], "'.*copied' is the same shard as '.*one': 1/4"),
         ([one, other], "of another run than .*: seed"),
         ([one, whole], "no results of a shard that has ended"),
         ([one, tmp_path / "out"], "is a shard; merge into another"),
