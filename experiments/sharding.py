@@ -142,9 +142,15 @@ def merged(folders: Sequence[Path], out: Path) -> Results:
         if same != folder:
             named = f"{str(folder)!r} is the same shard as {str(same)!r}"
             raise JudgeBayesError(f"{named}: {Part(*shard.part)}.")
+    part_of = {
+        name: part
+        for part, folder in folder_of.items()
+        for name in (*shards[folder].results, *shards[folder].skipped)
+    }
     done, skipped, failed = [], [], {}
     for experiment in chosen:
-        name, part = f"{experiment.paper}/{experiment.name}", parts[experiment]
+        name = f"{experiment.paper}/{experiment.name}"
+        part = part_of.get(name, parts[experiment])  # another machine may divide them otherwise
         home = folder_of.get(part)
         if home is None:
             failed[experiment] = Failure(f"shard {part} is missing", None)
