@@ -10,6 +10,7 @@ for the merge (`judgebayes.experiments.sharding`).
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,20 +112,22 @@ def _note(experiment: Experiment, run: Run, out: Path) -> Path:
     return out / UNFINISHED / "results" / name
 
 
+def data_files(data: Path | None, experiments: Sequence[Experiment]) -> list[tuple[str, int, int]]:
+    """Return name, size and date of each file of the data sets that experiments need, in order."""
+    if data is None:
+        return []
+    return sorted(
+        (f.relative_to(data).as_posix(), f.stat().st_size, f.stat().st_mtime_ns)
+        for name in {name for experiment in experiments for name in experiment.needs}
+        for f in (data / name).rglob("*")
+        if f.is_file()
+    )
+
+
 def _made_from(experiment: Experiment, run: Run) -> str:
     """Return a digest of a result's inputs: source, settings, and the data files with their dates."""
-    data = run.data
-    files = (
-        []
-        if data is None
-        else sorted(
-            (f.relative_to(data).as_posix(), f.stat().st_size, f.stat().st_mtime_ns)
-            for name in experiment.needs
-            for f in (data / name).rglob("*")
-            if f.is_file()
-        )
-    )
-    inputs = (source_digest(), run.splits, run.smoke, run.seed, str(data), files)
+    files = data_files(run.data, [experiment])
+    inputs = (source_digest(), run.splits, run.smoke, run.seed, str(run.data), files)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
 
 

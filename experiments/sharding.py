@@ -119,8 +119,8 @@ def merged(folders: Sequence[Path], out: Path) -> Results:
     Raises
     ------
     JudgeBayesError
-        If a folder holds no shard that has ended, the shards are of different runs, two are the same part
-        of one, `out` is one of the folders, or a file cannot be written.
+        If a folder holds no shard that has ended, the shards are of different runs, two are the same
+        part of one, `out` is one of the folders, or a file cannot be written.
     """
     if out.resolve() in {folder.resolve() for folder in folders}:
         raise JudgeBayesError(f"{str(out)!r} is a shard; merge into another folder (--out).")

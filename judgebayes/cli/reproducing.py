@@ -28,7 +28,7 @@ from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_
 from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import index_page
 from judgebayes.experiments.public import SOURCES
-from judgebayes.experiments.resuming import UNFINISHED, Finished, finished
+from judgebayes.experiments.resuming import UNFINISHED, Finished, data_files, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.sharding import RECORD, Results, Shard, divided, merged, part_named
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
@@ -108,6 +108,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
                 "splits": used,
                 "seed": request.seed,
                 "source": source_digest(),
+                "data": [[name, size] for name, size, _ in data_files(folder, find(what))],
             }
             skipped = [_named(e) for e in results.skipped]
             records = {_named(d.experiment): d.record for d in results.done}

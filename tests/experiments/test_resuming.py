@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,8 @@ def plant(tmp_path: Path) -> Planted:
     return Planted(tmp_path / "planted")
 
 
-def reproduce(out: Path, seed: int = 0, **options: Any) -> bool:
-    request = ReproduceRequest(what=["all"], twins=True, splits=10, seed=seed, out=out, **options)
+def reproduce(out: Path, seed: int = 0, twins: bool = True, **options: Any) -> bool:
+    request = ReproduceRequest(what=["all"], twins=twins, splits=10, seed=seed, out=out, **options)
     return all_done(reproduce_papers(request, ["judgebayes", "reproduce"]))
 
 
@@ -275,6 +276,18 @@ def test_what_is_no_shard_of_the_run_is_refused(plant: Planted, tmp_path: Path) 
     ):
         with pytest.raises(JudgeBayesError, match=reason):
             merge_shards(folders, tmp_path / "out")
+
+
+def test_shards_of_other_data_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needing = [replace(experiment, needs=("votes",)) for experiment in planted.ALL]
+    monkeypatch.setattr("judgebayes.cli.reproducing.find", lambda what: needing)
+    for content, shard in (("a", "4/5"), ("bb", "5/5")):  # without a result
+        data, out = tmp_path / f"{content} data", tmp_path / content
+        (data / "votes").mkdir(parents=True)
+        (data / "votes" / "v.csv").write_text(content)
+        assert reproduce(out, twins=False, data=data, shard=shard)
+    with pytest.raises(JudgeBayesError, match=r"of another run than .*: data"):
+        merge_shards([tmp_path / "a", tmp_path / "bb"], tmp_path / "out")
 
 
 def test_only_what_would_come_out_the_same_is_kept(plant: Planted, tmp_path: Path) -> None:
