@@ -147,14 +147,16 @@ def sweep(
 
     `n_jobs` fits each method to each cell as a task of its own, and is joblib's: -1 is one process per
     core, and None is what `joblib.parallel_config` says, which also chooses the back end (processes of
-    this machine, Dask, Ray). The table is the same for every number of jobs and back end, to the last
-    bit, on processors of one kind; it differs from that of one program, without `n_jobs`, by rounding.
+    this machine, Dask, Ray). If that is one job, such as a cluster of one thread, there are no tasks but
+    one program, because joblib does not tell whether it was asked for; `n_jobs=1` asks for tasks. The
+    table is the same for every number of jobs and back end, to the last bit, on processors of one kind;
+    it differs from that of one program by rounding.
 
     Raises
     ------
     JudgeBayesError
         As `evaluate_splits`, if the cells of votes, labels and splits have other names, or with both
-        `devices` and several jobs.
+        `devices` and tasks: with any `n_jobs`, also 1, or several jobs of `joblib.parallel_config`.
 
     Examples
     --------
@@ -180,7 +182,10 @@ def sweep(
     }
     in_turn = n_jobs is None and joblib.effective_n_jobs(None) == 1
     if devices is not None and not in_turn:
-        raise JudgeBayesError("Devices belong to one process: give either `devices` or `n_jobs`.")
+        raise JudgeBayesError(
+            "Devices belong to one program: leave out `devices`, or `n_jobs` and joblib's "
+            "`parallel_config`."
+        )
     engine = Engine([*cells.values()], loss, seed, devices, tuple(chosen.values()))
     with tracked(with_maps.values(), "methods", progress) as followed_methods:
         if in_turn:

@@ -111,8 +111,11 @@ def test_a_dask_cluster_gives_the_result_of_processes() -> None:
 
 
 def test_devices_and_jobs_exclude_each_other() -> None:
-    with pytest.raises(JudgeBayesError, match="either `devices` or `n_jobs`"):
-        swept(n_jobs=2, devices=jax.devices())
+    said = "leave out `devices`, or `n_jobs` and joblib's"
+    with pytest.raises(JudgeBayesError, match=said):
+        swept(n_jobs=1, devices=jax.devices())
+    with joblib.parallel_config(n_jobs=2), pytest.raises(JudgeBayesError, match=said):
+        swept(devices=jax.devices())
 
 
 def test_a_killed_sweep_goes_on_where_joblib_remembers_its_cells(tmp_path: Path) -> None:
