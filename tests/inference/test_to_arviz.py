@@ -19,9 +19,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, OneCoin, Stacking
+from judgebayes.aggregators import (
+    Davidson,
+    DawidSkene,
+    HierarchicalDavidson,
+    OneCoin,
+    SharedDifficulty,
+    Stacking,
+)
 from judgebayes.calibrators import BayesianMap, Platt
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_fit import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.items import ItemLevel
@@ -29,6 +37,7 @@ from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density
+from judgebayes.inference.registry import AGGREGATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
 from judgebayes.posterior.checks import check
@@ -164,6 +173,11 @@ CASES = {
         LABEL,
         {"tau": (), "weight": ("judge",), "level_weight": ("level", "judge")},
     ),
+    "shared difficulty": Case(
+        lambda nuts: SharedDifficulty(nuts).fit(*panel()),
+        {"votes": ("labelled_item",), **LABEL},
+        {"ease": (), "reliability": ("judge",), "bias": ("judge", "bias_class")},
+    ),
     "irt": Case(
         lambda nuts: ItemResponse(inference=nuts).fit(*panel()),
         {"votes": ("labelled_item",)},
@@ -234,6 +248,14 @@ def unnamed(name: str) -> Any:
 
 def arrays(data: Any, group: str) -> dict[str, Any]:
     return {str(name): data[group][name] for name in data[group].data_vars}
+
+
+@pytest.mark.slow
+def test_every_registered_method_that_can_be_sampled_is_a_case() -> None:
+    methods = [fitted(name).method for name in CASES]
+    assert all(map(is_sampled, methods))
+    registered = {m for m in AGGREGATORS.values() if "nuts" in m.traits.inferences}  # type: ignore[attr-defined]
+    assert registered <= set(map(type, methods))
 
 
 @ALL
