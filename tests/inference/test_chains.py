@@ -80,6 +80,16 @@ def test_draw_returns_what_solve_returns(kind: str) -> None:
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-9), solved, drawn)
 
 
+@in_float64
+def test_chains_in_turns_have_the_exact_moments() -> None:
+    sampler = NUTS(draws=1000, warmup=200, chains=4)
+    solve = jax.jit(lambda key: sampler.solve(PROBLEMS["in turns"], key).draws)
+    x, log_sigma = (np.asarray(solve(jax.random.key(0))[name]) for name in ("x", "log_sigma"))
+    moments = [log_sigma.mean(), log_sigma.std(), x.mean(), np.cov(x.T)[0, 1]]
+    np.testing.assert_allclose(moments, [0, 0.5, 0, 0], atol=0.1)
+    np.testing.assert_allclose(x.std(), np.exp(0.25), rtol=0.1)
+
+
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_each_key_is_used_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPyro uses some of its own keys twice, so that stand-ins for its functions take ours."""
