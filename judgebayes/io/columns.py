@@ -174,8 +174,8 @@ def the_column(
     if column is None:
         use = f"use --{flag} NAME" if flag else f"name it {' or '.join(map(repr, likely[-2:]))}"
         raise JudgeBayesError(
-            f"Which column of {str(path)!r} is the {role}? It has {', '.join(map(repr, names[:20]))}; "
-            f"{use}."
+            f"Which column of {str(path)!r} holds the {role}? It has "
+            f"{', '.join(map(repr, names[:20]))}; {use}."
         )
     return column
 

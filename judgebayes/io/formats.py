@@ -39,7 +39,7 @@ class Format:
     patterns: tuple[str, ...] = TABLES
     """Of the names of its files, in a folder; none if a folder cannot be read."""
     called: str = "table"
-    """What its files are, for messages."""
+    """What its files are or hold, for messages."""
     votes_as: "VotesAs | None" = None
     """As in `Imported`."""
     classes: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ FORMATS: dict[str, Format] = {
         "inspect_log:read_inspect",
         ("sample", "label", "votes_from"),
         patterns=("*.eval", "*.json"),
-        called="logs of Inspect",
+        called="samples of Inspect",
         classes=("incorrect", "partial", "correct"),
     ),
     "lm-eval": Format(
@@ -146,7 +146,7 @@ FORMATS: dict[str, Format] = {
         "record files of OpenAI evals: .jsonl",
         "openai_evals:read_openai_evals",
         patterns=("*.jsonl",),
-        called="record files of evals",
+        called="records of OpenAI evals",
     ),
 }
 """Formats by name."""
@@ -221,11 +221,4 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
         )
     path = Path(path)
     files = find_files(path, form.patterns, form.called) if form.patterns else [path]
-    return gather(
-        form.read()(Files(path, files, options)),
-        str(path),
-        missing=options.missing,
-        votes_as=form.votes_as,
-        classes=form.classes,
-        always=form.always,
-    )
+    return gather(form.read()(Files(path, files, options)), str(path), form, options.missing)

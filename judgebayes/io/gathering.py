@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,9 @@ from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, listing, usual_classes
 from judgebayes.votes.coding import partly_asked
 from judgebayes.votes.slots import VotesAs
+
+if TYPE_CHECKING:
+    from judgebayes.io.formats import Format
 
 MAX_NAMED_JUDGES = 5
 """At most this many judges that lack votes are named."""
@@ -155,13 +159,7 @@ def _short(name: object) -> str:
 
 
 def gather(
-    parts: Iterable[Row | pd.DataFrame | str],
-    what: str,
-    *,
-    missing: str | None = None,
-    votes_as: VotesAs | None = None,
-    classes: tuple[str, ...] = (),
-    always: bool = False,
+    parts: Iterable[Row | pd.DataFrame | str], what: str, form: "Format", missing: str | None
 ) -> Imported:
     """Collect records into tables, and account for all of them.
 
@@ -175,13 +173,10 @@ def gather(
         `Row`; and sentences for the user.
     what
         The name of the source, for messages.
+    form
+        The format of the source.
     missing
         Values that mean no vote, separated by commas.
-    votes_as
-        As in `Imported`.
-    classes, always
-        The classes, if the votes have one between the lowest and the highest; or if `always`, and the
-        votes have any of them.
 
     Raises
     ------
@@ -196,7 +191,7 @@ def gather(
     voters = kept["judge"][kept["vote"].notna()].unique()
     dropped = Counter(records["dropped"].dropna())
     if len(voters) == 0:
-        why = reasons(Counter(kept["missing"]) + dropped) if len(records) else "no record"
+        why = reasons(Counter(kept["missing"]) + dropped) if len(records) else f"no {form.called}"
         raise JudgeBayesError(f"There are no votes in {what}: {why}.")
     if len(voters) < kept["judge"].nunique():
         votes = kept["judge"].isin(voters)
@@ -211,6 +206,7 @@ def gather(
             f"{repeated} votes repeat a judge's vote on an item: the column sample numbers them."
         )
     values = table["vote"].dropna().unique()
+    inner = slice(None) if form.always else slice(1, -1)
     if len(values) > MAX_CLASSES and is_numeric_dtype(table["vote"].dtype):
         notes.append(
             f"The votes take {len(values)} different values: these are scores; the other commands group "
@@ -227,8 +223,8 @@ def gather(
         dropped,
         Counter(sorted(records["level"].dropna(), key=LEVELS.index)),
         Counter(name for names in records["repairs"].dropna() for name in names),
-        votes_as if "order" in table.columns else None,
-        classes if {*values} & {*(classes if always else classes[1:-1])} else None,
+        form.votes_as if "order" in table.columns else None,
+        form.classes if {*values} & {*form.classes[inner]} else None,
         tuple(dict.fromkeys(notes)),
     )
 

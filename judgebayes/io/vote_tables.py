@@ -275,7 +275,7 @@ def read_judge_text(given: Files) -> list[pd.DataFrame | str]:
     named = {role: getattr(given.options, role) for role in PLACES}
     for file in given.files:
         table = read_table(file, given.options.layout())
-        text = the_column(table, "raw answer", TEXTS, file, given.options.text, flag="text")
+        text = the_column(table, "raw answers", TEXTS, file, given.options.text, flag="text")
         columns, column_notes = columns_by_role(table.drop(columns=text), named)
         notes += [*notes_of(table), *column_notes]
         verdicts = [parse_verdict(cell, given.options.verdicts or "pair") for cell in table[text]]
