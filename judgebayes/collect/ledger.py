@@ -9,15 +9,15 @@ back; one whose answer was lost stays booked, because it may have been charged f
 What the calls of a file of votes have cost, and whether the budget allows another one.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.appended import Appended, AppendedWords, excerpt, lines_of
+from judgebayes.io.appended import Appended, AppendedWords, excerpt
 
 WORDS = AppendedWords(
     contents="answers",
@@ -31,49 +31,8 @@ def bookings_path(path: Path) -> Path:
     return path.with_name(path.name + ".calls.jsonl")
 
 
-class Bookings:
-    """The number of booked calls of a file of votes, kept in a file.
-
-    Parameters
-    ----------
-    path
-        The file of votes.
-    answers
-        The number of answers in it, each of which was a call.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the file of bookings cannot be read or written.
-    """
-
-    def __init__(self, path: Path, answers: int) -> None:
-        self.path = bookings_path(path)
-        self._file = Appended(self.path, None, WORDS)
-        try:
-            self.calls = sum(_change(line, self.path) for line in lines_of(self.path))
-            if self.calls < answers:  # an earlier version wrote no bookings
-                self.add(answers - self.calls, "answers of earlier runs")
-        except BaseException:
-            self._file.close(quietly=True)
-            raise
-
-    def add(self, calls: int, what: str) -> None:
-        """Write down a call, 1, before it is sent, or that it was refused, -1."""
-        self._file.append({"calls": calls, "what": what})
-        self.calls += calls
-
-    def close(self, *, quietly: bool = False) -> None:
-        """Write everything to the disk, and release the file; `quietly` as in `Appended`."""
-        self._file.close(quietly=quietly)
-
-
-def _change(line: bytes, path: Path) -> int:
-    try:
-        record = json.loads(line)
-        calls = record["calls"]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        calls = None
+def _change(record: dict[str, Any], path: Path) -> int:
+    calls = record.get("calls")
     if type(calls) is not int or not -1 <= calls < 2**53:
         raise JudgeBayesError(
             f"{str(path)!r} has a line that is not a booking of judgebayes collect; restore the file, "
@@ -139,7 +98,7 @@ class Line:
 
 
 class Ledger:
-    """A file of answers, open for appending. Only one process may have it open.
+    """A file of answers, and that of their bookings, open for appending by one process only.
 
     Parameters
     ----------
@@ -151,21 +110,24 @@ class Ledger:
     Raises
     ------
     JudgeBayesError
-        If another process has the file open, it is not a file of answers, or it was written with other
-        settings.
+        If a file cannot be written, another process has it open, it is not a file of answers or of
+        bookings, or it was written with other settings.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
-        self._file = Appended(path, settings, WORDS)
-        self.torn = self._file.torn
-        """Number of bytes removed with a cut last line."""
-        try:
-            self.lines = [_line(number, record, path) for number, record in self._file.records]
-            self.bookings = Bookings(path, len(self.lines))
-        except BaseException:
-            self._file.close(quietly=True)
-            raise
+        with ExitStack() as opened:
+            self._answers = opened.enter_context(Appended(path, settings, WORDS))
+            self.torn = self._answers.torn
+            """Number of bytes removed with a cut last line."""
+            self.lines = [_line(number, record, path) for number, record in self._answers.records]
+            self._bookings = opened.enter_context(Appended(bookings_path(path), None, WORDS))
+            changes = self._bookings.records
+            self.calls = sum(_change(record, self._bookings.path) for _, record in changes)
+            """Number of booked calls, each answer one of them."""
+            if self.calls < len(self.lines):  # an earlier version wrote no bookings
+                self.book(len(self.lines) - self.calls, "answers of earlier runs")
+            self._opened = opened.pop_all()
 
     def append(self, line: Line) -> None:
         """Write an answer.
@@ -177,8 +139,19 @@ class Ledger:
             and lost.
         """
         fields = {k: v for k, v in asdict(line).items() if k not in OPTIONAL or v is not None}
-        self._file.append(fields)
+        self._answers.append(fields)
         self.lines.append(line)
+
+    def book(self, calls: int, what: str) -> None:
+        """Write down a call, 1, before it is sent, or that it was refused, -1.
+
+        Raises
+        ------
+        JudgeBayesError
+            If it cannot be written.
+        """
+        self._bookings.append({"calls": calls, "what": what})
+        self.calls += calls
 
     def __enter__(self) -> "Ledger":
         """Return the ledger."""
@@ -191,10 +164,7 @@ class Ledger:
         trace: TracebackType | None,
     ) -> None:
         """Write everything to the disk, and release the files."""
-        try:
-            self._file.close(quietly=error is not None)
-        finally:
-            self.bookings.close(quietly=error is not None)
+        self._opened.__exit__(kind, error, trace)
 
 
 def _line(number: int, record: dict[str, Any], path: Path) -> Line:
@@ -247,7 +217,7 @@ class Spending:
     """The spending on a file so far, and bounds for pending answers."""
 
     budget: Budget
-    bookings: Bookings
+    ledger: Ledger
     tokens: int
     """Tokens of all answers with a count."""
     counted: int
@@ -260,17 +230,15 @@ class Spending:
     """The number of booked calls that are neither answered nor failed."""
 
     @classmethod
-    def of(
-        cls, budget: Budget, bookings: Bookings, tokens: Sequence[int | None], longest: object
-    ) -> "Spending":
-        """Return the spending on a file with these tokens by answer."""
-        counted = [n for n in tokens if n is not None]
+    def of(cls, budget: Budget, ledger: Ledger, longest: object) -> "Spending":
+        """Return the spending on a file, whose answers have at most `longest` tokens, if a number."""
+        counted = [line.tokens for line in ledger.lines if line.tokens is not None]
         limit = longest if isinstance(longest, int) else 0
-        return cls(budget, bookings, sum(counted), len(counted), max(counted, default=0), limit)
+        return cls(budget, ledger, sum(counted), len(counted), max(counted, default=0), limit)
 
     def short_of(self) -> str | None:
         """Return the budget that another call might exceed, or None."""
-        calls = self.bookings.calls
+        calls = self.ledger.calls
         if self.budget.calls is not None and calls >= self.budget.calls:
             return "calls"
         if self.budget.tokens is None:
@@ -292,7 +260,7 @@ class Spending:
         """
         if self.short_of() is not None:
             return False
-        self.bookings.add(1, what)
+        self.ledger.book(1, what)
         self.under_way += 1
         return True
 
@@ -300,7 +268,7 @@ class Spending:
         """Note a failed attempt; one that was not charged for is taken back."""
         self.under_way -= 1
         if not charged:
-            self.bookings.add(-1, f"{what} was refused")
+            self.ledger.book(-1, f"{what} was refused")
 
     def answered(self, tokens: int | None) -> None:
         """Count an answer."""

@@ -185,8 +185,7 @@ async def _collect(
     import httpx2
 
     outcome = Outcome(kept=len(answers))
-    tokens = [line.tokens for line in ledger.lines]
-    spending = Spending.of(plan.budget, ledger.bookings, tokens, plan.body.get("max_tokens"))
+    spending = Spending.of(plan.budget, ledger, plan.body.get("max_tokens"))
     ended = asyncio.Event()
     limits = httpx2.Limits(max_connections=plan.concurrency * len(plan.judges))
     async with httpx2.AsyncClient(timeout=None, limits=limits) as client:

@@ -10,9 +10,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from judgebayes.compiled.store import atomically
@@ -44,7 +45,7 @@ class Appended:
         The JSONL file; it is created if it does not exist.
     settings
         Values by name that must not change between two runs into the same file, without secrets; None
-        for a file that has none, whose lines are not read.
+        for a file that has none.
     words
         What errors say.
 
@@ -71,8 +72,8 @@ class Appended:
         try:
             _lock(self._file.fileno(), path)
             self.torn = _remove_torn_line(path)
+            self.records = list(read_lines(path))
             if settings is not None:
-                self.records = list(read_lines(path))
                 self._check_settings(settings)
         except OSError as error:
             self._file.close()
@@ -82,6 +83,31 @@ class Appended:
             raise
         self._synced = time.monotonic()
         self._failed = False
+
+    def __enter__(self) -> "Appended":
+        """Return the file."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write everything to the disk, and release the file.
+
+        Raises
+        ------
+        JudgeBayesError
+            If not everything can be written, unless an error already says what happened.
+        """
+        try:
+            self._sync()
+        except OSError as unwritten:
+            if error is None:
+                raise self._not_written(unwritten) from unwritten
+        finally:
+            self._file.close()
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a line.
@@ -106,27 +132,6 @@ class Appended:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file.fileno(), before)
             raise self._not_written(error) from error
-
-    def close(self, *, quietly: bool = False) -> None:
-        """Write everything to the disk, and release the file.
-
-        Parameters
-        ----------
-        quietly
-            Whether a failure to write is not an error: after an error, which says what happened.
-
-        Raises
-        ------
-        JudgeBayesError
-            If not everything can be written.
-        """
-        try:
-            self._sync()
-        except OSError as error:
-            if not quietly:
-                raise self._not_written(error) from error
-        finally:
-            self._file.close()
 
     def _sync(self) -> None:
         os.fsync(self._file.fileno())
@@ -164,12 +169,6 @@ class Appended:
                 )
         if settings.keys() - before.keys():
             _write(settings_file, before | dict(settings))
-
-
-def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file that are not empty."""
-    with path.open("rb") as file:
-        yield from (line for line in file if line.strip())
 
 
 def _lock(descriptor: int, path: Path) -> None:

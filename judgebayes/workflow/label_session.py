@@ -115,8 +115,7 @@ def label_session(
     votes = _data(opened, [])
     assert request.session is not None
     settings = {"votes": _digest(votes), "seed": request.seed}
-    file = Appended(request.session, settings, WORDS)
-    try:
+    with Appended(request.session, settings, WORDS) as file:
         known = {str(item): item for item in votes.coding.items}
         labels = _labels(file, known)
         said = []
@@ -130,8 +129,6 @@ def label_session(
             labels.append((item, label))
         else:
             data = _data(opened, labels) if labels else votes
-    finally:
-        file.close()
     return _step(data, request, labels, said)
 
 

@@ -17,7 +17,7 @@ SETTINGS = {"temperature": 1, "prompt": "x"}
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     with Ledger(tmp_path / "v.jsonl", SETTINGS) as ledger:
-        ledger.bookings.add(1, "j on q")
+        ledger.book(1, "j on q")
         ledger.append(ANSWER)
     return tmp_path / "v.jsonl"
 
@@ -30,7 +30,7 @@ def opened(path: Path, settings: dict[str, Any] = SETTINGS) -> Ledger:
 def test_an_unchanged_ledger_is_read(path: Path) -> None:
     ledger = opened(path)
     assert ledger.lines == [ANSWER]
-    assert ledger.bookings.calls == 1
+    assert ledger.calls == 1
 
 
 @pytest.mark.parametrize(

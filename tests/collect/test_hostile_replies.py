@@ -114,7 +114,7 @@ def test_lost_calls_count_in_later_runs(tmp_path: Path) -> None:
     made = 0
     for _ in range(3):
         with Ledger(tmp_path / "v.jsonl", {}) as ledger:
-            spending = Spending.of(Budget(calls=4), ledger.bookings, [], None)
+            spending = Spending.of(Budget(calls=4), ledger, None)
             while spending.book("j on q"):
                 made += 1
                 spending.failed("j on q", charged=True)
@@ -123,7 +123,7 @@ def test_lost_calls_count_in_later_runs(tmp_path: Path) -> None:
 
 def test_refused_calls_are_taken_back(tmp_path: Path) -> None:
     with Ledger(tmp_path / "v.jsonl", {}) as ledger:
-        spending = Spending.of(Budget(1), ledger.bookings, [], None)
+        spending = Spending.of(Budget(1), ledger, None)
         assert spending.book("j on q")
         spending.failed("j on q", charged=False)
         assert spending.book("j on q")
