@@ -16,6 +16,7 @@ WORK = 4_000_000
 """Characters that attempts may read in vain, so that a text of brackets costs no more than a second."""
 NESTED = 20_000
 """What an attempt counts that ended because of its nesting."""
+COMMAS = "trailing commas"
 REPEATED = object()
 """The value of a name that an object repeats with different values."""
 
@@ -34,6 +35,16 @@ class Found:
     """`text[start:end]` is the JSON."""
     commas: bool
     """Whether commas before a closing bracket were ignored."""
+
+    def repairs(self, text: str) -> tuple[str, ...]:
+        """Return in words what was malformed around or in this JSON of a text, and was ignored."""
+        outside = text[: self.start] + text[self.end :]
+        ignored = {
+            "code fence": "```" in outside,
+            "sentences around the JSON": re.search(r"\w", re.sub(r"```\w*", "", outside)),
+            COMMAS: self.commas,
+        }
+        return tuple(name for name, there in ignored.items() if there)
 
 
 def find_json(text: str) -> list[Found]:

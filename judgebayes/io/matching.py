@@ -60,15 +60,6 @@ class Match:
     """Whether only the starting lines are equal."""
 
 
-@dataclass(frozen=True)
-class Matches:
-    """A match, or the reason why there is none, for every item."""
-
-    matches: list[Match | None]
-    reasons: list[str | None]
-    """`AMBIGUOUS` or `CONTRADICTORY`; None for a match, and if no verdict is near."""
-
-
 def lines_of(value: object) -> tuple[Lines, bool]:
     """Return a line number or range, and whether a word had to be removed ("line 3" is 3).
 
@@ -85,8 +76,10 @@ def lines_of(value: object) -> tuple[Lines, bool]:
     return Lines(start, str(int(parts["end"] or start))), bool(parts["word"])
 
 
-def match(items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]) -> Matches:
-    """Return the verdict that counts for each item.
+def match(
+    items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]
+) -> list[Match | str | None]:
+    """Return the verdict that counts for each item, or why none does; None if none is near.
 
     Parameters
     ----------
@@ -103,23 +96,22 @@ def match(items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int
     for its_items, its_verdicts in on_line.values():
         if its_items and its_verdicts:
             state.match_line(its_items, its_verdicts)
-    return Matches(state.matches, state.reasons)
+    return state.outcomes
 
 
 class _State:
-    """The matches so far."""
+    """The outcomes so far."""
 
     def __init__(
         self, items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]
     ) -> None:
         self.items, self.verdicts, self.votes = items, verdicts, votes
-        self.matches: list[Match | None] = [None] * len(items)
-        self.reasons: list[str | None] = [None] * len(items)
+        self.outcomes: list[Match | str | None] = [None] * len(items)
 
     def match_line(self, items: list[int], verdicts: list[int]) -> None:
         """Match the items and verdicts with one starting line."""
         free = self._equal(items, verdicts)
-        open_ = [i for i in items if self.matches[i] is None and self.reasons[i] is None]
+        open_ = [i for i in items if self.outcomes[i] is None]
         if open_ and free:
             self._nearest(items, open_, free)
 
@@ -142,7 +134,7 @@ class _State:
                     if whole:
                         self._settle(i, lists[self.items[i]])
                     elif lists[self.items[i]]:
-                        self.reasons[i] = AMBIGUOUS
+                        self.outcomes[i] = AMBIGUOUS
                 continue
             (i,) = twins
             if lists[self.items[i]]:
@@ -154,10 +146,8 @@ class _State:
         return [j for j in verdicts if j not in used]
 
     def _settle(self, item: int, verdicts: list[int], *, starting_line: bool = False) -> None:
-        if len({self.votes[j] for j in verdicts}) == 1:
-            self.matches[item] = Match(verdicts[0], starting_line)
-        else:
-            self.reasons[item] = CONTRADICTORY
+        alike = len({self.votes[j] for j in verdicts}) == 1
+        self.outcomes[item] = Match(verdicts[0], starting_line) if alike else CONTRADICTORY
 
     def _nearest(self, items: list[int], open_: list[int], free: list[int]) -> None:
         """Match by the assignment with the fewest edits, where no other is about as good."""
@@ -165,7 +155,7 @@ class _State:
                    for named, indices in ((self.items, items), (self.verdicts, free))]  # fmt: skip
         if len(items) * len(free) > PAIRS or lengths[0] * lengths[1] > WORK:
             for i in open_:
-                self.reasons[i] = AMBIGUOUS
+                self.outcomes[i] = AMBIGUOUS
             return
         edits = {(i, j): self._edits(i, j) for i in items for j in free}
         edges = {(i, j) for i in open_ for j in free if self._similar(i, j)}
@@ -192,9 +182,9 @@ class _State:
         for i in open_:
             if i in sure:
                 starting_line = self.items[i].lines != self.verdicts[assigned[i]].lines
-                self.matches[i] = Match(assigned[i], starting_line)
+                self.outcomes[i] = Match(assigned[i], starting_line)
             elif any((i, j) in edges for j in free):
-                self.reasons[i] = AMBIGUOUS
+                self.outcomes[i] = AMBIGUOUS
 
     def _apart(
         self, i: int, j: int, items: list[int], sure: set[int], edits: dict[tuple[int, int], int]

@@ -9,11 +9,11 @@ which could as well be on another item, is not a vote.
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from judgebayes.io.loose_json import Found, find_json
-from judgebayes.io.matching import Lines, Named, lines_of, match
+from judgebayes.io.loose_json import COMMAS, find_json
+from judgebayes.io.matching import Match, Named, lines_of, match
 from judgebayes.io.verdict import strip_reasoning
 
 LABELS = {
@@ -36,25 +36,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "label": ("classification", "label", "verdict"),
 }
 LISTS = ("feedback_lines", "feedback", "verdicts", "results")
-LOST = ("malformed", "unlabelled", "unmatched", "missing", "ambiguous", "contradictory")
-"""The steps that are no repairs: what was lost."""
-SAYS: Mapping[str, str] = {
-    "fence": "code fence",
-    "prose": "sentences around the JSON",
-    "reasoning": "reasoning before the JSON",
-    "comma": "trailing commas",
-    "pieces": "no list around the verdicts",
-    "key": "other key",
-    "line": "other notation of the line",
-    "label": "other label",
-    "range": "only the starting line is equal",
-    "clipped": "clipped text",
-    "fuzzy": "inexact text",
-    "malformed": "not readable",
-    "unlabelled": "no label, or labels that differ",
-    "unmatched": "on no item, or repeated",
-}
-"""The steps in words, except those that are the reasons of missing votes."""
+MALFORMED, UNLABELLED = "not readable", "no label, or labels that differ"
+"""Why a verdict is lost, beside being on no item."""
+PIECES = "no list around the verdicts"
 
 
 @dataclass(frozen=True)
@@ -67,23 +51,16 @@ class Shown:
 
 @dataclass(frozen=True)
 class Repaired:
-    """A vote for every item shown (1, 0, or -1 if none can be read), and the repair counts."""
+    """A vote for every item shown (1, 0, or -1 if none can be read), and what was repaired or lost."""
 
     votes: list[int]
-    steps: Counter[str] = field(default_factory=Counter)
-    """Counts of repairs: of answers (`fence`, `prose`, `reasoning`, `comma`, `pieces`), of verdicts
-    (`key`, `line`, `label`) and of matches (`range`, `fuzzy`, `clipped`). Of what was lost: answers and
-    verdicts (`malformed`), verdicts (`unlabelled`, `unmatched`) and items without a vote (`missing`),
-    among these the ones whose verdict could be on another item (`ambiguous`) or that have different
-    verdicts (`contradictory`)."""
-    reasons: list[str | None] = field(default_factory=list)
-    """For every item, `ambiguous`, `contradictory` or None."""
-
-
-@dataclass(frozen=True)
-class _Verdict:
-    named: Named
-    vote: int
+    reasons: list[str | None]
+    """For every item, `ambiguous` if its verdict could be on another one, `contradictory` if it has
+    different verdicts, or None."""
+    repairs: Counter[str]
+    """Counts of what was malformed in the answer, a verdict or a match, in words."""
+    lost: Counter[str]
+    """Counts of answers and verdicts that are no vote, by the reason."""
 
 
 def repair_verdicts(response: object, shown: Sequence[Shown]) -> Repaired:
@@ -105,95 +82,83 @@ def repair_verdicts(response: object, shown: Sequence[Shown]) -> Repaired:
     --------
     >>> answer = 'Sure: [{"line_number": 3, "feedback": "Close the file", "classification": "valid"},]'
     >>> repaired = repair_verdicts(answer, [Shown("3", "Close the file."), Shown("9", "Add a test.")])
-    >>> repaired.votes, dict(repaired.steps)
-    ([1, -1], {'comma': 1, 'prose': 1, 'clipped': 1, 'missing': 1})
+    >>> repaired.votes, list(repaired.repairs)
+    ([1, -1], ['sentences around the JSON', 'trailing commas', 'clipped text'])
     """
-    steps: Counter[str] = Counter()
-    verdicts = _verdicts(response, steps)
+    repairs: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    verdicts = _verdicts(response, repairs, lost)
     items = [Named(lines_of(item.line)[0], item.text) for item in shown]
-    assignment = match(
-        items,
-        [verdict.named for verdict in verdicts],
-        [verdict.vote for verdict in verdicts],
-    )
-    votes: list[int] = []
-    for item, its, reason in zip(items, assignment.matches, assignment.reasons, strict=True):
-        if its is None:
-            steps["missing"] += 1
-            if reason is not None:
-                steps[reason] += 1
-            votes.append(-1)
-            continue
-        text = verdicts[its.verdict].named.text
-        if text != item.text:
-            steps["clipped" if item.text.startswith(text) else "fuzzy"] += 1
-        steps["range"] += its.starting_line
-        votes.append(verdicts[its.verdict].vote)
-    steps["unmatched"] += len(verdicts) - sum(its is not None for its in assignment.matches)
-    return Repaired(votes, +steps, assignment.reasons)
+    outcomes = match(items, [named for named, _ in verdicts], [vote for _, vote in verdicts])
+    votes = [-1] * len(items)
+    for place, (item, its) in enumerate(zip(items, outcomes, strict=True)):
+        if isinstance(its, Match):
+            named, votes[place] = verdicts[its.verdict]
+            if named.text != item.text:
+                clipped = item.text.startswith(named.text)
+                repairs["clipped text" if clipped else "inexact text"] += 1
+            repairs["only the starting line is equal"] += its.starting_line
+    reasons = [None if isinstance(each, Match) else each for each in outcomes]
+    lost["on no item, or repeated"] = len(verdicts) - sum(vote >= 0 for vote in votes)
+    return Repaired(votes, reasons, +repairs, +lost)
 
 
-def _verdicts(response: object, steps: Counter[str]) -> list[_Verdict]:
-    entries = _entries(response, steps)
-    if entries is None:
-        steps["malformed"] += 1
-        return []
+def _verdicts(
+    response: object, repairs: Counter[str], lost: Counter[str]
+) -> list[tuple[Named, int]]:
+    """Return what each verdict in an answer names, and its vote."""
     verdicts = []
-    for entry in entries:
+    entries = _entries(response, repairs)
+    for entry in [None] if entries is None else entries:
         if not isinstance(entry, dict):
-            steps["malformed"] += 1
+            lost[MALFORMED] += 1
             continue
-        line, text = (_value(entry, role, steps) for role in ("line", "text"))
-        vote = _vote(entry, steps)
+        line, text = (_value(entry, role, repairs) for role in ("line", "text"))
+        vote = _vote(entry, repairs)
         if vote is None:
-            steps["unlabelled"] += 1
+            lost[UNLABELLED] += 1
         elif not isinstance(text, str) or isinstance(line, bool) or not isinstance(line, LINE):
-            steps["malformed"] += 1
+            lost[MALFORMED] += 1
         else:
-            verdicts.append(_Verdict(Named(_lines(line, steps), text), vote))
+            lines, worded = lines_of(line)
+            repairs["other notation of the line"] += worded
+            verdicts.append((Named(lines, text), vote))
     return verdicts
 
 
-def _entries(response: object, steps: Counter[str]) -> list[Any] | None:
+def _entries(response: object, repairs: Counter[str]) -> list[Any] | None:
     """Return the list of verdicts in an answer; None if there is none, or several that differ."""
     if isinstance(response, bytes):
         response = response.decode("utf-8", "replace")
     if not isinstance(response, str):
-        return _all(response, steps)
+        return _all(response, repairs)
     values = find_json(response)
-    if len(values) == 1 and _is_all(values[0], response):
-        return _all(values[0].value, steps)
+    if len(values) == 1 and not values[0].repairs(response):
+        return _all(values[0].value, repairs)
     answer = strip_reasoning(response)
     if answer != response:
-        steps["reasoning"] += 1
+        repairs["reasoning before the JSON"] += 1
         values = find_json(answer)
     lists = [(each, _list(each.value)) for each in values]
     lists = [(each, entries) for each, entries in lists if entries is not None and _named(entries)]
     if not lists:
         # Verdicts without a list around them: one per line, or of a list that was cut off.
         pieces = [each for each in values if isinstance(each.value, dict) and _labelled(each.value)]
-        steps["pieces"] += bool(pieces)
-        steps["comma"] += any(each.commas for each in pieces)
+        repairs[PIECES] += bool(pieces)
+        repairs[COMMAS] += any(each.commas for each in pieces)
         return [each.value for each in pieces] or None
     first, entries = lists[0]
     if any(other != entries for _, other in lists[1:]):
         return None
-    steps["comma"] += first.commas
-    outside = answer[: first.start] + answer[first.end :]
-    steps["fence"] += "```" in outside
-    steps["prose"] += bool(re.search(r"\w", re.sub(r"```\w*", "", outside)))
+    repairs.update(first.repairs(answer))
     return entries
 
 
-def _is_all(value: Found, text: str) -> bool:
-    return (value.start, value.end) == (0, len(text)) and not value.commas
-
-
-def _all(value: object, steps: Counter[str]) -> list[Any] | None:
+def _all(value: object, repairs: Counter[str]) -> list[Any] | None:
     """Return the verdicts of an answer that is only JSON: a list of them, or one."""
     entries = _list(value)
     if entries is None and isinstance(value, dict) and _labelled(value):
-        steps["pieces"] += 1
+        repairs[PIECES] += 1
         return [value]
     return entries
 
@@ -220,7 +185,7 @@ def _plain(name: object) -> str:
 _PLAIN = {role: tuple(map(_plain, names)) for role, names in KEYS.items()}
 
 
-def _value(entry: dict[Any, Any], role: str, steps: Counter[str]) -> object:
+def _value(entry: dict[Any, Any], role: str, repairs: Counter[str]) -> object:
     """Return the value under the expected name, else under a similar one."""
     expected = KEYS[role][0]
     if expected in entry:
@@ -228,19 +193,19 @@ def _value(entry: dict[Any, Any], role: str, steps: Counter[str]) -> object:
     by_name = {_plain(name): value for name, value in reversed(entry.items())}
     for name in _PLAIN[role]:
         if name in by_name:
-            steps["key"] += 1
+            repairs["other key"] += 1
             return by_name[name]
     return None
 
 
-def _vote(entry: dict[Any, Any], steps: Counter[str]) -> int | None:
+def _vote(entry: dict[Any, Any], repairs: Counter[str]) -> int | None:
     """Return the vote of a verdict; None if there is no label, or several that differ."""
-    label = _value(entry, "label", steps)
+    label = _value(entry, "label", repairs)
     votes = {_vote_of(value) for name, value in entry.items() if _plain(name) in _PLAIN["label"]}
     vote = _vote_of(label)
     if vote is None or len(votes - {None}) > 1:
         return None
-    steps["label"] += label not in EXACT
+    repairs["other label"] += label not in EXACT
     return vote
 
 
@@ -248,9 +213,3 @@ def _vote_of(label: object) -> int | None:
     if not isinstance(label, str):
         return None
     return LABELS.get(re.sub(r"[\s_\-]+", " ", label).strip(" .!*'\"`").casefold())
-
-
-def _lines(line: object, steps: Counter[str]) -> Lines:
-    lines, worded = lines_of(line)
-    steps["line"] += worded
-    return lines

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns, the_column
-from judgebayes.io.gathering import Row
+from judgebayes.io.gathering import Row, reasons
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
 from judgebayes.io.options import Files, Options
-from judgebayes.io.repair import LINE_KEYS, LOST, SAYS, TEXT_KEYS, Shown, repair_verdicts
+from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.vote_tables import TEXTS, cell, judge_of_file
 from judgebayes.votes.classes import written
@@ -51,7 +51,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
             "with the columns item, group, line and text."
         )
     groups, grouped = _read_items(options.items, options)
-    steps: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
     for file in given.files:
         table = read_table(file, options.layout())
         yield from notes_of(table)
@@ -70,8 +70,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
                 )
             judge = None if columns["judge"] is None else written(record[columns["judge"]])
             repaired = repair_verdicts(record[text], [each.shown for each in groups[name]])
-            steps += repaired.steps
-            repairs = [s for s in SAYS if s not in LOST for _ in range(repaired.steps[s])]
+            lost += repaired.lost
             for place, each in enumerate(groups[name]):
                 yield Row(
                     each.name,
@@ -80,11 +79,10 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
                     WHY[repaired.reasons[place]],
                     sample=cell(record, columns["sample"]),
                     label=each.label,
-                    repairs=None if place else tuple(map(SAYS.__getitem__, repairs)),
+                    repairs=None if place else tuple(repaired.repairs.elements()),
                 )
-    lost = [f"{SAYS[name]} {steps[name]}" for name in SAYS if name in LOST and steps[name]]
     if lost:
-        yield f"Verdicts and answers that are not votes: {', '.join(lost)}."
+        yield f"Verdicts and answers that are not votes: {reasons(lost)}."
 
 
 def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], bool]:

@@ -246,7 +246,7 @@ def parse_verdict(text: object, kind: Kind = "pair") -> Verdict:
     values = find_json(answer)
     in_json = _from_json(answer, kind, values)
     if in_json:
-        return Verdict(in_json[0], LEVELS[0], _repairs(answer, values[-1]))
+        return Verdict(in_json[0], LEVELS[0], values[-1].repairs(answer))
     for level, match_level in zip(
         LEVELS[1:], (_in_brackets, _in_bold, _in_phrase, _in_last_line), strict=True
     ):
@@ -282,17 +282,6 @@ def _from_json(text: str, kind: Kind, objects: list[Found]) -> list[Any]:
         faults = (v for k, v in fields.items() if re.fullmatch(_FAULT, k.replace("_", " ")))
         values = [_OPPOSITE.get(str(_value(fault, kind))) for fault in faults]
     return [value for value in values if value is not None][:1]
-
-
-def _repairs(text: str, value: Found) -> tuple[str, ...]:
-    outside = text[: value.start] + text[value.end :]
-    said = re.search(r"\w", re.sub(r"```\w*", "", outside)) is not None
-    repairs = {
-        "code fence": "```" in outside,
-        "sentences around the JSON": said,
-        "trailing commas": value.commas,
-    }
-    return tuple(name for name, there in repairs.items() if there)
 
 
 def _in_brackets(text: str, kind: Kind) -> list[Any]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from malformed import KINDS, count
 
-from judgebayes.io.repair import EXACT, Shown, repair_verdicts
+from judgebayes.io.repair import EXACT, UNLABELLED, Shown, repair_verdicts
 
 ITEMS = [
     Shown("2", "The input prompt should be a string. Enclose it in quotes."),
@@ -27,25 +27,25 @@ def test_a_clean_answer_needs_no_repair() -> None:
         answer(*(entry(i.line, i.text, "valid") for i in ITEMS[::-1])), ITEMS
     )
     assert repaired.votes == [1, 1, 1]
-    assert not repaired.steps
+    assert not repaired.repairs + repaired.lost
 
 
 @pytest.mark.parametrize(
     ("given", "step", "vote"),
     [
-        (entry(2, ITEMS[0].text, "incorrect"), "label", 0),
-        (entry(2, ITEMS[0].text, "Partially Valid"), "label", 0),
-        (entry(2, ITEMS[0].text, "valid", key="line_num"), "key", 1),
-        (entry("line 2", ITEMS[0].text, "valid"), "line", 1),
-        (entry("2-3", ITEMS[0].text, "invalid"), "range", 0),
-        (entry(2, ITEMS[0].text.replace("Enclose", "enclose"), "valid"), "fuzzy", 1),
-        (entry(2, ITEMS[0].text[:36], "valid"), "clipped", 1),
+        (entry(2, ITEMS[0].text, "incorrect"), "other label", 0),
+        (entry(2, ITEMS[0].text, "Partially Valid"), "other label", 0),
+        (entry(2, ITEMS[0].text, "valid", key="line_num"), "other key", 1),
+        (entry("line 2", ITEMS[0].text, "valid"), "other notation of the line", 1),
+        (entry("2-3", ITEMS[0].text, "invalid"), "only the starting line is equal", 0),
+        (entry(2, ITEMS[0].text.replace("Enclose", "enclose"), "valid"), "inexact text", 1),
+        (entry(2, ITEMS[0].text[:36], "valid"), "clipped text", 1),
     ],
 )
 def test_each_step_repairs_and_is_counted(given: dict, step: str, vote: int) -> None:
     repaired = repair_verdicts(answer(given), ITEMS)
     assert repaired.votes == [vote, -1, -1]
-    assert repaired.steps == {step: 1, "missing": 2}
+    assert repaired.repairs == {step: 1}
 
 
 def test_two_items_on_one_line_are_matched_by_text_and_a_verdict_is_used_once() -> None:
@@ -53,35 +53,35 @@ def test_two_items_on_one_line_are_matched_by_text_and_a_verdict_is_used_once() 
     assert repair_verdicts(answer(second), ITEMS).votes == [-1, -1, 0]
     repeated = repair_verdicts(answer(second, second), ITEMS)
     assert repeated.votes == [-1, -1, 0]
-    assert repeated.steps == {"unmatched": 1, "missing": 2}
+    assert repeated.lost == {"on no item, or repeated": 1}
     alike = repair_verdicts(answer(second), [ITEMS[2], ITEMS[2]])
     assert alike.votes == [-1, -1]
-    assert alike.steps["ambiguous"] == 2
+    assert alike.reasons.count("ambiguous") == 2
 
 
 @pytest.mark.parametrize(
     ("given", "step"),
     [
-        (entry(2, "Something else altogether.", "valid"), "unmatched"),
-        (entry(3, ITEMS[0].text, "valid"), "unmatched"),
-        (entry(2, ITEMS[0].text, "perhaps"), "unlabelled"),
-        (entry(2, ITEMS[0].text, None), "unlabelled"),
-        (entry(2, "The", "valid"), "unmatched"),
-        (entry(2, "", "valid"), "unmatched"),
-        (entry(2, ITEMS[0].text, "valid") | {"verdict": "invalid"}, "unlabelled"),
+        (entry(2, "Something else altogether.", "valid"), "on no item, or repeated"),
+        (entry(3, ITEMS[0].text, "valid"), "on no item, or repeated"),
+        (entry(2, ITEMS[0].text, "perhaps"), UNLABELLED),
+        (entry(2, ITEMS[0].text, None), UNLABELLED),
+        (entry(2, "The", "valid"), "on no item, or repeated"),
+        (entry(2, "", "valid"), "on no item, or repeated"),
+        (entry(2, ITEMS[0].text, "valid") | {"verdict": "invalid"}, UNLABELLED),
     ],
 )
 def test_no_vote_is_invented(given: dict, step: str) -> None:
     repaired = repair_verdicts(answer(given), ITEMS)
     assert repaired.votes == [-1, -1, -1]
-    assert repaired.steps[step] == 1
+    assert repaired.lost[step] == 1
 
 
 @pytest.mark.parametrize("bad", ["", "{", "null", "3", '{"feedback_lines": 7}', None, 4.2, b"\xff"])
 def test_malformed_answers_have_no_votes(bad: object) -> None:
     repaired = repair_verdicts(bad, ITEMS)
     assert repaired.votes == [-1, -1, -1]
-    assert repaired.steps["malformed"] == 1
+    assert repaired.lost["not readable"] == 1
 
 
 FIRST = answer(entry(2, ITEMS[0].text, "valid"))
@@ -92,20 +92,20 @@ BROKEN = FIRST.replace("}]", ",},]")
 @pytest.mark.parametrize(
     ("response", "steps"),
     [
-        (f"Here you are:\n```json\n{FIRST}\n```", ("fence", "prose")),
-        (f"```\n{FIRST}\n```", ("fence",)),
-        (f"Items [1] {{both}}: {FIRST} Done.", ("prose",)),
-        (BROKEN, ("comma",)),
-        (f"<think>{OTHER}</think>{FIRST}", ("reasoning",)),
-        (f"{FIRST}\nAgain: {FIRST}", ("prose",)),
-        (json.dumps(entry(2, ITEMS[0].text, "valid")), ("pieces",)),
-        (answer(entry(2, ITEMS[0].text, "valid"), {})[:-6], ("pieces",)),
+        (f"Here you are:\n```json\n{FIRST}\n```", ("code fence", "sentences around the JSON")),
+        (f"```\n{FIRST}\n```", ("code fence",)),
+        (f"Items [1] {{both}}: {FIRST} Done.", ("sentences around the JSON",)),
+        (BROKEN, ("trailing commas",)),
+        (f"<think>{OTHER}</think>{FIRST}", ("reasoning before the JSON",)),
+        (f"{FIRST}\nAgain: {FIRST}", ("sentences around the JSON",)),
+        (json.dumps(entry(2, ITEMS[0].text, "valid")), ("no list around the verdicts",)),
+        (answer(entry(2, ITEMS[0].text, "valid"), {})[:-6], ("no list around the verdicts",)),
     ],
 )
 def test_json_in_an_answer_is_read_and_counted(response: str, steps: tuple[str, ...]) -> None:
     repaired = repair_verdicts(response, ITEMS)
     assert repaired.votes == [1, -1, -1]
-    assert repaired.steps == dict.fromkeys(steps, 1) | {"missing": 2}
+    assert repaired.repairs == dict.fromkeys(steps, 1)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_the_verdict_of_a_near_duplicate_never_goes_to_its_neighbour() -> None:
     for more in ((), (entry(4, NEAR[0].text, "valid"),)):
         repaired = repair_verdicts(answer(between, *more), NEAR)
         assert repaired.votes == [1 if more else -1, -1]
-        assert repaired.steps["ambiguous"] == 2 - len(more)
+        assert repaired.reasons.count("ambiguous") == 2 - len(more)
     clipped = entry(4, NEAR[1].text[:22], "invalid")
     assert repair_verdicts(answer(clipped), [Shown(n.line, n.text[:40]) for n in NEAR]).votes == [
         -1,
@@ -150,7 +150,7 @@ def test_ranges_come_before_starting_lines() -> None:
     assert repair_verdicts(whole, shown).votes == [1, 0, 1]
     starts = repair_verdicts(answer(entry(7, ITEMS[0].text, "valid")), shown)
     assert starts.votes == [-1, -1, 1]
-    assert starts.steps == {"range": 1, "missing": 2}
+    assert starts.repairs == {"only the starting line is equal": 1}
     # Either of two items with one text may be meant by its starting line.
     assert repair_verdicts(answer(entry(2, NEAR[0].text, "valid")), shown).votes == [-1, -1, -1]
     assert repair_verdicts(answer(entry("2-5", NEAR[0].text, "valid")), shown).votes == [-1, -1, -1]
@@ -176,7 +176,7 @@ def test_twins_count_only_if_each_is_named_exactly() -> None:
         rest = [each for place, each in enumerate(entries) if place != missing]
         repaired = repair_verdicts(answer(*rest), shown)
         assert repaired.votes == [-1, -1, -1]
-        assert repaired.steps["ambiguous"] == 2
+        assert repaired.reasons.count("ambiguous") == 2
 
 
 def test_a_line_with_too_many_texts_to_compare_is_refused() -> None:
@@ -184,7 +184,7 @@ def test_a_line_with_too_many_texts_to_compare_is_refused() -> None:
     entries = [entry(1, f"Itm {n} of many.", "valid") for n in range(250)]
     repaired = repair_verdicts(answer(*entries), shown)
     assert set(repaired.votes) == {-1}
-    assert repaired.steps["ambiguous"] == 250
+    assert repaired.reasons.count("ambiguous") == 250
 
 
 @pytest.mark.parametrize("near", [False, True], ids=["distinct", "near-duplicates"])

@@ -63,7 +63,7 @@ def test_verdicts_are_matched_and_each_repair_is_counted(tmp_path: Path) -> None
     }
     assert imported.missing == {"no verdict on the item": 2}
     assert (
-        "Verdicts and answers that are not votes: not readable 1, on no item, or repeated 1."
+        "Verdicts and answers that are not votes: on no item, or repeated 1, not readable 1."
         in (imported.notes)
     )
     assert imported.labels is not None
