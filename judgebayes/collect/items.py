@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import listed_roles, most_likely, plain_names, the_column
+from judgebayes.io.columns import guess_columns, listed_roles, most_likely, the_column
 from judgebayes.io.tables import Layout, read_table
 from judgebayes.io.verdict import Kind
 from judgebayes.votes.classes import written
@@ -102,25 +102,11 @@ def placeholders(template: str) -> list[str]:
 def fill_template(template: str, fields: Mapping[str, str], order: str) -> str:
     """Return the prompt of an item; in the order BA its two responses are swapped.
 
-    Names in braces are replaced once: braces in an item's text stay as they are.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the template names a field that the item does not have.
+    Names in braces, which are fields of the item, are replaced once: braces in an item's text stay as
+    they are.
     """
     swap = {"response_a": "response_b", "response_b": "response_a"} if order == "BA" else {}
-
-    def value(match: re.Match[str]) -> str:
-        name = swap.get(match.group(1), match.group(1))
-        if name not in fields:
-            raise JudgeBayesError(
-                f"The template names {{{match.group(1)}}}, which the items do not have; they have "
-                f"{', '.join(sorted(fields))}."
-            )
-        return fields[name]
-
-    return PLACE.sub(value, template)
+    return PLACE.sub(lambda match: fields[swap.get(match[1], match[1])], template)
 
 
 def vote_of(verdict: str | float | None, task: Task, order: str) -> str | None:
@@ -211,7 +197,7 @@ def read_items(
     table = read_table(path, Layout(as_text=True))
     if task is not None and task not in TASKS:
         raise JudgeBayesError(f"There is no task {task!r}; choose one of: {', '.join(TASKS)}.")
-    columns = _columns(list(table.columns), named, path)
+    columns = guess_columns(table.columns, named, ROLES)
     pair = columns["response_a"] is not None and columns["response_b"] is not None
     chosen = TASKS[task or ("ternary" if pair else "valid")]
     if chosen.kind == "pair":
@@ -226,7 +212,7 @@ def read_items(
     field_columns = {name: name for name in table.columns if PLAIN.fullmatch(name)} | column_of
     _check_template(text, chosen, field_columns, columns, table, path)
     names = _names(table, columns["item"], path)
-    used_fields = [name for name in placeholders(text) if name in field_columns]
+    used_fields = placeholders(text)
     for role in chosen.roles:
         _refuse_empty(table, str(columns[role]), role, path)
     texts = {name: table[field_columns[name]].map(_text) for name in used_fields}
@@ -239,23 +225,6 @@ def read_items(
 
 
 PLAIN = re.compile(r"[A-Za-z_][\w ]*")
-
-
-def _columns(
-    names: list[str], named: Mapping[str, str | None], path: Path
-) -> dict[str, str | None]:
-    for role, choice in named.items():
-        if choice is not None and choice not in names:
-            raise JudgeBayesError(
-                f"There is no column {choice!r} for the {role.replace('_', ' ')} in {str(path)!r}; it "
-                f"has {', '.join(map(repr, names[:20]))}."
-            )
-    column_of = dict(named)
-    for role, likely in ROLES.items():
-        if column_of.get(role) is None:
-            free = plain_names([name for name in names if name not in column_of.values()])
-            column_of[role] = next((free[name] for name in likely if name in free), None)
-    return {role: column_of[role] for role in ROLES}
 
 
 def _check_template(

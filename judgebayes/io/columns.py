@@ -109,6 +109,7 @@ LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
 def guess_columns(
     columns: Iterable[str],
     given: Mapping[str, str | None],
+    likely: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, str | None]:
     """Return the column of each role: the given one, else the most likely by name, else None.
 
@@ -118,6 +119,8 @@ def guess_columns(
         The table's columns.
     given
         The columns that the user named, by role, or None; "none" means that there is no such column.
+    likely
+        The usual names of other roles than those of votes, none of which must have a column.
 
     Raises
     ------
@@ -130,17 +133,19 @@ def guess_columns(
         if choice is not None and choice != "none":
             if choice not in names:
                 raise JudgeBayesError(
-                    f"There is no column {choice!r} for the {role}; the table has "
+                    f"There is no column {choice!r} for the {role.replace('_', ' ')}; the table has "
                     f"{', '.join(map(repr, names[:20]))}.{did_you_mean(choice, names)}"
                 )
             column_of[role] = choice
     for role, choice in given.items():
         if choice is None:
             free = [name for name in names if name not in column_of.values()]
-            column_of[role] = most_likely(free, role)
+            column_of[role] = (
+                most_likely(free, role) if likely is None else _named_like(free, likely[role], None)
+            )
         elif choice == "none":
             column_of[role] = None
-    for role in ("item", "vote"):
+    for role in ("item", "vote") if likely is None else ():
         if role in given and column_of.get(role) is None:
             if not names:
                 raise JudgeBayesError(
@@ -195,42 +200,32 @@ def plain_label(columns: Iterable[str]) -> str | None:
     The name is `label` or a synonym, or else the only name that begins with gold or ends with label,
     truth or gold: "Goldlabel", "Human Labels".
     """
-    by_plain_name = plain_names(list(columns))
-    similar = [by_plain_name[name] for name in by_plain_name if LABELS.fullmatch(name)]
-    exact = next(
-        (
-            by_plain_name[name]
-            for name in ROLES["label"]
-            if name in by_plain_name and LABELS.fullmatch(name)
-        ),
-        None,
-    )
-    return exact if exact is not None else similar[0] if len(similar) == 1 else None
+    return _named_like(columns, list(filter(LABELS.fullmatch, ROLES["label"])), LABELS)
 
 
-def criterion_column(columns: Iterable[str]) -> str | None:
-    """Return the first column that is named like a criterion or a rubric, if there is one."""
-    by_plain_name = plain_names(list(columns))
-    return next((by_plain_name[n] for n in reversed(by_plain_name) if CRITERION.fullmatch(n)), None)
+def _plain(name: str) -> str:
+    """Return the normalised form of a name."""
+    return re.sub(r"[\s\-]+", "_", name.strip().casefold())
 
 
-def plain_names(names: list[str]) -> dict[str, str]:
-    """Return names by their normalised form; if two normalise alike, the first one."""
-    return {re.sub(r"[\s\-]+", "_", name.strip().casefold()): name for name in reversed(names)}
-
-
-def most_likely(names: list[str], role: str) -> str | None:
+def most_likely(names: Iterable[str], role: str) -> str | None:
     """Return the column with a usual name of a role, else the only one with a similar name."""
-    by_plain_name = plain_names(names)
-    exact = next(
-        (by_plain_name[name] for name in ROLES.get(role, ()) if name in by_plain_name), None
-    )
-    similar = [
-        by_plain_name[name]
-        for name in by_plain_name
-        if role in LIKE and re.fullmatch(LIKE[role], name)
-    ]
-    return exact or (similar[0] if len(similar) == 1 else None)
+    return _named_like(names, ROLES.get(role, ()), LIKE.get(role))
+
+
+def _named_like(
+    names: Iterable[str], likely: Sequence[str], similar: re.Pattern[str] | str | None
+) -> str | None:
+    """Return the column with the first likely name, else the only one that matches a pattern.
+
+    Of columns whose normalised names are the same, the first one counts.
+    """
+    plain: dict[str, str] = {}
+    for name in names:
+        plain.setdefault(_plain(name), name)
+    exact = [plain[name] for name in likely if name in plain]
+    matches = [name for each, name in plain.items() if similar and re.fullmatch(similar, each)]
+    return exact[0] if exact else matches[0] if len(matches) == 1 else None
 
 
 COPY = "identical to an earlier record"
@@ -305,7 +300,7 @@ def judge_of_criteria(
     The second value is a sentence about it. None if there is no such column.
     """
     free = [name for name in table.columns if name not in columns.values()]
-    criterion = criterion_column(free)
+    criterion = next((name for name in free if CRITERION.fullmatch(_plain(name))), None)
     if criterion is None:
         return None
     judge = columns["judge"]
