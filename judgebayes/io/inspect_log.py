@@ -5,7 +5,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -76,11 +76,10 @@ def read_inspect(given: Files) -> list[Row | str]:
     samples: list[_Sample] = []
     notes: list[str] = []
     for file in given.files:
-        header, records = _open(file, only_file=len(given.files) == 1)
+        header, file_samples = _open(file, given.options.label, only_file=len(given.files) == 1)
         if header is None:
             notes.append(f"{file.name} is not an Inspect log and was not read.")
             continue
-        file_samples = [_sample(header, record, file, given.options.label) for record in records]
         samples += file_samples
         notes += _notes(header, file_samples, file)
     unique, copies = _unique(samples)
@@ -120,10 +119,12 @@ def _epochs_are_samples(options: Options) -> bool:
     )
 
 
-def _open(file: Path, only_file: bool) -> tuple[dict[str, Any] | None, Iterable[Any]]:
+def _open(
+    file: Path, label: str | None, *, only_file: bool
+) -> tuple[dict[str, Any] | None, list[_Sample]]:
     """Return a log's header and samples; the header is None if, of several files, this is not a log."""
     if file.suffix.lower() == ".eval" or zipfile.is_zipfile(file):
-        return _open_archive(file)
+        return _open_archive(file, label)
     content = read_json(file)
     if not isinstance(content, dict) or not isinstance(content.get("eval"), dict):
         if not only_file:
@@ -134,10 +135,10 @@ def _open(file: Path, only_file: bool) -> tuple[dict[str, Any] | None, Iterable[
     samples = content.get("samples") or []
     if not isinstance(samples, list):
         raise JudgeBayesError(f"{str(file)!r} has samples that are not a list.")
-    return content, samples
+    return content, [_sample(content, record, file, label) for record in samples]
 
 
-def _open_archive(file: Path) -> tuple[dict[str, Any], Iterable[Any]]:
+def _open_archive(file: Path, label: str | None) -> tuple[dict[str, Any], list[_Sample]]:
     try:
         with zipfile.ZipFile(file) as archive:
             members = {m.filename: m for m in _check_members(archive.infolist(), file)}
@@ -149,11 +150,10 @@ def _open_archive(file: Path) -> tuple[dict[str, Any], Iterable[Any]]:
             header = parse_json(_unpacked(archive, first), f"{first} in {str(file)!r}")
             if not isinstance(header, dict) or not isinstance(header.get("eval"), dict):
                 raise JudgeBayesError(f"{first} in {str(file)!r} has no eval.")
-            samples = [
-                _drop_large_fields(parse_json(_unpacked(archive, name), f"{name} in {str(file)!r}"))
-                for name in members
-                if re.fullmatch(r"samples/[^/]+\.json", name)
-            ]
+            samples = []
+            for name in filter(re.compile(r"samples/[^/]+\.json").fullmatch, members):
+                record = parse_json(_unpacked(archive, name), f"{name} in {str(file)!r}")
+                samples.append(_sample(header, record, file, label))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise JudgeBayesError(f"{str(file)!r} is a damaged archive: {error}.") from error
     # zipfile raises this for encrypted members and for unknown compression methods.
@@ -195,14 +195,6 @@ def _check_members(members: list[zipfile.ZipInfo], file: Path) -> list[zipfile.Z
             f"{ARCHIVE_BYTES / 2**30:,.0f} GiB."
         )
     return members
-
-
-def _drop_large_fields(sample: Any) -> Any:
-    """Drop the large fields that are not used, such as messages and events."""
-    if isinstance(sample, dict):
-        for name in ("messages", "events", "attachments", "input", "output", "store"):
-            sample.pop(name, None)
-    return sample
 
 
 def _sample(header: dict[str, Any], record: Any, file: Path, label: str | None) -> _Sample:
@@ -374,17 +366,16 @@ def _grades_as_words(rows: list[Row]) -> list[Row]:
 
 
 def _answer_rows(samples: list[_Sample]) -> list[Row]:
-    names = short_names([(s.task, s.name) for s in samples], keep=1)
     return [
         Row(
-            name,
+            (sample.task, sample.name),
             sample.model,
             _answer(sample),
             "sample ended with an error" if sample.error else "no answer",
             sample=int(sample.epoch) if sample.epoch.isdigit() else sample.epoch,
             label=_target(sample.target),
         )
-        for name, sample in zip(names, samples, strict=True)
+        for sample in samples
     ]
 
 
