@@ -16,7 +16,6 @@ from judgebayes.collect.ledger import Spending
 from judgebayes.collect.replies import (
     ACCEPT_ENCODING,
     Answer,
-    Redactor,
     UnreadableError,
     answer_of,
     body_of,
@@ -191,25 +190,19 @@ class OverBudgetError(NoAnswerError):
     """No request because the budget does not allow another one."""
 
 
+@dataclass(eq=False)
 class _FailedError(Exception):
-    """A failed attempt.
+    """A failed attempt."""
 
-    `charged` if the server may have answered, and charged for, an answer that did not arrive; `wait` are
-    the seconds until the next attempt, if the server says so; `final` if no attempt may follow, and
-    `fatal` if no other request would get an answer either.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        charged: bool,
-        wait: float | None = None,
-        final: bool = False,
-        fatal: bool = False,
-    ) -> None:
-        super().__init__(reason)
-        self.charged, self.wait, self.final, self.fatal = charged, wait, final or fatal, fatal
+    reason: str
+    charged: bool
+    """Whether the server may have answered, and charged for, an answer that did not arrive."""
+    wait: float | None = None
+    """The seconds until the next attempt, if the server says so."""
+    final: bool = False
+    """Whether no attempt may follow."""
+    fatal: bool = False
+    """Whether no other request would get an answer either."""
 
 
 @dataclass
@@ -255,16 +248,16 @@ class Endpoint:
                 return await self._attempt(prompt, read)
             except _FailedError as failed:
                 spending.failed(what, charged=failed.charged)
-                if failed.final:
-                    raise NoAnswerError(str(failed), fatal=failed.fatal) from None
+                if failed.final or failed.fatal:
+                    raise NoAnswerError(failed.reason, fatal=failed.fatal) from None
                 if attempt == self.retry_policy.retries:
                     tries = f"after {attempt + 1} attempts" if attempt else "at the first attempt"
-                    raise NoAnswerError(f"{failed} {tries}") from None
+                    raise NoAnswerError(f"{failed.reason} {tries}") from None
                 pause = self.retry_policy.pause(attempt)
                 if failed.wait is not None:
                     if failed.wait > self.retry_policy.longest_wait:
                         raise NoAnswerError(
-                            f"{failed}, and requested a pause of {failed.wait:.0f} seconds",
+                            f"{failed.reason}, and requested a pause of {failed.wait:.0f} seconds",
                             fatal=True,
                         ) from None
                     self._free_at = max(self._free_at, time.monotonic() + failed.wait)
@@ -314,7 +307,6 @@ class Endpoint:
     async def _exchange(self, prompt: str, read: Callable[[Answer], T]) -> T:
         import httpx2
 
-        redactor = Redactor(self._secret)
         headers = {"Accept-Encoding": ACCEPT_ENCODING}
         if self._secret is not None:
             headers["Authorization"] = f"Bearer {self._secret}"
@@ -332,9 +324,9 @@ class Endpoint:
             status = reply.status_code
             if status == 200:
                 content = await body_of(reply)
-                return await asyncio.to_thread(lambda: read(answer_of(content, redactor)))
+                return await asyncio.to_thread(lambda: read(answer_of(content, self._secret)))
             try:
-                message = await asyncio.to_thread(excerpt, await body_of(reply), redactor)
+                message = await asyncio.to_thread(excerpt, await body_of(reply), self._secret)
             except (UnreadableError, httpx2.HTTPError):  # the status says enough
                 message = ""
             raise _FailedError(
@@ -354,14 +346,11 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     >>> retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:09 GMT"}, 2.0)
     7.0
     """
-    value = headers.get("retry-after-ms")
-    if value is not None and re.fullmatch(r"\d+(\.\d+)?", value.strip()):
-        return float(value) / 1000
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    if re.fullmatch(r"\d+(\.\d+)?", value.strip()):
-        return float(value)
+    value = ""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return float(value) / unit
     try:
         return max(email.utils.parsedate_to_datetime(value).timestamp() - now, 0.0)
     except (ValueError, TypeError, OverflowError, OSError):

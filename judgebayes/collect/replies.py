@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -24,33 +24,27 @@ WORD = re.compile(r"[\w\-]")
 TOKEN = re.compile(r"\[key\]|[\w\-]+|[*.…•]+|(?:(?!\[key\])[^\w\-*.…•])+")
 
 
-@dataclass(frozen=True)
-class Redactor:
-    """Replaces a key, and every part of at least six characters, by `[key]`.
+def without_key(text: str, key: str | None) -> str:
+    """Return a text with `[key]` in place of a key, and of every part of at least six characters.
 
     Also replaced: the key with its middle left out (`sk-ab***yz`), its percent encoding, its Base64 and
     its hexadecimal digits, and all of these backwards.
     A key with fewer than six characters is only replaced as a whole.
     """
-
-    key: str | None = field(repr=False)
-
-    def clean(self, text: str) -> str:
-        """Return a text without the key."""
-        if not self.key:
-            return text
-        hidden = bytearray(len(text))
-        for part in _parts(self.key):
-            start = text.find(part)
-            while start >= 0:
-                hidden[start : start + len(part)] = b"\1" * len(part)
-                start = text.find(part, start + 1)
-        pieces, end = [], 0
-        for span in re.finditer(rb"\x01+", bytes(hidden)):
-            pieces += [text[end : span.start()], MARK]
-            end = span.end()
-        text = "".join([*pieces, text[end:]])
-        return text if len(self.key) < PART else _without_stars(text, self.key[:4], self.key[-4:])
+    if not key:
+        return text
+    hidden = bytearray(len(text))
+    for part in _parts(key):
+        start = text.find(part)
+        while start >= 0:
+            hidden[start : start + len(part)] = b"\1" * len(part)
+            start = text.find(part, start + 1)
+    pieces, end = [], 0
+    for span in re.finditer(rb"\x01+", bytes(hidden)):
+        pieces += [text[end : span.start()], MARK]
+        end = span.end()
+    text = "".join([*pieces, text[end:]])
+    return text if len(key) < PART else _without_stars(text, key[:4], key[-4:])
 
 
 def _without_stars(text: str, head: str, tail: str) -> str:
@@ -182,7 +176,7 @@ async def body_of(reply: "httpx2.Response") -> bytes:
     return bytes(content)
 
 
-def answer_of(content: bytes, redactor: Redactor) -> Answer:
+def answer_of(content: bytes, key: str | None) -> Answer:
     """Return the answer in a chat completion, without the key in any field.
 
     Raises
@@ -197,32 +191,32 @@ def answer_of(content: bytes, redactor: Redactor) -> Answer:
         usage = reply.get("usage")
         finish, model = choice.get("finish_reason"), reply.get("model")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        what = f"an answer that is not a chat completion{excerpt(content, redactor)}"
+        what = f"an answer that is not a chat completion{excerpt(content, key)}"
         raise UnreadableError(what) from None
     if isinstance(message_text, list):
         parts = [part.get("text") for part in message_text if isinstance(part, dict)]
         message_text = "".join(part for part in parts if isinstance(part, str))
     if not isinstance(message_text, str):
         message_text = ""
-    text = redactor.clean(message_text[: MAX_TEXT + MARGIN])
+    text = without_key(message_text[: MAX_TEXT + MARGIN], key)
     usage = usage if isinstance(usage, dict) else {}
     return Answer(
         text[:MAX_TEXT],
-        _name(finish, redactor),
+        _name(finish, key),
         _count(usage, "prompt_tokens"),
         _count(usage, "completion_tokens"),
-        _name(model, redactor),
+        _name(model, key),
         len(message_text) > MAX_TEXT,
     )
 
 
-def excerpt(content: bytes, redactor: Redactor) -> str:
+def excerpt(content: bytes, key: str | None) -> str:
     """Return the beginning of a server's message, in brackets, without key and control characters."""
     # Cut generously first: a key at the edge of the excerpt must still be whole when it is searched.
     text = content[:READ_FOR_EXCERPT].decode("utf-8", "replace")
     match = re.search(r'"message"\s*:\s*"((?:[^"\\]|\\.)+)"', text)
     words = _unescaped(match.group(1)) if match else _unescaped(text)
-    shown = "".join(c if c.isprintable() else " " for c in redactor.clean(words))
+    shown = "".join(c if c.isprintable() else " " for c in without_key(words, key))
     shown = " ".join(shown.split())
     cut = shown if len(shown) <= MAX_EXCERPT else shown[: MAX_EXCERPT - 3] + "..."
     return f" ({cut})" if cut else ""
@@ -235,8 +229,10 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text).encode("utf-8", "replace").decode()
 
 
-def _name(value: object, redactor: Redactor) -> str | None:
-    return redactor.clean(value[: MAX_NAME + MARGIN])[:MAX_NAME] if isinstance(value, str) else None
+def _name(value: object, key: str | None) -> str | None:
+    return (
+        without_key(value[: MAX_NAME + MARGIN], key)[:MAX_NAME] if isinstance(value, str) else None
+    )
 
 
 def _count(usage: Mapping[str, object], name: str) -> int | None:

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
+from judgebayes.collect import replies
 from judgebayes.collect.endpoint import Endpoint, Judge, NoAnswerError, RetryPolicy
-from judgebayes.collect.replies import MAX_TEXT, Answer, Redactor, answer_of
+from judgebayes.collect.replies import MAX_TEXT, Answer, answer_of, without_key
 
 KEY = "sk-proj-8Zq1wL3vX5tR7bN9mKd2"
 
@@ -31,27 +32,26 @@ def test_a_long_text_is_cleaned_in_linear_time(part: str) -> None:
     """Twenty thousand dots once took 8 seconds; 300,000 characters of anything take less."""
     text = part * (300_000 // len(part))
     start = time.process_time()
-    cleaned = Redactor(KEY).clean(text)
+    cleaned = without_key(text, KEY)
     assert time.process_time() - start < 5
     assert KEY not in cleaned
 
 
 def test_a_text_is_cut_before_it_is_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths: list[int] = []
-    clean = Redactor.clean
 
-    def counting(self: Redactor, text: str) -> str:
+    def counting(text: str, key: str | None) -> str:
         lengths.append(len(text))
-        return clean(self, text)
+        return without_key(text, key)
 
-    monkeypatch.setattr(Redactor, "clean", counting)
+    monkeypatch.setattr(replies, "without_key", counting)
     # The key begins before the end of what is kept.
     text = "." * (MAX_TEXT - 10) + KEY + "x" * 3_000_000
     reply = {
         "choices": [{"message": {"content": text}, "finish_reason": "f" * 1_000_000}],
         "model": "m" * 1_000_000,
     }
-    answer = answer_of(json.dumps(reply).encode(), Redactor(KEY))
+    answer = answer_of(json.dumps(reply).encode(), KEY)
     assert max(lengths) < MAX_TEXT + 100_000
     assert answer.cut
     assert len(answer.text) <= MAX_TEXT
