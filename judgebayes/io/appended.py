@@ -21,7 +21,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.records import read_json, read_lines
 
 SYNC_SECONDS = 1.0
-TAIL = 65_536
 
 
 @dataclass(frozen=True)
@@ -187,14 +186,8 @@ def _lock(descriptor: int, path: Path) -> None:
 def _remove_torn_line(path: Path) -> int:
     """Remove an incomplete last line; return the number of bytes removed."""
     with path.open("r+b") as file:
-        size = file.seek(0, os.SEEK_END)
-        start, tail = size, b""
-        while start > 0 and b"\n" not in tail:
-            step = min(TAIL, start)
-            start -= step
-            file.seek(start)
-            tail = file.read(step) + tail
-        rest = tail.rpartition(b"\n")[2]
+        content = file.read()
+        rest = content.rpartition(b"\n")[2]
         if not rest:
             return 0
         try:
@@ -202,10 +195,9 @@ def _remove_torn_line(path: Path) -> int:
         except (ValueError, RecursionError):  # a cut number, or brackets nested too deep
             complete = False
         if complete:
-            file.seek(size)
             file.write(b"\n")
             return 0
-        file.truncate(size - len(rest))
+        file.truncate(len(content) - len(rest))
         return len(rest)
 
 
