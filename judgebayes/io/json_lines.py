@@ -140,8 +140,8 @@ def json_text(value: object) -> str:
     )
 
 
-def table_of_lines(path: Path, encoding: str | None) -> pd.DataFrame | None:
-    """Return all records; the index is the number of the line. None if there is no record.
+def table_of_lines(path: Path, encoding: str | None) -> pd.DataFrame:
+    """Return all records; the index is the number of the line.
 
     A column of whole numbers or of texts is that of an array, so that the table is the same as from all
     records at once. A list or an object in a cell is its JSON.
@@ -155,8 +155,6 @@ def table_of_lines(path: Path, encoding: str | None) -> pd.DataFrame | None:
         lines.append(number)
         for name, values in columns.items():
             values.append(record.get(name, ABSENT))
-    if not lines:
-        return None
     return pd.DataFrame({n: _series(v) for n, v in columns.items()}).set_axis(lines, axis=0)
 
 

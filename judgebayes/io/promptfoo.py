@@ -8,7 +8,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import read_json, read_lines
+from judgebayes.io.records import read_records
 from judgebayes.votes.classes import written
 
 PROVIDER_ERROR = 2
@@ -63,12 +63,9 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
 
 
 def _records(file: Path) -> list[dict[str, Any]]:
-    if file.suffix == ".jsonl":
-        records: Any = [record for _, record in read_lines(file)]
-    else:
-        records = read_json(file)
-        while isinstance(records, dict) and "results" in records:
-            records = records["results"]
+    records = read_records(file)
+    while isinstance(records, dict) and "results" in records:
+        records = records["results"]
     all_objects = isinstance(records, list) and all(isinstance(record, dict) for record in records)
     if not all_objects or not all("success" in r or "gradingResult" in r for r in records):
         raise JudgeBayesError(

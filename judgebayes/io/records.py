@@ -220,6 +220,19 @@ def read_json(path: Path) -> Any:
     return _parse(text, repr(str(path)), "one value")
 
 
+def read_records(path: Path) -> Any:
+    """Return the records of a JSONL file as a list, or the value in a JSON file.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the file is neither.
+    """
+    if path.suffix == ".jsonl":
+        return [record for _, record in read_lines(path)]
+    return read_json(path)
+
+
 def read_list(path: Path, what: str) -> Iterator[tuple[str, Any]]:
     """Yield the values of a JSON file that is a list of `what`, each with its place in words.
 

@@ -9,7 +9,7 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import read_json, read_lines
+from judgebayes.io.records import read_records
 
 OTHER = {"A": "B", "B": "A"}
 
@@ -57,10 +57,7 @@ def _rows(file: Path, root: Path) -> Iterator[Row]:
 
 def _records(file: Path) -> list[dict[str, Any]]:
     """Return a file's records; the file contains either lists by name or objects."""
-    if file.suffix == ".jsonl":
-        content: Any = [record for _, record in read_lines(file)]
-    else:
-        content = read_json(file)
+    content = read_records(file)
     if isinstance(content, list) and content and all(isinstance(r, dict) for r in content):
         return content
     columns = {}

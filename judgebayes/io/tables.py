@@ -298,7 +298,8 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
     """Return the header: the first row with more than one filled cell, or the row after `skip` rows."""
     rows = (skip or 0) + MAX_TITLES
     copies = itertools.tee(lines, len(separators))
-    records = zip(*map(_first_records, copies, separators, itertools.repeat(rows)), strict=True)
+    parsed = map(_first_records, copies, separators, itertools.repeat(rows))
+    records = itertools.zip_longest(*parsed, fillvalue=list[str]())
     above: list[tuple[int, str]] = []
     first_row: _Header | None = None
     for number, record in enumerate(records):
@@ -317,14 +318,14 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
 
 
 def _first_records(lines: Iterable[str], separator: str, rows: int) -> list[list[str]]:
-    """Return the first records with this separator, then rows without cells.
+    """Return the first records with this separator.
 
     A long header is a cell that the module `csv` refuses, for all separators but its own.
     """
     records: list[list[str]] = []
     with suppress(csv.Error):
         records.extend(itertools.islice(csv.reader(lines, delimiter=separator), rows))
-    return [*records, *([[]] * (rows - len(records)))]
+    return records
 
 
 def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.DataFrame:
@@ -404,10 +405,10 @@ def _as_numbers(texts: pd.Series) -> pd.Series:
 
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     frame = table_of_lines(path, encoding)
-    if frame is None:
-        return pd.DataFrame()
     _check_width(frame.shape[1], path)
-    blank = int(frame.index[-1]) - len(frame)  # blank lines at the end are no records of anybody
+    blank = max(frame.index, default=0) - len(
+        frame
+    )  # blank lines at the end are no records of anybody
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame
