@@ -101,19 +101,14 @@ def _single(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, 
     """Return the table with a list of one as this one, and other lists empty; and their numbers."""
     several: Counter[str] = Counter()
     for name in columns:
-        if pd.api.types.is_numeric_dtype(table[name].dtype):
-            continue
-        lists: dict[object, list[Any]] = {
-            v: words for v in table[name].dropna().unique() if (words := _list_in(v)) is not None
-        }
-        if not lists:
-            continue
-        same = {v: v for v in table[name].dropna().unique()}
-        single = {v: words[0] for v, words in lists.items() if len(words) == 1}
-        column = table[name].astype(object)
-        more = column.isin(set(lists) - set(single))
-        several[name] += int(more.sum())
-        table = table.assign(**{name: column.map({**same, **single}).mask(more, None)})
+        column = table[name]
+        lists = {v: words for v in column.unique() if (words := _list_in(v)) is not None}
+        if lists:
+            one = {v: words[0] if len(words) == 1 else None for v, words in lists.items()}
+            several[name] = int(column.isin([v for v in lists if len(lists[v]) != 1]).sum())
+            table = table.assign(
+                **{name: column.astype(object).map(lambda v, one=one: one.get(v, v))}
+            )
     return table, +several
 
 

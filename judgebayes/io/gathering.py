@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import casefolded, changed, missing_values, plain_column
+from judgebayes.io.cells import changed, plain_column, without
 from judgebayes.io.options import option, short_names, split_names
 from judgebayes.io.verdict import LEVELS
 from judgebayes.sentence import percent, sentences
@@ -248,16 +248,12 @@ def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
 
 def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:
     """Return the records without votes and labels that mean "missing", and whether there are none."""
-    no_vote = missing_values(missing)
-    if not no_vote:
+    if not missing:
         return records, False
-    vote, label = (changed(records[name], casefolded).isin(no_vote) for name in ("vote", "label"))
+    kept, emptied = without(records, ("vote", "label"), missing)
+    no_vote = records["vote"].notna() & kept["vote"].isna()
     reason = changed(records["vote"], lambda value: f"vote {str(value)!r}")
-    return records.assign(
-        vote=records["vote"].mask(vote, None),
-        missing=records["missing"].mask(vote, reason),
-        label=records["label"].mask(label, None),
-    ), not (vote.any() or label.any())
+    return kept.assign(missing=records["missing"].mask(no_vote, reason)), not emptied
 
 
 def _table(kept: pd.DataFrame) -> tuple[pd.DataFrame, int]:
