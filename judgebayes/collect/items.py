@@ -14,7 +14,8 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns, listed_roles, most_likely, the_column
-from judgebayes.io.tables import Layout, read_table
+from judgebayes.io.options import Layout
+from judgebayes.io.tables import read_table
 from judgebayes.io.verdict import Kind
 from judgebayes.votes.classes import written
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from judgebayes.errors import JudgeBayesError
 
@@ -28,11 +28,24 @@ def short_names(names: Sequence[str | tuple[str, ...]], keep: int) -> list[str]:
     return [n if isinstance(n, str) else "|".join(n[place] for place in kept) for n in names]
 
 
-if TYPE_CHECKING:
-    from judgebayes.io.tables import Layout
-
 Verdicts = Literal["pair", "score", "valid"]
 VotesFrom = Literal["score", "answer"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a table in its file, where it cannot be detected."""
+
+    skip_rows: int | None = None
+    """Rows above the header of a CSV file; if None, rows with only a first cell are titles."""
+    encoding: str | None = None
+    """Encoding of a text file that is not UTF-8 and has no byte-order mark."""
+    ignore: tuple[str, ...] = ()
+    """Columns to leave out."""
+    all_ignored_exist: bool = True
+    """Whether it is an error if a column to leave out does not exist."""
+    as_text: bool = False
+    """Whether every cell of a CSV file is text, which 0.50 and TRUE are then too."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +82,8 @@ class Options:
     group: str | None = None
     """The column that says which items were shown together."""
 
-    def layout(self) -> "Layout":
+    def layout(self) -> Layout:
         """Return the layout of the tables in their files."""
-        from judgebayes.io.tables import Layout
-
         return Layout(self.skip_rows, self.encoding, tuple(split_names(self.ignore or "")))
 
     def specified(self) -> frozenset[str]:

@@ -20,6 +20,7 @@ from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.json_lines import check_parquet, json_text, refuse_merged_rows, table_of_lines
+from judgebayes.io.options import Layout
 from judgebayes.io.records import check_unpacked_size, encoding_of, open_text, open_unpacked
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
@@ -41,23 +42,7 @@ FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet; text formats also as .gz"
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The layout of a table in its file, where it cannot be detected."""
-
-    skip_rows: int | None = None
-    """Rows above the header of a CSV file; if None, rows with only a first cell are titles."""
-    encoding: str | None = None
-    """Encoding of a text file that is not UTF-8 and has no byte-order mark."""
-    ignore: tuple[str, ...] = ()
-    """Columns to leave out."""
-    all_ignored_exist: bool = True
-    """Whether it is an error if a column to leave out does not exist."""
-    as_text: bool = False
-    """Whether every cell of a CSV file is text, which 0.50 and TRUE are then too."""
-
-
-def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:
+def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:  # noqa: B008
     """Return the table in a file or in memory; the suffix of a file determines its format.
 
     Cells that are not numbers keep their text, so that class names such as "NA" are not lost;

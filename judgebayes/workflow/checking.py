@@ -14,7 +14,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
 from judgebayes.io.formats import format_of
 from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.tables import Layout, notes_of, read_table
+from judgebayes.io.options import Layout
+from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_columns import (
     find_items,

@@ -14,8 +14,8 @@ from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import join_judge, judge_of_criteria, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.options import Options, option
-from judgebayes.io.tables import Layout, check_ignored, notes_of, read_table
+from judgebayes.io.options import Layout, Options, option
+from judgebayes.io.tables import check_ignored, notes_of, read_table
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
 from judgebayes.votes.classes import canonical, inferred, listing, other_words, plain_text

@@ -8,7 +8,8 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns, listed_roles, most_likely, plain_label
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.tables import Layout, read_table
+from judgebayes.io.options import Layout
+from judgebayes.io.tables import read_table
 from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns

@@ -15,9 +15,9 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.options import Options
+from judgebayes.io.options import Layout, Options
 from judgebayes.io.records import read_json, read_lines
-from judgebayes.io.tables import Layout, read_table
+from judgebayes.io.tables import read_table
 from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical
 

@@ -9,8 +9,8 @@ import pytest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.formats import import_votes
-from judgebayes.io.options import Options
-from judgebayes.io.tables import Layout, notes_of, read_table
+from judgebayes.io.options import Layout, Options
+from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes.classes import given_classes, usual_classes
 

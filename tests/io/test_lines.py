@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.tables import Layout, read_table
+from judgebayes.io.options import Layout
+from judgebayes.io.tables import read_table
 from judgebayes.votes import encode
 
 HEAD = "item,judge,vote,comment"
