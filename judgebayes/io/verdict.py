@@ -155,6 +155,12 @@ _TIED = re.compile(
     r"|^\W*(?:(?:overall|finally|so|thus|therefore|hence|in the end)\W+)?(?:an? )?(?:tie|draw)\W*$",
     re.IGNORECASE,
 )
+_TIE = re.compile("tie|draw|same|equal|a[=~]b|b[=~]a")
+_PAIR = re.compile(
+    rf"(?:{_SIDE} \(?)?([ab])|{_SIDE} ([12])|([ab])(?: (?:is )?better| wins|>>?(?!\3)[ab])"
+    r"|([ab])<<?(?!\4)([ab])"
+)
+"""A word or two that name one side as the better one; the last group is this side."""
 _NAMED = re.compile(
     r"\b(?:verdict|answer|judge?ment|decision|classification|label|conclusion)"
     r"(?:\s+is|\W?\s*[:=])\W{0,4}(partially \w+|\w+)\W{0,4}$",
@@ -412,7 +418,11 @@ def _value(word: object, kind: Kind) -> str | float | None:
         if isinstance(word, bool):
             return "valid" if word else "invalid"
         return _VALID.get(_casefolded(word)) if isinstance(word, str) else None
-    return _PAIR.get(_casefolded(word)) if isinstance(word, str) else None
+    said = _casefolded(word) if isinstance(word, str) else ""
+    side = _PAIR.fullmatch(said)
+    if side is None:
+        return "tie" if _TIE.fullmatch(said) else None
+    return "A" if side[side.lastindex or 0] in ("a", "1") else "B"
 
 
 def _casefolded(word: str) -> str:
@@ -437,26 +447,3 @@ def _plain_number(digits: str) -> float | None:
     if len(re.findall("[.,]", digits)) > 1 or re.search(r",\d{3}$", digits):
         return None
     return float(digits.replace(",", ".").replace("\u2212", "-"))
-
-
-def _pair_words() -> dict[str, str]:
-    words: dict[str, str] = {}
-    for letter, other in (("a", "b"), ("b", "a")):
-        value = letter.upper()
-        words |= dict.fromkeys((letter, f"{letter}>{other}", f"{letter}>>{other}"), value)
-        words |= dict.fromkeys((f"{other}<{letter}", f"{other}<<{letter}"), value)
-        words |= dict.fromkeys((f"{letter} is better", f"{letter} wins", f"{letter} better"), value)
-        for side in (
-            *("output", "solution", "assistant", "response", "answer", "model", "option"),
-            "candidate",
-        ):
-            number = "1" if letter == "a" else "2"
-            words |= dict.fromkeys(
-                (f"{side} {letter}", f"{side} ({letter}", f"{side} {number}"), value
-            )
-    return words | dict.fromkeys(
-        ("tie", "draw", "same", "equal", "a=b", "b=a", "a~b", "b~a"), "tie"
-    )
-
-
-_PAIR = _pair_words()
