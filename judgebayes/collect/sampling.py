@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 ON_THEIR_WAY = 0.5
 """Seconds to wait, after Ctrl-C, for answers that are on their way."""
+UNFINISHED = {"length": "cut off at max_tokens", "content_filter": "filtered by the server"}
+"""Why there is no vote, by the server's reason for an answer's end."""
 MAX_FAILURES = 5
 """After this many consecutive requests without an answer, a judge is not asked again."""
 
@@ -379,14 +381,9 @@ def _line(plan: Plan, item: Item, question: Question, answer: Answer) -> Line:
     """Return the line of an answer, with its verdict as a vote on the responses in the labels' order."""
     verdict = parse_verdict(answer.text, plan.task.kind)
     vote = vote_of(verdict.value, plan.task, question.order)
-    missing = None
-    if answer.cut:
-        vote, missing = None, "longer than is kept"
-    elif answer.finish == "length":
-        # A truncated answer may not have reached its verdict.
-        vote, missing = None, "cut off at max_tokens"
-    elif answer.finish == "content_filter":
-        vote, missing = None, "filtered by the server"
+    missing = "longer than is kept" if answer.cut else UNFINISHED.get(answer.finish or "")
+    if missing is not None:
+        vote = None  # an answer may not have reached its verdict
     elif vote is None:
         empty = "empty answer" if not answer.text.strip() else verdict.why
         missing = (
