@@ -13,11 +13,16 @@ from pathlib import Path
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import guess_columns, listed_roles, most_likely, the_column
+from judgebayes.io.columns import (
+    guess_columns,
+    listed_roles,
+    most_likely,
+    names_of_items,
+    the_column,
+)
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
 from judgebayes.io.verdict import Kind
-from judgebayes.votes.classes import written
 
 _PAIR = """\
 You compare two responses to the same request and say which of them serves the person who made it \
@@ -212,15 +217,18 @@ def read_items(
     # A template may also use the columns' names in the table.
     field_columns = {name: name for name in table.columns if PLAIN.fullmatch(name)} | column_of
     _check_template(text, chosen, field_columns, columns, table, path)
-    names = _names(table, columns["item"], path)
-    used_fields = placeholders(text)
+    column, advice = columns["item"], ". Use --item NAME if another column names the items"
+    numbers = pd.Series(range(1, len(table) + 1)).map(str)
+    names = numbers if column is None else names_of_items(table, column, path, advice)
+    texts = pd.DataFrame({n: table[field_columns[n]].map(_text) for n in placeholders(text)})
     for role in chosen.roles:
-        _refuse_empty(table, str(columns[role]), role, path)
-    texts = {name: table[field_columns[name]].map(_text) for name in used_fields}
-    items = [
-        _item(name, {each: str(texts[each].iloc[row]) for each in used_fields})
-        for row, name in enumerate(names)
-    ]
+        empty = texts[role].str.strip() == ""
+        if empty.any():
+            raise JudgeBayesError(
+                f"Row {empty.idxmax()} of {str(path)!r} has an empty cell in column {columns[role]!r}, "
+                f"the {role.replace('_', ' ')}. Remove such rows."
+            )
+    items = list(map(_item, names, texts.to_dict("records")))
     others = [name for name in table.columns if name not in column_of.values()]
     return ItemTable(items, chosen, columns, most_likely(others, "label"))
 
@@ -252,33 +260,6 @@ def _check_template(
                 f"The template names {{{name}}}, but {str(path)!r} has no such column; it has "
                 f"{', '.join(map(repr, table.columns[:20]))}{hint}."
             )
-
-
-def _names(table: pd.DataFrame, column: str | None, path: Path) -> list[str]:
-    if column is None:
-        return [str(row + 1) for row in range(len(table))]
-    names = [written(value) for value in table[column]]
-    row_of: dict[str, int] = {}
-    for row, name in zip(table.index, names, strict=True):
-        if name is None:
-            raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {column!r}.")
-        if name in row_of:
-            raise JudgeBayesError(
-                f"Rows {row_of[name]} and {row} of {str(path)!r} have the same item "
-                f"{name!r}; every item must have one row. Use --item NAME if another column "
-                "names the items."
-            )
-        row_of[name] = row
-    return list(row_of)
-
-
-def _refuse_empty(table: pd.DataFrame, column: str, role: str, path: Path) -> None:
-    empty = table[column].map(_text).str.strip() == ""
-    if empty.any():
-        raise JudgeBayesError(
-            f"Row {empty.idxmax()} of {str(path)!r} has an empty cell in column {column!r}, the "
-            f"{role.replace('_', ' ')}. Remove such rows."
-        )
 
 
 def _text(value: object) -> str:

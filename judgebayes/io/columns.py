@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import changed
 from judgebayes.io.options import join_names, split_names
 from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import written
@@ -183,6 +184,28 @@ def the_column(
             f"{', '.join(map(repr, names[:20]))}; {use}."
         )
     return column
+
+
+def names_of_items(table: pd.DataFrame, column: str, path: object, advice: str) -> pd.Series:
+    """Return the item of each row of a table with a row per item.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a row has no item, or two rows have the same; the message ends with the advice.
+    """
+    names = changed(table[column], written)
+    if names.isna().any():
+        row = names.isna().idxmax()
+        raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {column!r}.")
+    twice = names[names.duplicated(keep=False)]
+    if len(twice):
+        one, other = twice.index[twice == twice.iloc[0]][:2]
+        raise JudgeBayesError(
+            f"Rows {one} and {other} of {str(path)!r} have the same item {twice.iloc[0]!r}; every item "
+            f"must have one row{advice}."
+        )
+    return names
 
 
 def listed_roles(columns: Mapping[str, str | None]) -> str:

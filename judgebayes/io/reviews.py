@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import guess_columns, the_column
+from judgebayes.io.columns import guess_columns, names_of_items, the_column
 from judgebayes.io.gathering import Row, reasons
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
 from judgebayes.io.options import Files, Options
@@ -99,22 +99,15 @@ def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], b
     free = table.drop(columns=[name for name in (line, text, group) if name is not None])
     columns = guess_columns(free.columns, {"item": options.item, "label": options.label})
     groups: dict[str, list[_Item]] = defaultdict(list)
-    names: set[str] = set()
-    for number, record in zip(table.index, table.to_dict("records"), strict=True):
-        item = written(record[columns["item"]])
+    names = names_of_items(table, str(columns["item"]), path, "")
+    for (number, item), record in zip(names.items(), table.to_dict("records"), strict=True):
         in_group = "" if group is None else written(record[group])
         shown = written(record[line]), record[text]
-        for role, value in (("item", item), ("group", in_group), ("line", shown[0])):
+        for role, value in (("group", in_group), ("line", shown[0])):
             if value is None:
                 raise JudgeBayesError(f"Row {number} of {str(path)!r} has no {role}.")
         if not isinstance(shown[1], str) or not shown[1].strip():
             raise JudgeBayesError(f"Row {number} of {str(path)!r} has no text in {text!r}.")
-        if item in names:
-            raise JudgeBayesError(
-                f"Row {number} of {str(path)!r} has the item {item!r} a second time; each item must "
-                "have one row."
-            )
-        names.add(str(item))
         label = cell(record, columns["label"])
-        groups[str(in_group)].append(_Item(str(item), Shown(str(shown[0]), shown[1]), label))
+        groups[str(in_group)].append(_Item(item, Shown(str(shown[0]), shown[1]), label))
     return dict(groups), group is not None

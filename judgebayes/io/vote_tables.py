@@ -17,6 +17,7 @@ from judgebayes.io.columns import (
     join_judge,
     judge_of_criteria,
     listed_roles,
+    names_of_items,
     plain_label,
     the_column,
     without_copies,
@@ -223,15 +224,8 @@ def read_wide(given: Files) -> list[pd.DataFrame | str]:
     require_columns(table, {"item": item, "label": label, **{name: name for name in judges}})
     table, commas = with_points(table, [*judges, *([label] if label else [])])
     check_judge_columns(table, judges, path)
-    items = changed(table[item], written)
-    if items.isna().any():
-        row = items.isna().idxmax()
-        raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {item!r}.")
-    if items.duplicated().any():
-        raise JudgeBayesError(
-            f"Item {items[items.duplicated()].iloc[0]!r} has more than one row in {str(path)!r}; a wide "
-            "table has one row per item (for repeated votes, use the format tidy, with a row per vote)."
-        )
+    advice = " (for repeated votes, use the format tidy, with a row per vote)"
+    items = names_of_items(table, item, path, advice)
     records = pd.DataFrame(
         {
             "item": np.repeat(items.to_numpy(object), len(judges)),

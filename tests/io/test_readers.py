@@ -757,7 +757,7 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("tidy", "a.csv", "item,vote,label\nx,1,1\nx,0,0\n", "has two labels"),
     ("tidy", "a.csv", "item,vote\nx,\n", "There are no votes in .*empty cell 1"),
     ("wide", "a.csv", "item\nx\n", "no judge columns"),
-    ("wide", "a.csv", "item,j\nx,1\nx,0\n", "'x' has more than one row"),
+    ("wide", "a.csv", "item,j\nx,1\nx,0\n", "Rows 2 and 3 of .* have the same item 'x'"),
     ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* holds the raw answers"),
     ("judgebench", "a.jsonl", "{", "Line 1 of .* is not JSON"),
     ("judgebench", "a.jsonl", [{"label": "A>B"}], "Line 1 of .* has no field 'pair_id'"),

@@ -84,7 +84,7 @@ def test_without_groups_every_answer_is_on_all_items(tmp_path: Path) -> None:
         (ITEMS.drop(columns="feedback"), ANSWERS, "Which column of .*items.csv' holds the text"),
         (ITEMS, ANSWERS.drop(columns="text"), "Which column of .*answers.jsonl' holds the text"),
         (ITEMS, ANSWERS.drop(columns="group"), "Which column of .*answers.jsonl' holds the group"),
-        (ITEMS.assign(item="p1"), ANSWERS, "Row 3 of .* has the item 'p1' a second time"),
+        (ITEMS.assign(item="p1"), ANSWERS, "Rows 2 and 3 of .* have the same item 'p1'"),
         (ITEMS.assign(feedback=""), ANSWERS, "Row 2 of .* has no text in 'feedback'"),
         (ITEMS.assign(line_number=None), ANSWERS, "Row 2 of .* has no line"),
     ],
