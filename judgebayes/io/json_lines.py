@@ -7,7 +7,7 @@ The size of a Parquet file in memory, before it is read: a few bytes can stand f
 
 import csv
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,21 +71,23 @@ def refuse_merged_rows(
     JudgeBayesError
         For the first such cell.
     """
-    breaks = {place: rows for place in range(table.shape[1]) if (rows := _broken(table, place))}
+    breaks = {column: rows for column in table.columns if (rows := _broken(table[column]))}
     if not breaks:
         return
     on_one_line = table.drop(index=[row for rows in breaks.values() for row in rows])
     values_at = {
         place: values
-        for place in range(table.shape[1])
-        if 0 < len(values := set(on_one_line.iloc[:, place].dropna().unique())) <= FEW_VALUES
+        for place, column in enumerate(table.columns)
+        if 0 < len(values := set(on_one_line[column].dropna().unique())) <= FEW_VALUES
     }
-    for place, rows in breaks.items():
-        column = table.columns[place]
-        known = {at: values for at, values in values_at.items() if at != place}
+    for column, rows in breaks.items():
+        known = {at: values for at, values in values_at.items() if table.columns[at] != column}
         for row in rows if known and column not in ignored else ():
-            lines = _as_rows(str(table.iloc[:, place][row]), separator)
-            merged = sum(_is_row(cells, table.shape[1], known) for cells in lines)
+            lines = [line for line in table[column][row].splitlines()[1:] if separator in line]
+            merged = sum(
+                len(cells) == table.shape[1] and all(cells[at] in known[at] for at in known)
+                for cells in csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+            )
             if merged:
                 raise JudgeBayesError(
                     f"Row {row} of {name!r} has a cell of column {column!r} with {merged:,} lines that "
@@ -94,24 +96,14 @@ def refuse_merged_rows(
                 )
 
 
-def _broken(table: pd.DataFrame, place: int) -> list[int]:
+def _broken(column: pd.Series) -> list[int]:
     """Return the numbers of the rows whose text in a column has line breaks."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    cells = pa.array(table.iloc[:, place], pa.string(), from_pandas=True)
+    cells = pa.array(column, pa.string(), from_pandas=True)
     broken = pc.match_substring_regex(cells, "[\r\n]").fill_null(False)
-    return table.index[broken.to_numpy(zero_copy_only=False)].tolist()
-
-
-def _as_rows(cell: str, separator: str) -> Iterator[list[str]]:
-    for line in cell.splitlines()[1:]:
-        if separator in line:
-            yield next(csv.reader([line], delimiter=separator, quoting=csv.QUOTE_NONE))
-
-
-def _is_row(cells: list[str], width: int, values_at: dict[int, set[str]]) -> bool:
-    return len(cells) == width and all(cells[at] in values for at, values in values_at.items())
+    return column.index[broken.to_numpy(zero_copy_only=False)].tolist()
 
 
 ABSENT = object()
