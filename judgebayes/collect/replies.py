@@ -237,5 +237,4 @@ def _name(value: object, key: str | None) -> str | None:
 
 def _count(usage: Mapping[str, object], name: str) -> int | None:
     value = usage.get(name)
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if isinstance(value, int) and whole and 0 <= value <= MAX_TOKENS else None
+    return value if type(value) is int and 0 <= value <= MAX_TOKENS else None

@@ -190,7 +190,8 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 beside, orient="records", lines=True, double_precision=15, compression=compression
             )
         else:
-            texts = {text for _, column in frame.items() for text in _texts(column)}
+            columns = [c for _, c in frame.items() if not is_numeric_dtype(c.dtype)]
+            texts = {cell for column in columns for cell in column if isinstance(cell, str)}
             safe = all(_escape_formula(text) is text for text in texts)
             # Some spreadsheets take a semicolon or a tab for the separator, whatever it is.
             split = any(set(";\t") & set(text) for text in texts)
@@ -397,17 +398,6 @@ def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame
-
-
-def _texts(column: pd.Series) -> set[str]:
-    """Return the different texts of a column."""
-    if is_numeric_dtype(column.dtype):
-        return set()
-    try:
-        cells = column.unique()
-    except TypeError:  # lists and the like
-        cells = column
-    return {cell for cell in cells if isinstance(cell, str)}
 
 
 def _escape_formula(value: object) -> object:
