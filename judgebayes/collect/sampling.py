@@ -51,15 +51,15 @@ class Plan:
     """Votes of a judge on an item, half in each order; with a rule, the maximum."""
     body: dict[str, Any]
     """Fields of a request: temperature, max_tokens."""
-    budget: Budget = field(default_factory=Budget)
-    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
-    concurrency: int = 8
+    budget: Budget
+    retry_policy: RetryPolicy
+    concurrency: int
     """The number of concurrent requests to each judge."""
-    rule: "StoppingRule | None" = None
+    rule: "StoppingRule | None"
     """The rule by which an item is settled; None to ask always `votes` times."""
-    fewest: int = 0
+    fewest: int
     """The least number of votes of a settled item."""
-    class_votes: tuple[str, ...] = ()
+    class_votes: tuple[str, ...]
     """With a rule: the vote for each of its classes."""
 
     @property
@@ -112,11 +112,11 @@ class Outcome:
 class Watch:
     """Callbacks for progress."""
 
-    total: Callable[[int], None] = lambda _: None
+    total: Callable[[int], None]
     """Called with the change of the total number of planned answers."""
-    answered: Callable[[int], None] = lambda _: None
+    answered: Callable[[int], None]
     """Called with the number of new answers."""
-    interrupted: Callable[[int], None] = lambda _: None
+    interrupted: Callable[[int], None]
     """Called after Ctrl-C with the number of pending answers."""
 
 
@@ -144,7 +144,7 @@ class _Run:
         self.news.set()
 
 
-def collect_votes(plan: Plan, ledger: Ledger, watch: Watch = Watch()) -> Outcome:
+def collect_votes(plan: Plan, ledger: Ledger, watch: Watch) -> Outcome:
     """Ask every judge about every item, for all planned votes that the file does not have yet.
 
     Answers are written as they arrive. The first Ctrl-C or SIGTERM stops asking and waits `ON_THEIR_WAY`

@@ -66,10 +66,8 @@ def _answers(
     record: dict[str, Any], item: tuple[str, ...], judge: tuple[str, str], where: str
 ) -> Iterator[Row]:
     filtered = field_of(record, "filtered_resps", where)
-    label = canonical(record.get("target"))
-    gold = label if isinstance(label, str | int | float) else None
-    if isinstance(record.get("target"), list | dict):
-        gold = None  # several answers, or none that a vote could equal
+    target = record.get("target")  # a list has several answers, or none that a vote could equal
+    gold = canonical(target) if isinstance(target, str | int | float) else None
     responses = _responses(filtered)
     for number, response in enumerate(responses, start=1):
         vote = canonical(response) if isinstance(response, str | int | float) else None
@@ -80,7 +78,7 @@ def _answers(
             None if unread else vote,  # type: ignore[arg-type]
             f"filtered response {INVALID}" if vote == INVALID else "no response",
             sample=number if len(responses) > 1 else None,
-            label=gold,
+            label=gold,  # type: ignore[arg-type]
         )
 
 

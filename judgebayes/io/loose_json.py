@@ -56,13 +56,9 @@ def find_json(text: str) -> list[Found]:
     [{'line': 3}]
     """
     try:
-        return [Found(_decode(text.strip()), 0, len(text), commas=False)]
+        return [Found(DECODER.decode(text.strip()), 0, len(text), commas=False)]
     except (ValueError, RecursionError):
         return list(_pieces(text[:MAX_LENGTH]))
-
-
-def _decode(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_object)
 
 
 def _pieces(text: str) -> Iterator[Found]:

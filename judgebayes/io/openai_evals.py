@@ -56,12 +56,11 @@ def _row(record: dict[str, Any], kind: str, model: str, judge: str) -> Row:
     if value == INVALID:
         return Row(item, judge, None, f"choice {INVALID}")
     score = data.get("score") if isinstance(data, dict) and "choice" in data else None
-    number = isinstance(score, int | float) and not isinstance(score, bool)
     vote = canonical(value) if isinstance(value, str | bool | int | float) else None
     return Row(
         item,
         judge,
         vote,  # type: ignore[arg-type]
         "no verdict",
-        score=float(score) if number else None,  # type: ignore[arg-type]
+        score=float(score) if type(score) in (int, float) else None,  # type: ignore[arg-type]
     )

@@ -319,7 +319,7 @@ def _in_phrase(text: str, kind: Kind) -> list[Any]:
         numbers = [] if _DOUBT.search(last) else _SCORED.findall(last) + _OUT_OF.findall(last)
         return _readable([number for number, _ in numbers], kind)
     sides = [_declared(sentence) for sentence in sentences[:-1] if _LEAD.match(sentence)]
-    sides += [_declared(_REASON.sub("", last)) or _chosen(last) or _won(last) or _tied(last)]
+    sides += [_declared(_REASON.sub("", last)) or _chosen(last) or _won_or_tied(last)]
     return [side for side in sides if side is not None]
 
 
@@ -342,11 +342,6 @@ def _other_key(line: str) -> bool:
     return bool(keys) and (not _CHOICE.search(keys[-1]) or bool(_CONTRARY.search(keys[-1])))
 
 
-def _won(sentence: str) -> str | None:
-    """Return the side of a sentence that says only "B wins"."""
-    return _side(_WINS.match(sentence), sentence)
-
-
 def _answered(line: str, word: re.Match[str]) -> list[Any]:
     """Return the verdict of a word on one output; a "yes" counts for what it is an answer to."""
     said = _readable([word.group(1)], "valid")
@@ -359,8 +354,10 @@ def _answered(line: str, word: re.Match[str]) -> list[Any]:
     return said
 
 
-def _tied(sentence: str) -> str | None:
-    return "tie" if _TIED.search(sentence) and not _DOUBT.search(sentence) else None
+def _won_or_tied(sentence: str) -> str | None:
+    """Return the side of a sentence that says only "B wins", or a tie."""
+    tied = _TIED.search(sentence) and not _DOUBT.search(sentence)
+    return _side(_WINS.match(sentence), sentence) or ("tie" if tied else None)
 
 
 def _side(match: re.Match[str] | None, sentence: str) -> str | None:
