@@ -196,18 +196,6 @@ def test_constructed_answers_are_right_or_refused(kind: str, near: bool) -> None
     assert counts["right"] > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("near", [False, True], ids=["distinct", "near-duplicates"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_thousand_constructed_answers_are_right_or_refused(kind: str, near: bool) -> None:
-    counts = count(kind, 1000, seed=3, near=near)
-    assert counts["wrong"] == 0
-    assert counts["right"] > counts["refused"] or kind in (
-        "cut off",
-        "a draft and a corrected list",
-    )
-
-
 def test_without_a_margin_verdicts_go_to_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judgebayes.io.matching.MARGIN", -9)
     assert sum(count("typing errors", 60, seed=s, near=True)["wrong"] for s in range(3)) > 0
