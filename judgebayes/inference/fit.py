@@ -55,9 +55,10 @@ def checked(labels: Any, weight: Any, n_items: int, n_classes: int) -> tuple[Ite
         return labels, weight
     if not bool((np.asarray(weight) >= 0).all()):
         raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
-    if bool((labels >= n_classes).any()):
+    highest = int(np.asarray(labels).max(initial=-1))  # NumPy: the call may be inside `jit`
+    if highest >= n_classes:
         raise JudgeBayesError(
-            f"A label is {int(labels.max())}; with {n_classes} classes the highest index is "
+            f"A label is {highest}; with {n_classes} classes the highest index is "
             f"{n_classes - 1}."
         )
     return labels, weight

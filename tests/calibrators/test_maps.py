@@ -279,6 +279,15 @@ def test_bad_input_raises_errors(change: dict[str, np.ndarray], sentence: str) -
             method.fit(**given)
 
 
+@in_float64
+def test_a_map_is_fitted_inside_compiled_code_to_known_labels() -> None:
+    log_probs, labels = (jnp.asarray(x) for x in overconfident())
+    weight = jnp.ones(len(labels))
+    inside = jax.jit(lambda traced: Platt().fit(traced, labels, weight=weight)(traced))
+    outside = Platt().fit(log_probs, labels, weight=weight)(log_probs)
+    np.testing.assert_allclose(inside(log_probs), outside, atol=1e-9)
+
+
 # --- noisy labels -----------------------------------------------------------------------------
 
 NOISE = 0.2
