@@ -369,7 +369,7 @@ def with_source(fit: F, *data: Any) -> F:
     chains = fit.chains
     if chains is None or any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((fit, data))):
         return fit
-    own_data = jax.tree.map(lambda x: jnp.array(x) if isinstance(x, np.ndarray) else x, data)
+    own_data = jax.tree.map(lambda x: jnp.array(x) if hasattr(x, "__array__") else x, data)
     return replace(fit, chains=replace(chains, source=own_data))
 
 

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -38,6 +39,7 @@ from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density
 from judgebayes.inference.registry import AGGREGATORS
+from judgebayes.inference.sampled import with_source
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
 from judgebayes.posterior.checks import check
@@ -400,6 +402,13 @@ def test_a_fit_without_chains_raises_an_error() -> None:
         Davidson().fit(votes, labels).to_arviz()
     with pytest.raises(JudgeBayesError, match="closed form"):
         OneCoin().fit(votes, labels).to_arviz()
+
+
+def test_labels_may_be_a_column_of_a_table() -> None:
+    votes, labels = panel()
+    fit = with_source(Davidson(OF_PRIOR).fit(votes, labels), votes, pd.Series(labels))
+    assert fit.to_arviz()["observed_data"]["label"].size == (labels >= 0).sum()
+    assert jax.jit(lambda inside: inside.status)(fit) == fit.status
 
 
 def test_a_batch_of_fits_stores_no_data_and_raises_an_error() -> None:
