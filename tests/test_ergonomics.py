@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import judgebayes as jb
-from judgebayes.inference.status import Status, status_text
+from judgebayes.inference.status import Status, shortened, status_text
 from judgebayes.votes import Votes
 
 LONGEST = 4 * 99
@@ -51,6 +51,11 @@ def test_maps_summarise(calibrator: object) -> None:
     assert "Array(" not in shown
     assert "converged" in shown
     assert len(shown) < LONGEST
+
+
+def test_records_inside_others_keep_their_own_words_and_arrays_take_one_line() -> None:
+    splits = jb.random_splits(6, splits=2, calibration=3)
+    assert shortened((splits, np.eye(2))) == f"({splits!r}, [[1. 0.] [0. 1.]])"
 
 
 def test_a_status_is_named_and_a_batch_counted() -> None:

@@ -3,7 +3,7 @@
 The repr of a fitted value: fields, small arrays, shapes of large arrays, and status.
 """
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from enum import IntEnum
 from typing import Any
 
@@ -106,12 +106,10 @@ def shortened(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(shortened, value))})"
     if not hasattr(value, "dtype"):
-        return (
-            summary(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
-        )
+        return repr(value)
     if isinstance(value, jax.core.Tracer) or value.size > MAX_SHOWN:
         return f"{value.dtype.name}[{','.join(map(str, value.shape))}]"
-    return np.array2string(np.asarray(value), precision=3)
+    return "".join(np.array2string(np.asarray(value), precision=3).splitlines())
 
 
 def status_text(status: Any) -> str:
