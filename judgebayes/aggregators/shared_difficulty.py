@@ -61,7 +61,7 @@ class SharedDifficulty(VoteModel):
     Parameters
     ----------
     inference
-        `EM()`, or `NUTS()` for the posterior of the program of votes given labels, without
+        `EM(1e-5, 500)`, the default, or `NUTS()` for the posterior of the program of votes given labels, without
         the scale k: its answers are too sure where judges have more in common than an item's ease.
     symmetric
         Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise each
