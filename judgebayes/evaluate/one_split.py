@@ -15,7 +15,6 @@ from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.status import summary
 from judgebayes.measures import scores
-from judgebayes.measures.decide import bayes_action
 
 FitOn = Literal["calibration", "all"]
 """The votes that a fit uses: those of the calibration items, or also of the evaluation items."""
@@ -53,7 +52,6 @@ Metric = Callable[[Evaluation], Float[Array, ""]]
 _mae, _accuracy = inside(scores.mae), inside(scores.accuracy)
 _mean_score = inside(scores.mean_score)
 _ece, _ece_debiased = inside(scores.ece), inside(scores.ece_debiased)
-_bayes_action = inside(bayes_action)
 
 METRICS: dict[str, Metric] = {
     "mae": lambda e: _mae(e.decisions, e.labels),
