@@ -197,12 +197,12 @@ def aggregate(
     """Fit an aggregator once on one split, and predict only the items that calibrators need."""
     method, share = shared
     index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
-    inside = split.calibration >= 0
+    used = split.calibration >= 0
     both_steps = share is None and cross_fit is None  # all labels are used in both
     if both_steps and isinstance(method, ByAgreement) and fit_on == "calibration":
         fitted: Fitted = method.from_agreement(_agreement(items, split))
         answers = fitted(items.votes)
-        weight = jnp.where(inside, items.weight[index], 0.0)
+        weight = jnp.where(used, items.weight[index], 0.0)
         return _Output(answers[index], weight, answers[evaluation], fitted.status)
     data = training(
         **_training_data(items, split, fit_on),
@@ -211,7 +211,7 @@ def aggregate(
     )
     fitted, log_probs, weight = first_stage(method, data, share, cross_fit)
     if fit_on == "all":  # maps learn from the calibration items only
-        log_probs, weight = log_probs[index], jnp.where(inside, weight[index], 0.0)
+        log_probs, weight = log_probs[index], jnp.where(used, weight[index], 0.0)
     raw = fitted(items.votes.take(evaluation))
     return _Output(log_probs, weight, raw, fitted.status)
 
@@ -224,8 +224,8 @@ def calibrate(
 ) -> Scored:
     """Fit a calibrator to an aggregator's output on one split, and evaluate it, for a loss."""
     (calibrator, loss), (output, split) = shared, of_split
-    inside = split.calibration >= 0
-    known = jnp.where(inside, labels[jnp.maximum(split.calibration, 0)], MISSING)
+    used = split.calibration >= 0
+    known = jnp.where(used, labels[jnp.maximum(split.calibration, 0)], MISSING)
     mapped = calibrator.fit(output.log_probs, known, weight=output.weight)
     status = worst(output.status, mapped.status)
     return scored(evaluation_of(mapped(output.raw), status, labels, split, loss), metrics)
@@ -315,10 +315,10 @@ class Engine:
 
         @in_float64  # the setting is a thread's own
         def one(split: int) -> tuple[np.ndarray, np.ndarray]:
-            inside = calibration[split][calibration[split] >= 0]
+            used = calibration[split][calibration[split] >= 0]
             known = np.full(len(labels), MISSING)
-            known[inside] = labels[inside]
-            some = np.arange(len(labels)) if fit_on == "all" else inside
+            known[used] = labels[used]
+            some = np.arange(len(labels)) if fit_on == "all" else used
             fitted = fit_one(method, votes.take(some), known[some], keys[split], n_items)
             held_out = votes.take(np.maximum(evaluation[split], 0))
             return np.asarray(predict(fitted, held_out)), np.asarray(fitted.status)
