@@ -18,7 +18,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledPrior,
 )
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
+from judgebayes.inference.problem import Inference, Problem, Sites, check_prior
 from judgebayes.inference.sampled import with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import Counts, labelled_weight, odd_sizes, prepare
@@ -38,7 +38,7 @@ def _map_with_restarts() -> MAP:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PooledBetaBinomial(UsesPrior):
+class PooledBetaBinomial:
     """Fit the counts of correct votes on several data sets jointly.
 
     A data set with few labels borrows from the others, the more the others agree; one with many labels
@@ -55,6 +55,10 @@ class PooledBetaBinomial(UsesPrior):
 
     inference: Inference = field(default_factory=_map_with_restarts)
     prior: PooledPrior = field(default_factory=PooledPrior)
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore (`check_prior`)."""
+        check_prior(self)
 
     @in_float64
     def fit(

@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from judgebayes.aggregators import Aggregator
-from judgebayes.calibrators import Calibrator
+from judgebayes.aggregators import Method
 from judgebayes.evaluate.engine import Cell, Engine
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
@@ -147,8 +146,8 @@ def answers(
 def answers_of(
     run: Run,
     panel: Panel,
-    method: Aggregator,
-    maps: Mapping[str, Calibrator],
+    method: Method,
+    maps: Mapping[str, Method],
     parts: Parts,
     *,
     share: float | None = None,

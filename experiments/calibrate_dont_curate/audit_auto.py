@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Aggregator
+from judgebayes.aggregators import Method
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
@@ -203,7 +203,7 @@ def _replayed(run: Run, cell: Cell, size: int) -> tuple[dict[str, Evaluation], l
     ]
 
 
-def methods_of(cell: Cell) -> dict[str, Aggregator]:
+def methods_of(cell: Cell) -> dict[str, Method]:
     """Return the methods and rules that `judgebayes calibrate` compares, its default first."""
     choices = [Choice(name) for name in suited(cell.votes)]
     return compared_methods(choices, cell.classes, cell.votes)
@@ -215,7 +215,7 @@ def loss_of(cell: Cell) -> Float[np.ndarray, "action class"]:
     return zero_one_loss(n) if n == 2 else absolute_loss(n)
 
 
-def _evaluated(methods: dict[str, Aggregator], cell: Cell, splits: Splits) -> dict[str, Evaluation]:
+def _evaluated(methods: dict[str, Method], cell: Cell, splits: Splits) -> dict[str, Evaluation]:
     return evaluate_methods(
         methods, cell.votes, cell.labels, splits, fit_on=fit_on_of(methods), loss=loss_of(cell)
     )

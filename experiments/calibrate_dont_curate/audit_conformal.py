@@ -21,7 +21,7 @@ import pandas as pd
 from jaxtyping import Int
 from scipy.special import expit
 
-from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, Stacking
+from judgebayes.aggregators import Calibrated, Method, OneCoin, Stacking
 from judgebayes.calibrators import Beta
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -148,7 +148,7 @@ def main(run: Run) -> Output:
     return Output(table, notes=_notes(table))
 
 
-def method_for(panel: Panel) -> Aggregator:
+def method_for(panel: Panel) -> Method:
     """Return the method of a panel: stacking for two classes, one-coin with a beta map for more."""
     if panel.classes == 2:
         return Stacking()

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, Stacking
+from judgebayes.aggregators import Calibrated, Method, OneCoin, Stacking
 from judgebayes.calibrators import Beta
 from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.evaluate.splits import Splits, random_splits
@@ -43,7 +43,7 @@ TRUE_SPLITS = 100
 """The number of splits from which the expected NLL is computed."""
 NUMBERS = ((50, 100), (50, 200), (100, 200))
 """The present number of labels, and that of the forecast."""
-METHODS: dict[str, Aggregator] = {
+METHODS: dict[str, Method] = {
     "one-coin + beta": Calibrated(OneCoin(class_prior="labels"), Beta(), cross_fit=5),
     "stacking": Stacking(),
 }
@@ -104,7 +104,7 @@ def real_sets(run: Run) -> dict[str, Callable[[], tuple[Votes, Int[np.ndarray, "
 def replayed(
     dataset: str,
     name: str,
-    method: Aggregator,
+    method: Method,
     votes: Votes,
     labels: Int[np.ndarray, " item"],
     run: Run,
@@ -129,7 +129,7 @@ def replayed(
 
 
 def _expected(
-    method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"], parts: Splits
+    method: Method, votes: Votes, labels: Int[np.ndarray, " item"], parts: Splits
 ) -> float:
     """Return the mean NLL on the other half of the items."""
     used = Splits(parts.calibration[:, (parts.calibration >= 0).any(0)], parts.evaluation)
@@ -138,7 +138,7 @@ def _expected(
 
 
 def _forecast(
-    method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"], more: int, seed: int
+    method: Method, votes: Votes, labels: Int[np.ndarray, " item"], more: int, seed: int
 ) -> Forecast | None:
     """Return the forecast that `calibrate` gives for these labels, None if it gives none."""
     name = "method"

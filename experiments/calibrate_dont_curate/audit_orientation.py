@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from judgebayes.aggregators import BaseRate, OneCoin
-from judgebayes.calibrators import Beta, Calibrator
+from judgebayes.calibrators import Beta
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
@@ -28,6 +28,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.inference.fit import Method
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 
@@ -49,7 +50,7 @@ def main(run: Run) -> Output:
     for panel in both_orientations(run):
         run.say(f"{panel.name}, {panel.orientation}")
         parts = halves(run, panel)
-        maps: dict[str, Calibrator] = {f"{x:g}": Beta(penalty=x, clip=FLOOR) for x in PENALTIES}
+        maps: dict[str, Method] = {f"{x:g}": Beta(penalty=x, clip=FLOOR) for x in PENALTIES}
         one = answers_of(run, panel, OneCoin(), dict(maps), parts)
         blind = answers_of(run, panel, BaseRate(), dict(maps), parts)
         for name in maps:

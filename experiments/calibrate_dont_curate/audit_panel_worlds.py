@@ -17,9 +17,9 @@ from jaxtyping import Float
 from scipy.stats import t
 
 from judgebayes.aggregators import (
-    Aggregator,
     Calibrated,
     Davidson,
+    Method,
     OneCoin,
     Pool,
     SharedDifficulty,
@@ -77,16 +77,16 @@ def main(run: Run) -> Output:
     return Output(table, notes=_notes(excess))
 
 
-def arms(world: World) -> dict[str, Aggregator]:
+def arms(world: World) -> dict[str, Method]:
     """Return the methods as `judgebayes calibrate` builds them, by name."""
     pairs = world.pairs
     classes: Any = "uniform" if pairs else "labels"
 
-    def mapped(method: Aggregator) -> Aggregator:
+    def mapped(method: Method) -> Method:
         return Calibrated(method, Beta(symmetric=pairs), cross_fit=FOLDS)
 
     coin = OneCoin(class_prior=classes)
-    methods: dict[str, Aggregator] = {
+    methods: dict[str, Method] = {
         POOL: Pool(symmetric=pairs, class_prior=classes),
         PART: SharedDifficulty(symmetric=pairs, class_prior=classes),
         "stacking": Stacking(symmetric=pairs),

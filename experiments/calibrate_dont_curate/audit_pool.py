@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.aggregators import (
-    Aggregator,
     Calibrated,
     Davidson,
+    Method,
     OneCoin,
     Pool,
     SharedDifficulty,
@@ -54,10 +54,10 @@ BEATS = Statement(
 EQUALS = Statement("the pool equals stacking on dense panels", "audit", MARGIN["nll"], within=True)
 
 
-def arms(*, smoke: bool) -> dict[str, Aggregator]:
+def arms(*, smoke: bool) -> dict[str, Method]:
     """Return the methods as `judgebayes calibrate` builds them for pairs, by name."""
     coin = Calibrated(OneCoin(), Beta(symmetric=True, clip=NO_FLOOR), cross_fit=FOLDS)
-    methods: dict[str, Aggregator] = {
+    methods: dict[str, Method] = {
         "pool": Pool(),
         "shared-difficulty": SharedDifficulty(),
         "stacking": Stacking(),

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Aggregator, Davidson, Pool, SharedDifficulty, Stacking
+from judgebayes.aggregators import Davidson, Method, Pool, SharedDifficulty, Stacking
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
@@ -31,7 +31,7 @@ LABELS = (50, 100, 200)
 COUNT = 20
 CLASSES = (-1, 0, 1)
 POOL, PART = "pool", "shared-difficulty"
-METHODS: dict[str, Aggregator] = {
+METHODS: dict[str, Method] = {
     POOL: Pool(),
     PART: SharedDifficulty(),
     "stacking": Stacking(),

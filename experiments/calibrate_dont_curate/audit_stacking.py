@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregators import Aggregator, Calibrated, DawidSkene, OneCoin, Stacking
+from judgebayes.aggregators import Calibrated, DawidSkene, Method, OneCoin, Stacking
 from judgebayes.calibrators import Beta, Identity
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
@@ -47,17 +47,17 @@ LEADS = Statement("stacking beats the best other method", "audit", MARGIN["nll"]
 LLMBar's few subsets would widen the intervals of all others."""
 
 
-def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Aggregator, FitOn]]:
+def arms(panel: Panel, *, smoke: bool) -> dict[str, tuple[Method, FitOn]]:
     """Return the methods as `judgebayes calibrate` builds them for pairs, by name.
 
     Dawid-Skene also learns from unlabelled votes, so it is fitted to all of them; on the reward models
     only to those of the labelled items, since it would otherwise take an hour.
     """
 
-    def mapped(method: Aggregator) -> Aggregator:
+    def mapped(method: Method) -> Method:
         return Calibrated(method, Beta(symmetric=True, clip=NO_FLOOR), cross_fit=FOLDS)
 
-    methods: dict[str, tuple[Aggregator, FitOn]] = {
+    methods: dict[str, tuple[Method, FitOn]] = {
         STACKING: (Stacking(), "calibration"),
         "one-coin + beta": (mapped(OneCoin()), "calibration"),
     }

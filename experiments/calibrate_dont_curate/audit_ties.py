@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, Pool
+from judgebayes.aggregators import Calibrated, Method, OneCoin, Pool
 from judgebayes.calibrators import Beta
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -34,7 +34,7 @@ SHARE = 0.2
 ITEMS, JUDGES = 400, 20
 """The simulated panel."""
 COIN = Calibrated(OneCoin(), Beta(symmetric=True), cross_fit=FOLDS)
-METHODS: dict[str, Aggregator] = {"pool": Pool(), "one-coin + beta": COIN}
+METHODS: dict[str, Method] = {"pool": Pool(), "one-coin + beta": COIN}
 OUT, NEITHER, THIRD = "taken out", "undecided", "a class"
 
 
@@ -96,7 +96,7 @@ def _with_ties(
 
 
 def _nll(
-    method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"], splits: Splits
+    method: Method, votes: Votes, labels: Int[np.ndarray, " item"], splits: Splits
 ) -> Float[np.ndarray, "split evaluation"]:
     nll = evaluate_splits(method, votes, labels, splits, fit_on="calibration").nll()
     return nll[:, : splits.evaluation.shape[1]]  # without padding

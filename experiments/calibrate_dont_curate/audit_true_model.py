@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy.stats import t
 
-from judgebayes.aggregators import Aggregator, OneCoin, Pool, SharedDifficulty
+from judgebayes.aggregators import Method, OneCoin, Pool, SharedDifficulty
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
@@ -31,7 +31,7 @@ LABELS, ITEMS, JUDGES = 200, 800, 20
 REPLAYS = 24
 GENERATIVE = SharedDifficulty(scaled=False)
 """The program of the votes given the label alone, without a scale learnt from the labels."""
-WORLDS: dict[str, tuple[World, Aggregator, int]] = {
+WORLDS: dict[str, tuple[World, Method, int]] = {
     "independent": (World("independent", True, JUDGES, 1.0), OneCoin(), JUDGES),
     "equally correlated": (World("difficulty", True, JUDGES, 1.0), GENERATIVE, JUDGES),
     "copies": (World("copies", True, JUDGES, 1.0), GENERATIVE, JUDGES // 2),
@@ -76,16 +76,14 @@ def main(run: Run) -> Output:
     return Output(table, notes=notes)
 
 
-def _replay(
-    run: Run, world: World, true: Aggregator, needed: int, replay: int
-) -> tuple[float, float]:
+def _replay(run: Run, world: World, true: Method, needed: int, replay: int) -> tuple[float, float]:
     """Return the NLL of the pool and of the true model on the same held-out items."""
     votes, labels = world.sample(np.random.default_rng([run.seed, replay]), LABELS + ITEMS)
     own = Votes(votes.index[:, :needed], None, None, None, 2)
     return _nll(Pool(), votes, labels), _nll(true, own, labels)
 
 
-def _nll(method: Aggregator, votes: Votes, labels: Int[np.ndarray, " item"]) -> float:
+def _nll(method: Method, votes: Votes, labels: Int[np.ndarray, " item"]) -> float:
     parts = Splits(np.arange(LABELS)[None], LABELS + np.arange(ITEMS)[None])
     held_out = evaluate_splits(
         method, votes, labels, parts, fit_on="calibration", loss=zero_one_loss(2)

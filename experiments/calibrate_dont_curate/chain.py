@@ -1,38 +1,28 @@
 """A sequence of calibration maps: P2's steps 2 and 3."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray
-from judgebayes.calibrators.calibrator import Calibrator
-from judgebayes.compiled.float64 import in_float64
+from judgebayes.arrays import LogProbs
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import Fitted
-from judgebayes.inference.status import summary, worst
+from judgebayes.inference.fit import Fit, JaxMethod, Method, Training
+from judgebayes.inference.status import worst
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Chain:
+class Chain(JaxMethod):
     """Fit each map to the output of the previous one, all on the same labelled items.
 
     `Chain((Platt(), Beta()))` is P2's pipeline of a residual bias correction and a distribution
-    calibration (sections 2.2 and 2.3).
+    calibration (sections 2.2 and 2.3). A fit's `parts` are those of the maps, by their number.
     """
 
-    calibrators: tuple[Calibrator, ...]
+    calibrators: tuple[Method, ...]
 
-    @in_float64
-    def fit(
-        self,
-        log_probs: Float[AnyArray, "item class"],
-        labels: Int[AnyArray, " item"],
-        *,
-        weight: Float[AnyArray, " item"] | None = None,
-    ) -> "FittedChain":
+    def _fitted(self, data: Training) -> Fit:
         """Return the fitted maps.
 
         Raises
@@ -44,32 +34,15 @@ class Chain:
             raise JudgeBayesError(
                 "A chain needs at least one calibrator; Identity changes nothing."
             )
-        fitted: list[Fitted] = []
-        for calibrator in self.calibrators:
-            fitted.append(calibrator.fit(log_probs, labels, weight=weight))
-            log_probs = fitted[-1](log_probs)
-        return FittedChain(tuple(fitted))
+        parts, log_probs = {}, data.given
+        for number, calibrator in enumerate(self.calibrators):
+            fitted = calibrator.fit(log_probs, data.labels, weight=data.weight)
+            parts[str(number)] = fitted
+            log_probs = fitted(log_probs)
+        return Fit(self, {}, worst(*(fitted.status for fitted in parts.values())), parts=parts)
 
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class FittedChain:
-    """Fitted maps, in the order in which they are applied."""
-
-    maps: tuple[Fitted, ...]
-
-    __repr__ = summary
-
-    @property
-    @in_float64
-    def status(self) -> Int[Array, "*batch"]:
-        """The worst status of the maps."""
-        return worst(*(fitted.status for fitted in self.maps))
-
-    @in_float64
-    def __call__(self, log_probs: Float[AnyArray, "item class"]) -> Float[Array, "item class"]:
+    def answer(self, fit: Fit, given: Any) -> LogProbs:
         """Return the calibrated log-probabilities of each item."""
-        result = jnp.asarray(log_probs, dtype=float)
-        for fitted in self.maps:
-            result = fitted(result)
-        return result
+        for fitted in fit.parts.values():
+            given = fitted(given)
+        return given

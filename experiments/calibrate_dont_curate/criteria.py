@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import jax
 from jaxtyping import Array, Bool, Float
 
-from judgebayes.aggregators.base import Aggregator, Training
+from judgebayes.inference.fit import Method, Training
 from judgebayes.measures.scores import mean_score, nll
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.panel.curate import masked
@@ -17,7 +17,7 @@ class Criterion(Protocol):
     """A measure of a panel's quality on the labelled items only; lower is better."""
 
     def __call__(
-        self, aggregator: Aggregator, data: Training, panel: Bool[Array, " judge"]
+        self, aggregator: Method, data: Training, panel: Bool[Array, " judge"]
     ) -> Float[Array, ""]:
         """Return the criterion of one panel."""
         ...
@@ -45,10 +45,10 @@ class InSample:
     label_noise: float = 0.0
 
     def __call__(
-        self, aggregator: Aggregator, data: Training, panel: Bool[Array, " judge"]
+        self, aggregator: Method, data: Training, panel: Bool[Array, " judge"]
     ) -> Float[Array, ""]:
         """Return the in-sample NLL of one panel."""
-        votes = masked(data.votes, panel)
+        votes = masked(data.given, panel)
         fitted = aggregator.fit(votes, data.labels, weight=data.weight, key=data.key)
         log_observed = with_label_noise(fitted(votes), self.label_noise)
         return mean_score(nll, log_observed, data.labels, data.weight)

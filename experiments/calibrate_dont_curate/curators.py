@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Method, Training
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.panel.curate import check_size, largest, posterior_accuracy
 from judgebayes.votes.array import MISSING
@@ -33,9 +33,9 @@ class OnePerFamily:
             )
         return len(set(self.families))
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
         """Return the panel."""
-        self.size(data.votes.n_judges)
+        self.size(data.given.n_judges)
         accuracy = posterior_accuracy(data)
         panel = jnp.zeros(len(self.families), bool)
         for family in sorted(set(self.families)):
@@ -84,10 +84,10 @@ class RandomPanel:
 
     k: int = field(metadata={"static": True})
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
         """Return the panel."""
-        check_size(self.k, data.votes.n_judges)
-        return largest(jax.random.uniform(data.key, (data.votes.n_judges,)), self.k)
+        check_size(self.k, data.given.n_judges)
+        return largest(jax.random.uniform(data.key, (data.given.n_judges,)), self.k)
 
 
 @jax.tree_util.register_dataclass
@@ -107,7 +107,7 @@ class OracleTop:
     truth: Int[AnyArray, " item"]
     k: int = field(metadata={"static": True})
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
         """Return the panel.
 
         Raises
@@ -115,13 +115,13 @@ class OracleTop:
         JudgeBayesError
             If the fit has only a part of the items.
         """
-        extra = data.votes.n_items - self.truth.shape[0]
+        extra = data.given.n_items - self.truth.shape[0]
         if extra < 0:
             raise JudgeBayesError(
                 f"The oracle needs all {self.truth.shape[0]} items, and the fit has "
-                f"{data.votes.n_items}: evaluate it with fit_on='all'."
+                f"{data.given.n_items}: evaluate it with fit_on='all'."
             )
-        check_size(self.k, data.votes.n_judges)
+        check_size(self.k, data.given.n_judges)
         truth = jnp.pad(jnp.asarray(self.truth), (0, extra), constant_values=MISSING)
         hidden = jnp.where(labelled_weight(data.labels, data.weight) > 0, MISSING, truth)
         return largest(posterior_accuracy(data._replace(labels=hidden)), self.k)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.aggregators import OneCoin
-from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt
+from judgebayes.calibrators import Beta, Isotonic, Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.answers import CLIP
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, PAPER
@@ -32,6 +32,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.inference.fit import Method
 
 Distortion = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 FINITE = 1e-9
@@ -48,7 +49,7 @@ DISTORTIONS: dict[str, Distortion] = {
 }
 """H.8's seven distortions, of the one-coin log-odds z; their strengths are blank in the text."""
 
-MAPS: dict[str, Calibrator] = {
+MAPS: dict[str, Method] = {
     "beta": Beta(free_slopes=True, clip=FLOOR),
     "platt": Platt(clip=FLOOR),
     "isotonic": Isotonic(),

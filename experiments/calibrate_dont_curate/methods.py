@@ -2,21 +2,21 @@
 
 from judgebayes.aggregators import (
     AccuracyWeighted,
-    Aggregator,
     DawidSkene,
     LogOddsWeighted,
+    Method,
     OneCoin,
     Stacking,
     VoteShare,
 )
-from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
+from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, families_of
 from judgebayes.experiments.panels import Panel
 from judgebayes.panel.curate import Curated, top_k
 
 
-def aggregator(name: str, panel: Panel) -> Aggregator:
+def aggregator(name: str, panel: Panel) -> Method:
     """Return an aggregator by its name in tables.
 
     `top-5` is the one-coin model of the five judges most accurate on the labels, `one-per-family`
@@ -24,7 +24,7 @@ def aggregator(name: str, panel: Panel) -> Aggregator:
     """
     if name.startswith("top-"):
         return top_k(OneCoin(), int(name.removeprefix("top-")))
-    plain: dict[str, Aggregator] = {
+    plain: dict[str, Method] = {
         "majority": VoteShare(),
         "accuracy-weighted": AccuracyWeighted(),
         "log-odds": LogOddsWeighted(),
@@ -41,9 +41,9 @@ def family_numbers(panel: Panel) -> tuple[int, ...]:
     return families_of(panel.judges, dict(zip(panel.judges, panel.families, strict=True)))
 
 
-def calibrator(name: str) -> Calibrator:
+def calibrator(name: str) -> Method:
     """Return a calibrator by its name in tables."""
-    plain: dict[str, Calibrator] = {
+    plain: dict[str, Method] = {
         "none": Identity(),
         "temperature": Temperature(clip=FLOOR),
         "platt": Platt(clip=FLOOR),

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.criteria import Criterion, InSample
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily
+from judgebayes.inference.fit import Method, Training
 from judgebayes.panel.curate import TopAccuracy, check_size
 
 MAX_EXHAUSTIVE = 14
@@ -19,7 +19,7 @@ MAX_EXHAUSTIVE = 14
 
 def _scores(
     criterion: Criterion,
-    aggregator: Aggregator,
+    aggregator: Method,
     data: Training,
     panels: Bool[Array, "panel judge"],
 ) -> Float[Array, " panel"]:
@@ -65,9 +65,9 @@ class Beam:
     exact: bool = field(default=False, metadata={"static": True})
     criterion: Criterion = field(default_factory=InSample)
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:
         """Return the panel."""
-        n_judges = data.votes.n_judges
+        n_judges = data.given.n_judges
         check_size(self.additions, n_judges)
         code = _codes(n_judges)
 
@@ -122,9 +122,9 @@ class BackwardElimination:
 
     criterion: Criterion = field(default_factory=InSample)
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:
         """Return the panel."""
-        n_judges = data.votes.n_judges
+        n_judges = data.given.n_judges
 
         def can_improve(at: _Elimination) -> Bool[Array, ""]:
             return at.improving & (at.panel.sum() > 1)
@@ -158,7 +158,7 @@ class Exhaustive:
     pool: TopAccuracy | OnePerFamily
     criterion: Criterion = field(default_factory=InSample)
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:
         """Return the panel.
 
         Raises
@@ -166,7 +166,7 @@ class Exhaustive:
         JudgeBayesError
             If the pool is larger than 14 judges: 16,383 panels.
         """
-        n_judges = data.votes.n_judges
+        n_judges = data.given.n_judges
         size = self.pool.size(n_judges)
         if size > MAX_EXHAUSTIVE:
             raise JudgeBayesError(

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, Training
 from judgebayes.arrays import Scalar
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Method, Training
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.panel.curate import largest, posterior_accuracy
 
@@ -40,7 +40,7 @@ class L1Logistic:
     penalty: float = 0.01
     label_noise: float = 0.0
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
         """Return the panel.
 
         Raises
@@ -48,9 +48,9 @@ class L1Logistic:
         JudgeBayesError
             If there are more than two classes.
         """
-        if data.votes.n_classes != 2:
+        if data.given.n_classes != 2:
             raise JudgeBayesError(
-                f"L1Logistic is for two classes; the votes have {data.votes.n_classes}."
+                f"L1Logistic is for two classes; the votes have {data.given.n_classes}."
             )
         weights = sparse_weights(data, self.penalty, self.label_noise)[0]
         most_accurate = largest(posterior_accuracy(data), 1)
@@ -73,7 +73,7 @@ def sparse_weights(
     With label noise the objective is not convex, but its curvature bound is unchanged, so the step size
     stays valid. The result is the minimum reached from zero weights.
     """
-    counts = data.votes.counts().astype(float)
+    counts = data.given.counts().astype(float)
     x = (counts[..., 1] - counts[..., 0]) / jnp.maximum(counts.sum(-1), 1)
     weight = labelled_weight(data.labels, data.weight)
     weight = weight / jnp.maximum(weight.sum(), 1e-300)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from judgebayes.aggregators import OneCoin
-from judgebayes.calibrators import Beta, Calibrator, Identity, Platt
+from judgebayes.calibrators import Beta, Identity, Platt
 from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.answers import answers_of
@@ -26,11 +26,12 @@ from judgebayes.experiments.calibrate_dont_curate.rows import metric_rows, paper
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.inference.fit import Method
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.curate import top_k
 
 NESTED = 0.7
-STEPS: dict[str, Calibrator] = {
+STEPS: dict[str, Method] = {
     "one-coin": Identity(),
     "one-coin + platt": Platt(clip=FLOOR),
     "one-coin + platt + beta": Chain((Platt(clip=FLOOR), Beta(clip=FLOOR))),

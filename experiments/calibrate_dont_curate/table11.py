@@ -19,7 +19,7 @@ and the penalty on the intercept orders the others.
 
 from typing import Any
 
-from judgebayes.calibrators import Beta, Calibrator, Platt
+from judgebayes.calibrators import Beta, Platt
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
@@ -32,10 +32,11 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     metric_rows,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.inference.fit import Method
 
 MAPS = ("none", "beta", "platt", "temperature", "isotonic", "beta, no penalty", "beta, L2")
 PENALTIES = (1e-4, 1e-2, 1e-1)
-OTHERS: dict[str, Calibrator] = {
+OTHERS: dict[str, Method] = {
     "beta, symmetric": Beta(symmetric=True, clip=FLOOR),
     "platt, symmetric": Platt(symmetric=True, clip=FLOOR),
     "beta, unclipped": Beta(),

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Aggregator, BaseRate, MajorityVote, OneCoin, Stacking
+from judgebayes.aggregators import BaseRate, MajorityVote, Method, OneCoin, Stacking
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -78,7 +78,7 @@ def held_out(setting: Setting) -> Iterator[Trials]:
 def _of_even_labels(setting: Setting, n: int) -> Trials:
     """Return trials of the extra loss of a majority over stacking, which is 0 on new items."""
     rng, loss = setting.rng(9, n), LOSSES.matrix
-    methods: Mapping[str, Aggregator] = {"stacking": Stacking(), "sc": MajorityVote()}
+    methods: Mapping[str, Method] = {"stacking": Stacking(), "sc": MajorityVote()}
     intervals: list[tuple[Ends, float]] = []
     for replay in range(setting.replays):
         differ = rng.random(n) < DIFFER
@@ -110,7 +110,7 @@ def _pools(setting: Setting) -> Iterator[_Pool]:
         yield _Pool(grouped, large, PROGRAMS)
 
 
-def _methods(population: Population) -> Mapping[str, Aggregator]:
+def _methods(population: Population) -> Mapping[str, Method]:
     grouped = population.groups is not None
     own = OneCoin(class_prior="labels" if grouped else "uniform")
     return {OWN: own, "best-constant": BaseRate(), "sc": MajorityVote()}
@@ -198,7 +198,7 @@ def _items(evaluation: Evaluation) -> Int[np.ndarray, " answer"]:
 
 def _truths(
     pool: _Pool,
-    methods: Mapping[str, Aggregator],
+    methods: Mapping[str, Method],
     fitted: Int[np.ndarray, "fit label"],
     smaller: list[int],
     loss: np.ndarray,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators import Aggregator, Davidson, HierarchicalDavidson, MarginThreshold
+from judgebayes.aggregators import Davidson, HierarchicalDavidson, MarginThreshold, Method
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges
@@ -39,7 +39,7 @@ VOTES = (4, 8)
 PENALISED = MAP(temperature=0.5, score=drps, starts=1)
 
 
-def candidates() -> dict[str, Aggregator]:
+def candidates() -> dict[str, Method]:
     """Return the methods that use few labels in several tasks."""
     return {
         "hierarchical": HierarchicalDavidson(),

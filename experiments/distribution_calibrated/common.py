@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Aggregator, BaseRate, Davidson, MajorityVote, MarginThreshold
+from judgebayes.aggregators import BaseRate, Davidson, MajorityVote, MarginThreshold, Method
 from judgebayes.evaluate.one_split import measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -71,7 +71,7 @@ OURS = ("margin-threshold", "best-constant")
 Printed = dict[tuple[str, str, int, str], float]
 
 
-def methods() -> dict[str, Aggregator]:
+def methods() -> dict[str, Method]:
     """Return the methods of P1 and of the audit, by their name in tables."""
     return {
         "davidson": Davidson(),
@@ -150,7 +150,7 @@ def answers(
     return run.remember((cell.key, n, name, grouped, count), make)
 
 
-def answer_splits(run: Run, cell: Cell, n: int, method: Aggregator, parts: Splits) -> Answers:
+def answer_splits(run: Run, cell: Cell, n: int, method: Method, parts: Splits) -> Answers:
     """Return a method's answers on the given splits of a cell with n votes."""
     votes = cell.votes.first(n)
 

@@ -7,15 +7,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Rule
 from judgebayes.aggregators.vote_rules import TieRule, at_centre, most_supported
+from judgebayes.arrays import LogProbs
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import JaxMethod
+from judgebayes.inference.problem import Sites
 from judgebayes.votes.array import Votes
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SoftVote(Rule):
+class SoftVote(JaxMethod):
     """The class whose votes have the highest least, mean or product of confidences (Soft-SC).
 
     Wang et al. (2024); P1 section 5. The confidence is the votes' `score`. A class without votes
@@ -25,21 +27,21 @@ class SoftVote(Rule):
     reduce: Literal["min", "mean", "product"] = field(default="mean", metadata={"static": True})
     tie: TieRule = field(default="middle", metadata={"static": True})
 
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
         """Return the class with the best confidence."""
-        member, confidence = _members(votes)
+        member, confidence = _members(given)
         if self.reduce == "min":
             support = jnp.where(member, confidence, jnp.inf).min(1)
         elif self.reduce == "mean":
             support = jnp.where(member, confidence, 0.0).sum(1) / jnp.maximum(member.sum(1), 1)
         else:
             support = jnp.where(member, confidence, 1.0).prod(1)
-        return most_supported(jnp.where(member.any(1), support, -jnp.inf), votes, self.tie)
+        return most_supported(jnp.where(member.any(1), support, -jnp.inf), given, self.tie)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ConfidenceVote(Rule):
+class ConfidenceVote(JaxMethod):
     """The class with the largest sum of confidences (CI-SC).
 
     Taubenfeld et al. (2025); P1 section 5. The confidence is the votes' `score`.
@@ -47,16 +49,16 @@ class ConfidenceVote(Rule):
 
     tie: TieRule = field(default="middle", metadata={"static": True})
 
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
         """Return the class with the most confidence."""
-        member, confidence = _members(votes)
+        member, confidence = _members(given)
         support = jnp.where(member, confidence, 0.0).sum(1)
-        return most_supported(support, votes, self.tie)
+        return most_supported(support, given, self.tie)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class RoundedMedian(Rule):
+class RoundedMedian(JaxMethod):
     """The median of the first votes, halves rounded away from the middle (P1's greedy decoding).
 
     The paper draws two votes at temperature 0, one in each order: a pair of tie and A gives A, a
@@ -65,13 +67,13 @@ class RoundedMedian(Rule):
 
     samples: int = field(default=2, metadata={"static": True})
 
-    def apply(self, votes: Votes) -> Float[Array, "item class"]:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
         """Return the rounded median."""
-        first = votes.first(self.samples)
-        given = first.index.reshape(first.n_items, -1).astype(float)
-        median = jnp.nanmedian(jnp.where(given >= 0, given, jnp.nan), axis=1)
-        twice = jnp.where(jnp.isnan(median), votes.n_classes - 1, 2 * median)
-        return at_centre(jnp.round(twice).astype(int), votes.n_classes, "outer")
+        first = given.first(self.samples)
+        votes = first.index.reshape(first.n_items, -1).astype(float)
+        median = jnp.nanmedian(jnp.where(votes >= 0, votes, jnp.nan), axis=1)
+        twice = jnp.where(jnp.isnan(median), given.n_classes - 1, 2 * median)
+        return at_centre(jnp.round(twice).astype(int), given.n_classes, "outer")
 
 
 def _members(

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from judgebayes.aggregators import Aggregator, Davidson, HierarchicalDavidson
+from judgebayes.aggregators import Davidson, HierarchicalDavidson, Method
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.experiments.claims import Evidence, evidence, simultaneous
 from judgebayes.experiments.core import Output, Run, experiment, rows
@@ -169,7 +169,7 @@ def _from_others(run: Run, cell: Cell, tasks: Sequence[str]) -> dict[tuple[str, 
     """Return the answers on each target of models fitted to the calibration items of all others."""
     task = np.asarray(cell.votes.task)
     order = {name: k for k, name in enumerate(_names(cell))}
-    ways: dict[str, Aggregator] = {"pooled": Davidson(), "hierarchical": HierarchicalDavidson()}
+    ways: dict[str, Method] = {"pooled": Davidson(), "hierarchical": HierarchicalDavidson()}
     return {
         (f"the others, {name}", target): _decide(
             run, cell, method, np.isin(task, [order[t] for t in tasks if t != target])
@@ -190,7 +190,7 @@ def _from_task(run: Run, cell: Cell, source: str) -> Answers:
     return _decide(run, cell, Davidson(), np.asarray(cell.votes.task) == _names(cell).index(source))
 
 
-def _decide(run: Run, cell: Cell, method: Aggregator, used: Bool[np.ndarray, " item"]) -> Answers:
+def _decide(run: Run, cell: Cell, method: Method, used: Bool[np.ndarray, " item"]) -> Answers:
     """Return the answers of a method fitted to the calibration items of some tasks only."""
     parts = random_splits(
         cell.votes.n_items,

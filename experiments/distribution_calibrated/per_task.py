@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators.base import Aggregator, training
 from judgebayes.aggregators.davidson import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fit import Fitted
+from judgebayes.inference.fit import Fitted, Method, training
 from judgebayes.inference.status import summary
 from judgebayes.votes.array import MISSING, Votes
 
@@ -20,7 +19,7 @@ from judgebayes.votes.array import MISSING, Votes
 class PerTask:
     """Fit a method separately to the labelled items of each task."""
 
-    method: Aggregator
+    method: Method
 
     @in_float64
     def fit(
@@ -39,11 +38,11 @@ class PerTask:
             If the votes have no tasks, lengths differ, or a weight is negative.
         """
         data = training(votes, labels, weight, key, labelled_only=True)
-        task = tasks_of(data.votes)
+        task = tasks_of(data.given)
 
         def one(which: Int[Array, ""], key: PRNGKeyArray) -> Fitted:
             own = jnp.where(task == which, data.labels, MISSING)
-            return self.method.fit(data.votes, own, weight=data.weight, key=key)
+            return self.method.fit(data.given, own, weight=data.weight, key=key)
 
         fitted = jax.vmap(one)(jnp.arange(votes.n_tasks), jax.random.split(data.key, votes.n_tasks))
         return FittedPerTask(fitted)

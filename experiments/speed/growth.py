@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes.aggregators import EM, Calibrated, Davidson, DawidSkene, OneCoin, Stacking
-from judgebayes.aggregators.base import Aggregator
 from judgebayes.calibrators import Beta
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.speed.measure import Side, race
 from judgebayes.experiments.speed.panels import dense_panel
+from judgebayes.inference.fit import Method
 from judgebayes.votes import Votes
 
 LABELLED = 0.5
@@ -84,13 +84,13 @@ def panel(items: int, judges: int) -> tuple[Votes, np.ndarray]:
     return panel_votes, np.where(unknown, -1, labels)
 
 
-def fit(method: Aggregator, items: int, judges: int) -> Callable[[], Any]:
+def fit(method: Method, items: int, judges: int) -> Callable[[], Any]:
     """Return a fit to a panel, to be timed."""
     votes, labels = panel(items, judges)
     return lambda: method.fit(votes, labels).status
 
 
-def sweep(method: Aggregator, items: int, judges: int, splits: int) -> Callable[[], Any]:
+def sweep(method: Method, items: int, judges: int, splits: int) -> Callable[[], Any]:
     """Return a sweep over the splits of a panel, to be timed."""
     votes, labels = panel(items, judges)
     labelled = np.flatnonzero(labels >= 0)

@@ -3,7 +3,6 @@
 This package may not import `item_response` or any package after it.
 """
 
-from judgebayes.aggregators.base import Aggregator, VoteModel
 from judgebayes.aggregators.davidson import (
     Davidson,
     HierarchicalDavidson,
@@ -20,13 +19,12 @@ from judgebayes.aggregators.weighted import (
     VoteShare,
 )
 from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
-from judgebayes.inference.fit import Fit, Fitted, Reliability
+from judgebayes.inference.fit import Fit, Fitted, Method, ModelMethod, Reliability
 from judgebayes.inference.point import EM
 
 __all__ = [
     "EM",
     "AccuracyWeighted",
-    "Aggregator",
     "BaseRate",
     "Calibrated",
     "Davidson",
@@ -37,13 +35,14 @@ __all__ = [
     "LogOddsWeighted",
     "MajorityVote",
     "MarginThreshold",
+    "Method",
+    "ModelMethod",
     "OneCoin",
     "Pool",
     "Reliability",
     "SharedDifficulty",
     "Stacking",
     "Verdict",
-    "VoteModel",
     "VoteShare",
     "WithUndecided",
 ]

@@ -14,11 +14,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Training, VoteModel
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import Fit, solved
+from judgebayes.inference.fit import Fit, ModelMethod, Training
 from judgebayes.inference.optimise import differentiated
 from judgebayes.inference.point import DRPS, MAP, mode_objective
 from judgebayes.inference.problem import Inference, Problem, Sites
@@ -69,7 +68,7 @@ def columns(
 @aggregator("davidson", compared="always", inferences=("drps", "ml", "map", "nuts"), place=10)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Davidson(VoteModel):
+class Davidson(ModelMethod):
     r"""Aggregate repeated votes by Davidson's model, fitted to labelled items.
 
     .. math::
@@ -183,8 +182,8 @@ def fit_with_held_out(method: Davidson, data: Training) -> tuple[Fit, LogProbs]:
     time. Parameters at a bound of the box stay there, and no step leaves the box.
     """
     votes, labels, weight, _ = data
-    fitted = solved(method, *data)
     problem = method.problem(votes, labels, weight)
+    fitted = method.solved(problem, data)
     theta, _ = ravel_pytree(fitted.first)
     lower, upper, *_ = problem.box()
     free = (theta > lower) & (theta < upper)
@@ -221,7 +220,7 @@ def _penalised_drps() -> MAP:
 @aggregator("hierarchical", compared="tasks", needs_tasks=True, place=60)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HierarchicalDavidson(VoteModel):
+class HierarchicalDavidson(ModelMethod):
     """Aggregate repeated votes by Davidson's model, fitted to several tasks at once.
 
     Tasks with few labels borrow strength from the others, tasks with many labels rely on their own; the

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
+from judgebayes.aggregators.base import Cost, Size
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -27,7 +27,7 @@ from judgebayes.inference.fast.dawid_skene_em import (
     switched,
 )
 from judgebayes.inference.fast.pooled_dawid_skene import maximise_pooled
-from judgebayes.inference.fit import ByDraw, Fit, Reliability, checked
+from judgebayes.inference.fit import Fit, JaxMethod, Reliability, Training, checked
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Problem, Sites
@@ -108,7 +108,7 @@ GAIN = 16
 )
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class DawidSkene(ByDraw, VoteMethod):
+class DawidSkene(JaxMethod):
     r"""Estimate a confusion matrix for each judge from labelled and unlabelled items together.
 
     .. math:: p(y_i = k \mid \text{votes}) \propto \pi_k \prod_j \prod_l \theta_{jkl}^{c_{ijl}}
@@ -151,7 +151,6 @@ class DawidSkene(ByDraw, VoteMethod):
     [0.96 0.94 0.02 0.29 0.96 0.02]
     """
 
-    labelled_only = False
     inference: EM | NUTS = field(default_factory=EM)
     prior: DawidSkenePrior | PooledPrior = field(default_factory=DawidSkenePrior)
     label_noise: float = 0.0
@@ -171,7 +170,7 @@ class DawidSkene(ByDraw, VoteMethod):
     @in_float64
     def fit(
         self,
-        votes: AnyVotes,
+        given: AnyVotes,
         labels: Labels,
         *,
         weight: Weights | None = None,
@@ -187,19 +186,19 @@ class DawidSkene(ByDraw, VoteMethod):
             If lengths differ, a weight is negative, sparse votes are used with NUTS, or the prior is
             not one for pooled judges.
         """
-        if not isinstance(votes, SparseVotes):
-            return super().fit(votes, labels, weight=weight, key=key)
+        if not isinstance(given, SparseVotes):
+            return super().fit(given, labels, weight=weight, key=key)
         if not isinstance(self.inference, EM):
             raise JudgeBayesError(
                 "A list of votes is fitted by EM; NUTS needs the array of encode."
             )
-        labels, weight = checked(labels, weight, votes.n_items, votes.n_classes)
-        return _fit(_resolved(self, labels), votes, labels, weight, jax.random.key(0), votes)
+        labels, weight = checked(labels, weight, given.n_items, given.n_classes)
+        return _fit(_resolved(self, labels), given, labels, weight, jax.random.key(0), given)
 
     def _fitted(self, data: Training) -> Fit:
         if isinstance(self.inference, NUTS):  # thousands of passes over the items
             data = unique_items(data)
-        return _fit(_resolved(self, data.labels), *data, _counted(data.votes))
+        return _fit(_resolved(self, data.labels), *data, _counted(data.given))
 
     def cost(self, size: Size) -> Cost:
         """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""

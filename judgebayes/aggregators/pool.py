@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Cost, Size, Training, VoteMethod
+from judgebayes.aggregators.base import Cost, Size
 from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.one_coin import ClassPrior
@@ -18,7 +18,7 @@ from judgebayes.aggregators.shared_difficulty import fit_with_held_out as diffic
 from judgebayes.aggregators.stacking import Stacking
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
 from judgebayes.arrays import LogProbs
-from judgebayes.inference.fit import Answering, Fit
+from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.point import MAP
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.registry import aggregator
@@ -37,7 +37,7 @@ METHODS = ("shared-difficulty", "stacking", "davidson")
 @aggregator("pool", knows_judges=True, compared="panel", place=38)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Pool(Answering, VoteMethod):
+class Pool(JaxMethod):
     r"""Pool `SharedDifficulty`, `Stacking` and `Davidson`, with weights learnt from held-out answers.
 
     .. math:: \log p(k) = a_1 \log p_\text{difficulty}(k) + a_2 \log p_\text{stacking}(k)

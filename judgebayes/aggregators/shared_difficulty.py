@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Cost, Size, Training, VoteModel
+from judgebayes.aggregators.base import Cost, Size
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
 from judgebayes.arrays import LogProbs
 from judgebayes.inference.fast.shared_difficulty_grid import (
@@ -21,7 +21,7 @@ from judgebayes.inference.fast.shared_difficulty_grid import (
     scale_points,
     vote_counts,
 )
-from judgebayes.inference.fit import Fit, Reliability, solved
+from judgebayes.inference.fit import Fit, ModelMethod, Reliability, Training
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Sites
@@ -46,7 +46,7 @@ POINTS = len(LOG_SCALES) * len(EASES)
 @aggregator("shared-difficulty", knows_judges=True, inferences=("nuts",), place=35)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedDifficulty(VoteModel):
+class SharedDifficulty(ModelMethod):
     r"""Weigh judges by partially pooled reliabilities, with an item difficulty that they share.
 
     .. math:: p(y \mid \text{votes}) \propto \pi_y\, \mathrm{E}_h \prod_j p(v_j \mid y, h), \qquad
@@ -61,8 +61,9 @@ class SharedDifficulty(VoteModel):
     Parameters
     ----------
     inference
-        `EM(1e-5, 500)`, the default, or `NUTS()` for the posterior of the program of votes given labels, without
-        the scale k: its answers are too sure where judges have more in common than an item's ease.
+        `EM(1e-5, 500)`, the default, or `NUTS()` for the posterior of the program of votes given labels,
+        without the scale k: its answers are too sure where judges have more in common than an item's
+        ease.
     symmetric
         Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise each
         judge has a bias towards each class.
@@ -112,8 +113,8 @@ class SharedDifficulty(VoteModel):
     def _fitted(self, data: Training) -> Fit:
         if not isinstance(self.inference, NUTS):
             return fit_with_held_out(self, data)[0]
-        fit = solved(self, *data)
-        parameters = jax.vmap(self.program(data.votes).parameters)(fit.draws)
+        fit = super()._fitted(data)
+        parameters = jax.vmap(self.program(data.given).parameters)(fit.draws)
         draws = {
             "reliability": parameters[..., 0],
             "bias": parameters[..., 1:],

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators.base import Cost, Size, Training, VoteModel
+from judgebayes.aggregators.base import Cost, Size
 from judgebayes.arrays import LogProbs
-from judgebayes.inference.fit import Fit, Reliability, solved
+from judgebayes.inference.fit import Fit, ModelMethod, Reliability, Training
 from judgebayes.inference.laplace import (
     Laplace,
     join,
@@ -34,7 +34,7 @@ STEPS = 5
 @aggregator("stacking", knows_judges=True, compared="panel", inferences=("nuts",), place=40)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Stacking(VoteModel):
+class Stacking(ModelMethod):
     r"""Regress the labels on the whole vote vector; the spread of the judges' weights is estimated.
 
     .. math:: \log \frac{p(1)}{p(0)} = \sum_j w_j x_j, \qquad
@@ -89,7 +89,8 @@ class Stacking(VoteModel):
     def _fitted(self, data: Training) -> Fit:
         if not isinstance(self.inference, NUTS):
             return fit_with_held_out(self, data)[0]
-        fit, problem = solved(self, *data), self.problem(*data[:3])
+        problem = self.problem(*data[:3])
+        fit = self.solved(problem, data)
         assert isinstance(problem.model, StackingModel)
         quantities = problem.model.quantities
         return replace(fit, draws=jax.vmap(lambda at: quantities(at, problem.data))(fit.draws))

@@ -16,11 +16,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Rule, Training, VoteMethod, certain
+from judgebayes.aggregators.base import certain
 from judgebayes.arrays import ItemCodes, LogProbs, Scalar
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import ByDraw, Fit
+from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import aggregator, in_files
 from judgebayes.inference.status import Status, when
@@ -32,7 +32,7 @@ from judgebayes.votes.array import Votes
 @aggregator("margin-threshold", rule=True, compared="baseline", n_classes=3, place=80)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MarginThreshold(ByDraw, VoteMethod):
+class MarginThreshold(JaxMethod):
     r"""Decide "tie unless :math:`|c^+ - c^-| \ge k`", with k estimated from the labelled items.
 
     k is the threshold from 1 (ties only where the margin is 0) to n + 1 (always a tie) with the
@@ -62,12 +62,11 @@ class MarginThreshold(ByDraw, VoteMethod):
     [2, 1, 0, 1, 1, 0]
     """
 
-    labelled_only = False
     label_noise: float = 0.0
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"threshold": ()}
 
     def _fitted(self, data: Training) -> Fit:
-        votes = data.votes
+        votes = data.given
         if votes.n_classes != 3:
             raise JudgeBayesError(
                 f"The margin threshold needs ternary votes; these have {votes.n_classes} classes."
@@ -108,7 +107,7 @@ def _decide(votes: Votes, threshold: Int[Array, ""]) -> ItemCodes:
 @aggregator("best-constant", compared="baseline", place=90)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BaseRate(ByDraw, VoteMethod):
+class BaseRate(JaxMethod):
     r"""Predict the label frequencies of the labelled items for every item.
 
     .. math:: p(k) = \frac{a + \sum_i w_i 1\{y_i = k\}}{K a + \sum_i w_i}
@@ -135,13 +134,12 @@ class BaseRate(ByDraw, VoteMethod):
     [0.333 0.5   0.167]
     """
 
-    labelled_only = False
     pseudo_count: float = 0.0
     label_noise: float = 0.0
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"log_rates": ("class",)}
 
     def _fitted(self, data: Training) -> Fit:
-        n_classes = data.votes.n_classes
+        n_classes = data.given.n_classes
         used = labelled_weight(data.labels, data.weight)
         mass = used @ jax.nn.one_hot(data.labels, n_classes, dtype=used.dtype)
         share = mass + self.pseudo_count
@@ -176,7 +174,7 @@ TIED = 1e-12
 @aggregator("sc", rule=True, compared="baseline", place=70)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MajorityVote(Rule):
+class MajorityVote(JaxMethod):
     """The class with the most votes, all judges and samples together (self-consistency, SC).
 
     Wang et al. (2023b); P1 section 5.
@@ -196,15 +194,15 @@ class MajorityVote(Rule):
     tie: TieRule = field(default="middle", metadata={"static": True})
     saved: ClassVar[tuple[str, ...]] = ("tie",)
 
-    def apply(self, votes: Votes) -> LogProbs:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
         """Return the class with the most votes."""
-        return most_supported(votes.pooled_counts().astype(float), votes, self.tie)
+        return most_supported(given.pooled_counts().astype(float), given, self.tie)
 
 
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Verdict(Rule):
+class Verdict(JaxMethod):
     """The verdict of one judge, unchanged: an aggregation that was computed elsewhere.
 
     For aggregations by a language model (USC, GSA, few-shot): add their verdicts to the votes as
@@ -214,11 +212,11 @@ class Verdict(Rule):
     judge: int = field(metadata={"static": True})
     saved: ClassVar[tuple[str, ...]] = ("judge",)
 
-    def apply(self, votes: Votes) -> LogProbs:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
         """Return the judge's first vote."""
-        given = votes.index[:, self.judge, 0].astype(int)
-        undecided = jnp.full((votes.n_items, votes.n_classes), -jnp.log(votes.n_classes))
-        return jnp.where((given >= 0)[:, None], certain(given, votes.n_classes), undecided)
+        vote = given.index[:, self.judge, 0].astype(int)
+        undecided = jnp.full((given.n_items, given.n_classes), -jnp.log(given.n_classes))
+        return jnp.where((vote >= 0)[:, None], certain(vote, given.n_classes), undecided)
 
 
 @jit_inline("tie")

@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import ByAgreement, Rule
+from judgebayes.aggregators.base import ByAgreement
 from judgebayes.arrays import LogProbs, Scalar
 from judgebayes.calibrators.calibrator import require
 from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
-from judgebayes.inference.fit import Fit
+from judgebayes.inference.fit import Fit, JaxMethod
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status
@@ -28,7 +28,7 @@ from judgebayes.votes.array import Votes
 @aggregator("vote-share", needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class VoteShare(Rule):
+class VoteShare(JaxMethod):
     r"""Predict the smoothed share of the votes: the majority vote as probabilities.
 
     .. math:: p(k) = \frac{c_k + a}{n + K a}
@@ -39,9 +39,9 @@ class VoteShare(Rule):
     pseudo_count: float = 0.5
     saved: ClassVar[tuple[str, ...]] = ("pseudo_count",)
 
-    def apply(self, votes: Votes) -> LogProbs:
+    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
         """Return the log of the smoothed shares."""
-        return _log_share(_weighted_count(votes, jnp.ones(votes.n_judges)), self.pseudo_count)
+        return _log_share(_weighted_count(given, jnp.ones(given.n_judges)), self.pseudo_count)
 
 
 @aggregator("accuracy-weighted", knows_judges=True, needs_map=True)

@@ -13,10 +13,9 @@ import numpy as np
 from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
-from judgebayes.calibrators.calibrator import Calibrator, require
-from judgebayes.inference.fit import Answering, Fit, Fitted, Reliability
+from judgebayes.calibrators.calibrator import require
+from judgebayes.inference.fit import Fit, Fitted, JaxMethod, Method, Reliability, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst
@@ -32,7 +31,7 @@ ALIKE = 0.5
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class WithUndecided(Answering, VoteMethod):
+class WithUndecided(JaxMethod):
     r"""Add to an aggregator what undecided votes say about the label.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log p_0(k \mid \text{decided votes}) + \sum_j \bigl[
@@ -72,8 +71,7 @@ class WithUndecided(Answering, VoteMethod):
     [0.15 0.15 0.48 0.86 0.86 0.86]
     """
 
-    labelled_only = False
-    aggregator: Aggregator
+    aggregator: Method
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "log_undecided": ("judge", "class"),
         "log_decided": ("judge", "class"),
@@ -187,7 +185,7 @@ class DecidedBy:
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Calibrated(Answering, VoteMethod):
+class Calibrated(JaxMethod):
     """Aggregate, then calibrate: both steps are fitted to the labelled items.
 
     A map should be fitted to items that the aggregator was not fitted to; otherwise it trusts
@@ -228,9 +226,8 @@ class Calibrated(Answering, VoteMethod):
     [0.79 0.69 0.21 0.69 0.79 0.21]
     """
 
-    labelled_only = False
-    aggregator: Aggregator
-    calibrator: Calibrator
+    aggregator: Method
+    calibrator: Method
     share: float | None = 0.7
     cross_fit: int | None = field(default=None, metadata={"static": True})
 
@@ -247,7 +244,7 @@ class Calibrated(Answering, VoteMethod):
 
 
 def first_stage(
-    aggregator: Aggregator, data: Training, share: Scalar | None, cross_fit: int | None
+    aggregator: Method, data: Training, share: Scalar | None, cross_fit: int | None
 ) -> tuple[Fitted, LogProbs, ItemValues]:
     """Return the fitted aggregator, its predictions, and the items' weights for the calibrator.
 
@@ -259,19 +256,19 @@ def first_stage(
     if cross_fit is not None:
         return _cross_fitted(aggregator, data, cross_fit)
     if share is None:
-        fitted = aggregator.fit(data.votes, data.labels, weight=data.weight, key=data.key)
-        return fitted, fitted(data.votes), data.weight
+        fitted = aggregator.fit(data.given, data.labels, weight=data.weight, key=data.key)
+        return fitted, fitted(data.given), data.weight
     within = (share > 0) & (share < 1)
     require("share", share, within, "between 0 and 1, or None for all items to both steps")
     division_key, key = jax.random.split(data.key)
     used = labelled_weight(data.labels, data.weight) > 0
     held_out = used & (random_places(used, division_key) >= jnp.round(share * used.sum()))
     fitted = _fit_without(aggregator, data, held_out, key)
-    return fitted, fitted(data.votes), jnp.where(held_out, data.weight, 0.0)
+    return fitted, fitted(data.given), jnp.where(held_out, data.weight, 0.0)
 
 
 def _cross_fitted(
-    aggregator: Aggregator, data: Training, folds: int
+    aggregator: Method, data: Training, folds: int
 ) -> tuple[Fitted, LogProbs, ItemValues]:
     require("cross_fit", folds, folds >= 2, "2 folds or more")
     division_key, last, *keys = jax.random.split(data.key, 2 + folds)
@@ -280,7 +277,7 @@ def _cross_fitted(
 
     def fit_and_predict(which: Int[Array, ""], key: Key) -> tuple[LogProbs, Fitted]:
         fitted = _fit_without(aggregator, data, used & (fold == which), key)
-        return fitted(data.votes), fitted
+        return fitted(data.given), fitted
 
     # The last fold is empty: the same program fits the aggregator to all items.
     by_fold, fits = jax.vmap(fit_and_predict)(jnp.arange(folds + 1), jnp.stack([*keys, last]))
@@ -289,12 +286,12 @@ def _cross_fitted(
 
 
 def _fit_without(
-    aggregator: Aggregator, data: Training, held_out: Bool[Array, " item"], key: Key
+    aggregator: Method, data: Training, held_out: Bool[Array, " item"], key: Key
 ) -> Fitted:
     """Return the aggregator fitted without the labels of some items."""
     unlabelled = jnp.any((data.labels < 0) & (data.weight > 0))
     return aggregator.fit(
-        data.votes,
+        data.given,
         jnp.where(held_out, MISSING, data.labels),
         weight=jnp.where(held_out & ~unlabelled, 0.0, data.weight),
         key=key,

@@ -4,7 +4,6 @@ This package may not import `aggregators` or any package after it.
 """
 
 from judgebayes.calibrators.bayesian import BayesianMap
-from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.calibrators.conformal import (
     CoverageLaw,
     FittedConformal,
@@ -14,15 +13,16 @@ from judgebayes.calibrators.conformal import (
 )
 from judgebayes.calibrators.isotonic import Isotonic
 from judgebayes.calibrators.maps import Beta, Identity, Platt, Temperature
+from judgebayes.inference.fit import Method
 
 __all__ = [
     "BayesianMap",
     "Beta",
-    "Calibrator",
     "CoverageLaw",
     "FittedConformal",
     "Identity",
     "Isotonic",
+    "Method",
     "Platt",
     "SplitConformal",
     "Temperature",

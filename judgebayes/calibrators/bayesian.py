@@ -9,16 +9,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from judgebayes.arrays import AnyProbs, Key, Labels, LogProbs, Scalar, Weights
-from judgebayes.calibrators.calibrator import Calibrator, calibration_data, clipped, require
+from judgebayes.arrays import AnyProbs, LogProbs, Scalar
+from judgebayes.calibrators.calibrator import clipped, require
 from judgebayes.calibrators.maps import SoftmaxMap
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import NO_POSTERIOR, Fit, ModelMethod, solved
+from judgebayes.inference.fit import NO_POSTERIOR, Fit, Method, ModelMethod, Training
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import in_files
-from judgebayes.inference.sampled import with_source
 from judgebayes.models.calibration_maps import (
     CalibrationMapModel,
     CalibrationMapPrior,
@@ -74,7 +73,7 @@ class BayesianMap(ModelMethod):
      [0.3 0.6 0.9]]
     """
 
-    calibrator: Calibrator
+    calibrator: Method
     inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
     prior: CalibrationMapPrior = field(default_factory=CalibrationMapPrior)
     saved: ClassVar[tuple[str, ...]] = ("calibrator",)
@@ -84,38 +83,19 @@ class BayesianMap(ModelMethod):
     }
     least_labels: ClassVar[int | None] = 1
 
-    @in_float64
-    def fit(
-        self,
-        log_probs: AnyProbs,
-        labels: Labels,
-        *,
-        weight: Weights | None = None,
-        key: Key | None = None,
-    ) -> Fit:
+    def _fitted(self, data: Training) -> Fit:
         """Return draws of the map's parameters.
-
-        Parameters
-        ----------
-        log_probs, labels, weight
-            As in the `fit` of the map.
-        key
-            Random key of the draws; a fixed one by default.
 
         Raises
         ------
         JudgeBayesError
-            If the map has no posterior, a prior's standard deviation is not
-            above 0, lengths differ, a label is not a class index, or a value is NaN.
+            If the map has no posterior, or a prior's standard deviation is not above 0.
         """
         if not isinstance(self.calibrator, SoftmaxMap):
             raise JudgeBayesError(NO_POSTERIOR.format(type(self.calibrator).__name__))
         for name, scale in self.prior._asdict().items():
             require(f"prior.{name}", scale, scale > 0, "a standard deviation above 0")
-        data = calibration_data(log_probs, labels, weight)
-        key = jax.random.key(0) if key is None else key
-        fitted = solved(self, *data, key)
-        return with_source(fitted, *data)
+        return super()._fitted(data)
 
     def program(self, given: AnyProbs) -> CalibrationMapModel:
         """Return the program for such log-probabilities."""

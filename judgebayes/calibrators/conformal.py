@@ -18,10 +18,11 @@ from judgebayes.arrays import (
     Scalar,
     Weights,
 )
-from judgebayes.calibrators.calibrator import calibration_data, require
+from judgebayes.calibrators.calibrator import require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import training
 from judgebayes.inference.status import Status, summary, when
 from judgebayes.measures.scores import average, labelled_weight
 
@@ -98,9 +99,9 @@ class SplitConformal:
         """
         within = (self.level > 0) & (self.level < 1)
         require("level", self.level, within, "between 0 and 1")
-        data = calibration_data(log_probs, labels, weight)
+        data = training(log_probs, labels, weight)
         group = _groups(groups, len(data.labels), self.n_groups)
-        own = jnp.take_along_axis(data.log_probs, jnp.maximum(data.labels, 0)[:, None], 1)[:, 0]
+        own = jnp.take_along_axis(data.given, jnp.maximum(data.labels, 0)[:, None], 1)[:, 0]
         thresholds = _thresholds(own, data.weight, group, self.level, self.n_groups)
         status = when(jnp.isinf(thresholds).any(), Status.DEGENERATE)
         return FittedConformal(thresholds, status, self.no_empty)

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs
-from judgebayes.calibrators.calibrator import CalibrationData, Map, clipped
-from judgebayes.inference.fit import ByDraw, Fit
+from judgebayes.calibrators.calibrator import clipped
+from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import calibrator
 from judgebayes.inference.status import degenerate_status
@@ -24,7 +24,7 @@ DECIMALS = 12
 @calibrator("isotonic")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Isotonic(ByDraw, Map):
+class Isotonic(JaxMethod):
     r"""Fit the label's frequency as a non-decreasing function of the probability.
 
     .. math:: \min_g \sum_i w_i (1\{y_i = k\} - g(p_{ik}))^2, \qquad g \text{ non-decreasing}
@@ -66,15 +66,15 @@ class Isotonic(ByDraw, Map):
         "level": ("class", "point"),
     }
 
-    def _fitted(self, data: CalibrationData) -> Fit:
+    def _fitted(self, data: Training) -> Fit:
         """Return a piecewise linear map for each class: `level` at the probability `knot`."""
-        n_classes = data.log_probs.shape[1]
+        n_classes = data.given.shape[1]
         status = degenerate_status(data.labels, data.weight, n_classes, 1)
         if self.symmetric:
-            data = CalibrationData(
-                jnp.concatenate([data.log_probs, data.log_probs[:, ::-1]]),
-                jnp.concatenate([data.labels, n_classes - 1 - data.labels]),
-                jnp.concatenate([data.weight, data.weight]),
+            data = data._replace(
+                given=jnp.concatenate([data.given, data.given[:, ::-1]]),
+                labels=jnp.concatenate([data.labels, n_classes - 1 - data.labels]),
+                weight=jnp.concatenate([data.weight, data.weight]),
             )
         knot, level = _fit(data)
         flip_rate = self.label_noise / (n_classes - 1)
@@ -95,9 +95,9 @@ class Isotonic(ByDraw, Map):
 
 @jax.jit
 def _fit(
-    data: CalibrationData,
+    data: Training,
 ) -> tuple[Float[Array, "class item"], Float[Array, "class item"]]:
-    probs = jnp.exp(data.log_probs).round(DECIMALS)
+    probs = jnp.exp(data.given).round(DECIMALS)
     n_classes = probs.shape[1]
 
     def one(k: Int[Array, ""]) -> tuple[ItemValues, ItemValues]:

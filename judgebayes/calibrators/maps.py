@@ -32,24 +32,17 @@ import numpy as np
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, Labels, LogProbs, Scalar, Weights
-from judgebayes.calibrators.calibrator import (
-    CLIP,
-    CalibrationData,
-    Map,
-    calibration_data,
-    clipped_by_class,
-    require,
-)
+from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, Key, Labels, LogProbs, Scalar, Weights
+from judgebayes.calibrators.calibrator import CLIP, clipped_by_class, require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import ByDraw, Fit
+from judgebayes.inference.fit import Fit, JaxMethod, Training, training
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.inference.status import Status, degenerate_status, worst
+from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members
 
@@ -57,13 +50,10 @@ from judgebayes.models.calibration_maps import Form, members
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Identity(Map):
+class Identity(JaxMethod):
     """Return the log-probabilities unchanged, including infinite ones."""
 
-    def _fitted(self, data: CalibrationData) -> Fit:  # noqa: ARG002
-        return Fit(self, {}, jnp.asarray(int(Status.CONVERGED)))
-
-    def answer(self, fit: Fit, given: AnyProbs) -> LogProbs:  # noqa: ARG002
+    def predict(self, values: Sites, given: AnyProbs) -> LogProbs:  # noqa: ARG002
         """Return the log-probabilities."""
         return jnp.asarray(given, dtype=float)
 
@@ -73,7 +63,7 @@ UNSURE = 0.25
 TINY = 1e-300
 
 
-class SoftmaxMap(ByDraw, Map):
+class SoftmaxMap(JaxMethod):
     """A map of the family; its fits have the values `slopes` and `intercepts`, each (term, class).
 
     Row 0 is the constant term, the others belong to the item features (Platt's map only): the slope of
@@ -92,12 +82,12 @@ class SoftmaxMap(ByDraw, Map):
     def form(self) -> Form:
         """The member of the family of maps."""
 
-    def _fitted(self, data: CalibrationData) -> Fit:
+    def _fitted(self, data: Training) -> Fit:
         return self._softmax(data, with_constant(None, len(data.labels)))
 
     def _softmax(
         self,
-        data: CalibrationData,
+        data: Training,
         terms: Float[Array, "item term"],
         penalty: Scalar | None = None,
         l1_share: Scalar = 0.0,
@@ -151,7 +141,7 @@ def with_constant(
 
 @partial(jax.jit, static_argnames="form")
 def _fit_softmax(
-    data: CalibrationData,
+    data: Training,
     terms: Float[Array, "item term"],
     clip: Scalar,
     form: Form,
@@ -186,7 +176,7 @@ def _fit_softmax(
         The known share of the labels that are wrong, any other class alike.
     """
     # The barrier keeps compilers from recomputing logarithms and exponentials for each use.
-    log_probs = optimization_barrier(clipped_by_class(data.log_probs, clip))
+    log_probs = optimization_barrier(clipped_by_class(data.given, clip))
     n_classes, n_terms = len(log_probs), terms.shape[1]
     slope_of, intercept_of = members(form, n_classes)
     slope_terms = n_terms if form.symmetric else 1
@@ -238,7 +228,7 @@ def _fit_softmax(
     return one_draw({"slopes": slopes, "intercepts": intercepts}), status, details
 
 
-def initial_slope(log_probs: Sequence[ItemValues], data: CalibrationData) -> Float[Array, ""]:
+def initial_slope(log_probs: Sequence[ItemValues], data: Training) -> Float[Array, ""]:
     """Return the slope, at most 1, at which the mean confidence matches the accuracy.
 
     They match if the mean difference between the logits of the best and the worst class is the
@@ -363,22 +353,25 @@ class Platt(SoftmaxMap):
     @in_float64
     def fit(
         self,
-        log_probs: AnyProbs,
+        given: AnyProbs,
         labels: Labels,
         *,
         weight: Weights | None = None,
+        key: Key | None = None,
         features: Float[AnyArray, "item feature"] | None = None,
     ) -> Fit:
         """Return the map with the minimum negative log-likelihood on the labelled items.
 
         Parameters
         ----------
-        log_probs
+        given
             The aggregator's log-probabilities.
         labels
             Class indices, -1 where unknown.
         weight
             Non-negative item weights; 0 equals a dropped item.
+        key
+            Not used: the fit is not random.
         features
             Numbers that describe the items (topic, agreement of the judges), finite on every item
             and of about unit scale. The fit then takes the pair (log_probs, features).
@@ -388,7 +381,7 @@ class Platt(SoftmaxMap):
         JudgeBayesError
             If lengths differ, a label is not a class index, or a value is NaN.
         """
-        data = calibration_data(log_probs, labels, weight)
+        data = training(given, labels, weight, key)
         terms = with_constant(features, len(data.labels))
         return self._softmax(data, terms)
 
@@ -456,7 +449,7 @@ class Beta(SoftmaxMap):
             monotone=not self.free_slopes,
         )
 
-    def _fitted(self, data: CalibrationData) -> Fit:
+    def _fitted(self, data: Training) -> Fit:
         rho = self.l1_share
         if self.penalty is not None:
             require("penalty", self.penalty, self.penalty >= 0, "a number of 0 or more, or None")

@@ -22,10 +22,9 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, UInt
 
-from judgebayes.aggregators.base import Aggregator, ByAgreement, Size, cost_of, training
+from judgebayes.aggregators.base import ByAgreement, Size, cost_of
 from judgebayes.aggregators.wrapped import Calibrated, first_stage
-from judgebayes.arrays import AnyArray, ItemCodes, Labels, Scalar
-from judgebayes.calibrators.calibrator import Calibrator
+from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Scalar
 from judgebayes.compiled.backend import on_accelerator
 from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
@@ -40,7 +39,7 @@ from judgebayes.evaluate.one_fit import (
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, score_all, scores_of
 from judgebayes.evaluate.splits import Splits
 from judgebayes.inference.fast.agreement import EXACT, Agreement, agreement_of_array
-from judgebayes.inference.fit import Fitted
+from judgebayes.inference.fit import Fitted, Method, training
 from judgebayes.inference.status import worst
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.progress import Progress, followed
@@ -115,7 +114,7 @@ class _Split(NamedTuple):
 def evaluate(
     fit_on: FitOn,
     metrics: tuple[Metric, ...] | None,
-    shared: tuple[Aggregator, Float[Array, "action class"]],
+    shared: tuple[Method, Float[Array, "action class"]],
     items: _Items,
     split: _Split,
 ) -> Scored:
@@ -124,8 +123,9 @@ def evaluate(
     if isinstance(method, ByAgreement) and fit_on == "calibration":
         fitted: Fitted = method.from_agreement(_agreement(items, split))
     else:
-        data = _training_data(items, split, fit_on)
-        fitted = method.fit(**data, key=jax.random.wrap_key_data(jnp.asarray(split.key)))
+        votes, labels, weight = _training_data(items, split, fit_on)
+        key = jax.random.wrap_key_data(jnp.asarray(split.key))
+        fitted = method.fit(votes, labels, weight=weight, key=key)
     index = jnp.maximum(split.evaluation, 0)
     # If most items are evaluated, predict all from the shared votes, without copies per split.
     mostly_evaluated = 2 * len(index) >= len(items.labels)
@@ -146,18 +146,16 @@ def _agreement(items: _Items, split: _Split) -> Agreement:
     return Agreement(*counted, labels, count.astype(float), votes.n_classes)
 
 
-def _training_data(items: _Items, split: _Split, fit_on: FitOn) -> dict[str, Any]:
+def _training_data(
+    items: _Items, split: _Split, fit_on: FitOn
+) -> tuple[Votes, ItemCodes, ItemValues]:
     """Return the votes, labels and weights for the fit on a split."""
     votes, labels, weight = items.votes, items.labels, jnp.asarray(items.weight, float)
     index, used = jnp.maximum(split.calibration, 0), split.calibration >= 0
     if fit_on == "all":
         known = jnp.zeros(labels.shape, bool).at[index].max(used)
-        return {"votes": votes, "labels": jnp.where(known, labels, MISSING), "weight": weight}
-    return {
-        "votes": votes.take(index),
-        "labels": labels[index],
-        "weight": jnp.where(used, weight[index], 0.0),
-    }
+        return votes, jnp.where(known, labels, MISSING), weight
+    return votes.take(index), jnp.asarray(labels)[index], jnp.where(used, weight[index], 0.0)
 
 
 def evaluation_of(
@@ -190,7 +188,7 @@ class _Output(NamedTuple):
 def aggregate(
     fit_on: FitOn,
     cross_fit: int | None,
-    shared: tuple[Aggregator, Scalar | None],
+    shared: tuple[Method, Scalar | None],
     items: _Items,
     split: _Split,
 ) -> _Output:
@@ -204,11 +202,8 @@ def aggregate(
         answers = fitted(items.votes)
         weight = jnp.where(used, items.weight[index], 0.0)
         return _Output(answers[index], weight, answers[evaluation], fitted.status)
-    data = training(
-        **_training_data(items, split, fit_on),
-        key=jax.random.wrap_key_data(jnp.asarray(split.key)),
-        labelled_only=False,
-    )
+    key = jax.random.wrap_key_data(jnp.asarray(split.key))
+    data = training(*_training_data(items, split, fit_on), key)
     fitted, log_probs, weight = first_stage(method, data, share, cross_fit)
     if fit_on == "all":  # maps learn from the calibration items only
         log_probs, weight = log_probs[index], jnp.where(used, weight[index], 0.0)
@@ -218,7 +213,7 @@ def aggregate(
 
 def calibrate(
     metrics: tuple[Metric, ...] | None,
-    shared: tuple[Calibrator, Float[Array, "action class"]],
+    shared: tuple[Method, Float[Array, "action class"]],
     labels: ItemCodes,
     of_split: tuple[_Output, _Split],
 ) -> Scored:
@@ -246,7 +241,7 @@ class Engine:
     @in_float64
     def __call__(
         self,
-        method: Aggregator | Mapping[str, Calibrated],
+        method: Method | Mapping[str, Calibrated],
         fit_on: FitOn,
         progress: Progress | None = None,
         name: str = "",
@@ -292,7 +287,7 @@ class Engine:
     def _loss(self, votes: Votes) -> Float[np.ndarray, "action class"]:
         return absolute_loss(votes.n_classes) if self.loss is None else np.asarray(self.loss)
 
-    def _one_by_one(self, method: Aggregator, fit_on: FitOn) -> bool:
+    def _one_by_one(self, method: Method, fit_on: FitOn) -> bool:
         if not is_jax(method):
             return True
         summed = isinstance(method, ByAgreement)
@@ -302,7 +297,7 @@ class Engine:
         return is_long(method, votes, bucket_size(splits.calibration.shape[1]))
 
     def _in_turn(
-        self, method: Aggregator, fit_on: FitOn, cell: Cell, progress: Progress | None, name: str
+        self, method: Method, fit_on: FitOn, cell: Cell, progress: Progress | None, name: str
     ) -> Pytree:
         """Return the results of splits that are fitted one by one, if possible on several threads."""
         labels = np.asarray(cell.labels)
@@ -352,7 +347,7 @@ class Engine:
 
     def _vectorised(
         self,
-        method: Aggregator,
+        method: Method,
         fit_on: FitOn,
         maps: Mapping[str, Calibrated],
         items: _Items,
@@ -393,7 +388,7 @@ class Engine:
 
 
 def call_of(
-    method: Aggregator, items: _Items, splits: _Split, fit_on: FitOn, mesh: Mesh | None
+    method: Method, items: _Items, splits: _Split, fit_on: FitOn, mesh: Mesh | None
 ) -> tuple[int, _Shape]:
     """Return the number of splits of a call, and how its lanes run.
 
@@ -416,7 +411,7 @@ def call_of(
     return -(-each // together) * together * n_devices, _Shape(1, together, mesh)
 
 
-def _together(method: Aggregator, splits: int, n_items: int, size: Size) -> int:
+def _together(method: Method, splits: int, n_items: int, size: Size) -> int:
     """Return the number of splits that run together on a CPU: as many as cache and memory hold."""
     if is_sequential(method):
         return 1
@@ -425,7 +420,7 @@ def _together(method: Aggregator, splits: int, n_items: int, size: Size) -> int:
     return -(-splits // max(parts, -(-splits // in_memory)))
 
 
-def splits_in_memory(method: Aggregator, size: Size) -> int:
+def splits_in_memory(method: Method, size: Size) -> int:
     """Return the number of lanes per call whose arrays fit into the memory of a device.
 
     For sequential fits, memory does not grow with the number of splits; these fits are slow, and

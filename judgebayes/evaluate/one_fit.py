@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from judgebayes.aggregators.base import Aggregator, Size, cost_of
+from judgebayes.aggregators.base import Size, cost_of
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import ItemInts, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.backend import on_accelerator, on_cpu
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import Fitted
+from judgebayes.inference.fit import Fitted, Method
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.status import Status
 from judgebayes.panel.curate import Curated
@@ -87,7 +87,7 @@ def is_jax(method: Any) -> bool:
     return not jax.tree_util.all_leaves([method])
 
 
-def is_sequential(method: Aggregator) -> bool:
+def is_sequential(method: Method) -> bool:
     """Tell whether splits are fitted sequentially, as each already runs many panels or chains.
 
     Many chains fill an accelerator only together.
@@ -99,14 +99,14 @@ def is_sequential(method: Aggregator) -> bool:
     return is_sampled(method) and not on_accelerator()
 
 
-def is_sampled(method: Aggregator) -> bool:
+def is_sampled(method: Method) -> bool:
     """Tell whether a method, or the one inside it, is fitted by draws."""
     inner = getattr(method, "aggregator", None)
     own = isinstance(getattr(method, "inference", None), NUTS)
     return own if inner is None else is_sampled(inner)
 
 
-def is_long(method: Aggregator, votes: Votes, items: int) -> bool:
+def is_long(method: Method, votes: Votes, items: int) -> bool:
     """Tell whether a fit to this many items is long, by the method's own cost, and runs on a CPU."""
     inner: object = method
     while not hasattr(inner, "cost") and hasattr(inner, "aggregator"):
@@ -126,9 +126,7 @@ def bucket_size(size: int) -> int:
     return bucket
 
 
-def fit_one(
-    method: Aggregator, votes: Votes, labels: ItemInts, key: Key, n_items: int = 0
-) -> Fitted:
+def fit_one(method: Method, votes: Votes, labels: ItemInts, key: Key, n_items: int = 0) -> Fitted:
     """Return one fit, compiled unless the method is no JAX code.
 
     Items without votes and of weight 0 are added up to `n_items`, and up to a `bucket_size`, so that
@@ -145,7 +143,7 @@ def fit_one(
 
 
 @jax.jit
-def _fit(method: Aggregator, votes: Votes, labels: Labels, weight: Weights, key: Key) -> Fitted:
+def _fit(method: Method, votes: Votes, labels: Labels, weight: Weights, key: Key) -> Fitted:
     return method.fit(votes, labels, weight=weight, key=key)
 
 

@@ -13,10 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from judgebayes.calibrators import Beta
-from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import Fitted
+from judgebayes.inference.fit import Fitted, Method
 
 Scale = Literal["probability", "logit"]
 """The scale of predictions: probabilities, or log-odds (logits for more than two classes)."""
@@ -57,7 +56,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        calibrator: Calibrator | None = None,
+        calibrator: Method | None = None,
         scale: Scale = "probability",
         column: int | None = None,
     ) -> None:
@@ -170,7 +169,7 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             tags.classifier_tags.poor_score = True
         return tags
 
-    def _map(self) -> Calibrator:
+    def _map(self) -> Method:
         return Beta() if self.calibrator is None else self.calibrator
 
     def _table(self, X: Any) -> Any:  # noqa: N803

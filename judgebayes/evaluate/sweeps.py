@@ -13,14 +13,13 @@ import pandas as pd
 from jaxtyping import Float
 
 from judgebayes import __version__
-from judgebayes.aggregators.base import Aggregator
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import Labels
-from judgebayes.calibrators.calibrator import Calibrator
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.engine import Cell, Engine, Pytree
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, metrics_named
 from judgebayes.evaluate.splits import Splits
+from judgebayes.inference.fit import Method
 from judgebayes.progress import Progress, followed, tracked
 from judgebayes.votes.array import Votes
 
@@ -30,7 +29,7 @@ THREADS = 4
 
 
 def evaluate_splits(
-    method: Aggregator,
+    method: Method,
     votes: Votes,
     labels: Labels,
     splits: Splits,
@@ -76,7 +75,7 @@ def methods_at_once() -> int:
 
 
 def evaluate_methods(
-    methods: Mapping[str, Aggregator],
+    methods: Mapping[str, Method],
     votes: Votes,
     labels: Labels,
     splits: Splits,
@@ -104,8 +103,8 @@ def evaluate_methods(
 
 
 def with_each_map(
-    method: Aggregator,
-    calibrators: Mapping[str, Calibrator],
+    method: Method,
+    calibrators: Mapping[str, Method],
     share: float | None = 0.7,
     cross_fit: int | None = None,
 ) -> dict[str, Calibrated]:
@@ -117,13 +116,13 @@ def with_each_map(
 
 
 def sweep(
-    methods: Mapping[str, Aggregator],
+    methods: Mapping[str, Method],
     votes: Votes | Mapping[str, Votes],
     labels: Labels | Mapping[str, Labels],
     splits: Splits | Mapping[str, Splits],
     *,
     fit_on: FitOn,
-    calibrators: Mapping[str, Calibrator] | None = None,
+    calibrators: Mapping[str, Method] | None = None,
     share: float | None = 0.7,
     cross_fit: int | None = None,
     loss: Float[np.ndarray, "action class"] | None = None,
@@ -176,10 +175,12 @@ def sweep(
     """
     chosen = _chosen(metrics)
     cells = _cells(votes, labels, splits)
-    with_maps = {
-        name: (calibrators and with_each_map(method, calibrators, share, cross_fit)) or method
-        for name, method in methods.items()
-    }
+    with_maps: Mapping[str, Method | Mapping[str, Calibrated]] = methods
+    if calibrators:
+        with_maps = {
+            name: with_each_map(method, calibrators, share, cross_fit)
+            for name, method in methods.items()
+        }
     in_turn = n_jobs is None and joblib.effective_n_jobs(None) == 1
     if devices is not None and not in_turn:
         raise JudgeBayesError(
@@ -214,7 +215,7 @@ def _chosen(metrics: Sequence[str] | Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def _of_cell(
-    method: Aggregator | Mapping[str, Calibrated],
+    method: Method | Mapping[str, Calibrated],
     cell: Cell,
     fit_on: FitOn,
     loss: Float[np.ndarray, "action class"] | None,

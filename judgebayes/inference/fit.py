@@ -1,6 +1,6 @@
-"""What every method returns: the method, the values that it estimated, and their status.
+"""What every method is, and returns: the method, the values that it estimated, and their status.
 
-A method says how its fits answer, most often by one draw of their values (`ByDraw.predict`); all else
+A method says how its fits answer, most often by one draw of their values (`JaxMethod.predict`); all else
 follows here, once.
 """
 
@@ -13,15 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs
+from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_mean_exp
-from judgebayes.inference.problem import Problem, Sites, UsesPrior
+from judgebayes.inference.problem import Problem, Sites, check_prior
 from judgebayes.inference.registry import in_files
-from judgebayes.inference.sampled import Sampled
-from judgebayes.inference.status import degenerate_status, worst
+from judgebayes.inference.sampled import Sampled, with_source
+from judgebayes.inference.status import Status, degenerate_status, worst
+from judgebayes.measures.scores import labelled_weight
 from judgebayes.models.base import Model
+from judgebayes.votes.array import Votes
 
 NO_POSTERIOR = (
     "{} has no posterior, so its probabilities have no interval. Temperature, Platt and Beta have one; "
@@ -58,8 +61,7 @@ def checked(labels: Any, weight: Any, n_items: int, n_classes: int) -> tuple[Ite
     highest = int(np.asarray(labels).max(initial=-1))  # NumPy: the call may be inside `jit`
     if highest >= n_classes:
         raise JudgeBayesError(
-            f"A label is {highest}; with {n_classes} classes the highest index is "
-            f"{n_classes - 1}."
+            f"A label is {highest}; with {n_classes} classes the highest index is {n_classes - 1}."
         )
     return labels, weight
 
@@ -86,29 +88,157 @@ class Fitted(Protocol):
         ...
 
 
-class Answering(ABC):
-    """What a method says of its fits; `given` is votes, or the log-probabilities that a map changes."""
+@runtime_checkable
+class Method(Protocol):
+    """An aggregator, which is fitted to votes, or a map, fitted to an aggregator's log-probabilities.
+
+    It holds hyper-parameters only; `fit` returns a fit and does not change it. `labels` are class
+    indices, -1 where unknown; a `weight` of 0 equals a dropped item.
+    """
+
+    def fit(
+        self,
+        given: Any,
+        /,
+        labels: Labels,
+        *,
+        weight: Weights | None = None,
+        key: Key | None = None,
+    ) -> Fitted:
+        """Fit to votes or log-probabilities, and labels."""
+        ...
+
+
+class Training(NamedTuple):
+    """The training data of a fit, as checked arrays."""
+
+    given: Any
+    """Votes, or the log-probabilities that a map changes."""
+    labels: ItemCodes
+    weight: ItemValues
+    key: Key
+
+
+def training(
+    given: Any,
+    labels: Any,
+    weight: Any = None,
+    key: Key | None = None,
+    *,
+    labelled_only: bool = False,
+) -> Training:
+    """Return votes (or log-probabilities), labels, weights and key as arrays, checked together.
+
+    With `labelled_only`, items without a label or with weight 0 are dropped outside compiled code,
+    because they would take time without any effect. The log-probabilities of such items are ignored:
+    they have weight 0, and uniform ones in place of their own, which may be NaN.
+
+    Raises
+    ------
+    JudgeBayesError
+        If lengths differ from the number of items, or a weight is negative or NaN, or a label is
+        not a class index, or the log-probabilities of a labelled item are NaN or above 0.
+    """
+    votes = given if isinstance(given, Votes) else None
+    given = jnp.asarray(given, dtype=float) if votes is None else votes
+    shape = given.shape if votes is None else (votes.n_items, votes.n_classes)
+    labels, weight = checked(labels, weight, *shape)
+    key = jax.random.key(0) if key is None else key
+    values_known = not any(isinstance(x, jax.core.Tracer) for x in (given, labels, weight))
+    if votes is None:
+        if values_known:
+            _check_log_probs(np.asarray(given), np.asarray(labels), np.asarray(weight))
+        return Training(*_used_only(given, labels, weight), key)
+    if values_known and labelled_only:
+        used = np.flatnonzero((np.asarray(labels) >= 0) & (np.asarray(weight) > 0))
+        if 0 < len(used) < votes.n_items:
+            return Training(votes.take(used), labels[used], weight[used], key)
+    return Training(votes, labels, weight, key)
+
+
+def _check_log_probs(log_probs: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
+    bad = ((labels >= 0) & (weight > 0))[:, None] & ~(log_probs <= 1e-6)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise JudgeBayesError(
+            f"Item {row}, class {column} has the log-probability {log_probs[row, column]:g}; it must "
+            "be at most 0; -inf is allowed."
+        )
+
+
+@jit_inline()
+def _used_only(
+    log_probs: LogProbs, labels: ItemCodes, weight: ItemValues
+) -> tuple[LogProbs, ItemCodes, ItemValues]:
+    """Return the data with weight 0 and uniform probabilities where the label is unknown."""
+    used = labelled_weight(labels, weight)
+    n_classes = log_probs.shape[1]
+    uniform = jnp.full(n_classes, -jnp.log(n_classes))
+    return jnp.where(used[:, None] > 0, log_probs, uniform), labels, used
+
+
+class JaxMethod:
+    """The base of the library's methods: `fit` checks the data, and `_fitted` fits to them.
+
+    A method says how one draw of its values answers (`predict`); one that answers by the fits inside it
+    says so instead (`answer`). `given` is votes, or the log-probabilities that a map changes.
+    """
 
     saved: ClassVar[tuple[str, ...]] = ()
     """The method's fields that answers depend on: a fit's file stores these, and no others."""
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The names of the axes of each value and detail of a fit, without the axis of draws."""
+    labelled_only: ClassVar[bool] = False
+    """Whether items without a label are left out of the fit, because they have no effect on it."""
+    __post_init__ = check_prior
 
-    @abstractmethod
-    def answer(self, fit: "Fit", given: Any) -> LogProbs:
-        """Return the items' log-probabilities."""
+    @in_float64
+    def fit(
+        self,
+        given: Any,
+        labels: Labels,
+        *,
+        weight: Weights | None = None,
+        key: Key | None = None,
+    ) -> "Fit":
+        """Return the method fitted to votes (a map: to an aggregator's log-probabilities) and labels.
 
-    def by_draw(self, fit: "Fit", given: Any) -> Float[Array, "draw item class"]:
-        """Return the items' log-probabilities under every draw: one, unless the method has several."""
-        return self.answer(fit, given)[None]
+        Parameters
+        ----------
+        given
+            The votes, or the log-probabilities, of labelled and unlabelled items.
+        labels
+            Class indices, -1 where unknown.
+        weight
+            Non-negative item weights; 0 equals a dropped item.
+        key
+            Random key of restarts, draws or divisions; a fixed one by default.
 
+        Raises
+        ------
+        JudgeBayesError
+            If lengths differ, a weight is negative, a label is not a class index, a log-probability is
+            NaN, or the method cannot be fitted to such data.
+        """
+        data = training(given, labels, weight, key, labelled_only=self.labelled_only)
+        source = (given, labels, weight) if isinstance(given, Votes) else data[:3]
+        return with_source(self._fitted(data), *source)
 
-class ByDraw(Answering):
-    """A method that says how one draw of its values answers."""
+    def _fitted(self, data: Training) -> "Fit":  # noqa: ARG002
+        """Return the method fitted to checked data; a rule has nothing to fit."""
+        return Fit(self, {}, jnp.asarray(int(Status.CONVERGED)))
 
-    @abstractmethod
-    def predict(self, values: Sites, given: Any) -> LogProbs:
-        """Return the items' log-probabilities under one draw of the values, from what was `prepared`."""
+    def predict(self, values: Sites, given: Any) -> LogProbs:  # noqa: ARG002
+        """Return the items' log-probabilities under one draw of the values, from what was `prepared`.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the method says nothing of the items' classes, as item response.
+        """
+        raise JudgeBayesError(
+            f"{type(self).__name__} says nothing of the items' classes; use an aggregator."
+        )
 
     def prepared(self, given: Any) -> Any:
         """Return what `predict` takes, prepared once for all draws, outside of their program."""
@@ -120,6 +250,8 @@ class ByDraw(Answering):
 
     def by_draw(self, fit: "Fit", given: Any) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
+        if fit.n_draws == 1:
+            return self.answer(fit, given)[None]
         return _by_draw(fit, self.prepared(given))
 
 
@@ -137,20 +269,14 @@ class Fit(Sampled):
         JudgeBayesError
             If the method says nothing of the items' classes, as item response.
         """
-        return self._answering.answer(self, given)
+        answer: LogProbs = self.method.answer(self, given)
+        return answer
 
     @in_float64
     def by_draw(self, given: Any) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw; raises as a call does."""
-        return self._answering.by_draw(self, given)
-
-    @property
-    def _answering(self) -> Answering:
-        if not isinstance(self.method, Answering):
-            raise JudgeBayesError(
-                f"{type(self.method).__name__} says nothing of the items' classes; use an aggregator."
-            )
-        return self.method
+        each: Array = self.method.by_draw(self, given)
+        return each
 
     def reliability(self, level: float = 0.9) -> Reliability:
         """Return each judge's reliability, as the method defines it: posterior mean and interval.
@@ -195,9 +321,11 @@ def _averaged(fit: Fit, given: Any) -> LogProbs:
     return log_mean_exp(_by_draw(fit, given))
 
 
-class ModelMethod(UsesPrior, ByDraw):
+class ModelMethod(JaxMethod, ABC):
     """A method that is a program: it says which program, and what its data are."""
 
+    inference: Any
+    labelled_only: ClassVar[bool] = True
     least_labels: ClassVar[int | None] = None
     """The labels without which a fit is degenerate; as many as parameters of one task if None."""
 
@@ -219,21 +347,22 @@ class ModelMethod(UsesPrior, ByDraw):
         log_probs: LogProbs = program.predict(values, self.data(given, None, None))
         return log_probs
 
+    def _fitted(self, data: Training) -> Fit:
+        return _solved(self, data)
+
+    def solved(self, problem: Problem, data: Training) -> Fit:
+        """Return the fit to a problem with these data by the method's inference."""
+        model: Any = problem.model
+        result = self.inference.solve(problem, data.key)
+        least = self.least_labels
+        if least is None:
+            sites = result.draws.items()
+            least = sum(x[0].size for name, x in sites if not name.endswith("_by_task"))
+        degenerate = degenerate_status(data.labels, data.weight, model.n_classes, least)
+        status = worst(result.status, degenerate)
+        return Fit(self, result.draws, status, result.details, chains=result.chains)
+
 
 @jax.jit
-def solved(method: ModelMethod, given: Any, labels: Any, weight: Any, key: Key) -> Fit:
-    """Return the fit of a method's program by its inference."""
-    problem = method.problem(given, labels, weight)
-    model: Any = problem.model
-    result = method.inference.solve(problem, key)
-    least = method.least_labels
-    if least is None:
-        least = sum(x[0].size for name, x in result.draws.items() if not name.endswith("_by_task"))
-    degenerate = degenerate_status(labels, weight, model.n_classes, least)
-    return Fit(
-        method=method,
-        draws=result.draws,
-        status=worst(result.status, degenerate),
-        details=result.details,
-        chains=result.chains,
-    )
+def _solved(method: ModelMethod, data: Training) -> Fit:
+    return method.solved(method.problem(*data[:3]), data)

@@ -282,38 +282,32 @@ class Inference(Protocol):
         ...
 
 
-class UsesPrior:
-    """The base of methods with a `prior` and an `inference`."""
+def check_prior(method: Any) -> None:
+    """Refuse a method's non-default prior together with an inference that would ignore it.
 
-    prior: Any
-    inference: Any
+    Inside compiled code, where values are unknown, nothing is checked: traced methods were checked
+    when they were made.
 
-    def __post_init__(self) -> None:
-        """Refuse a non-default prior together with an inference that would ignore it.
-
-        Inside compiled code, where values are unknown, nothing is checked: traced methods were checked
-        when they were made.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the prior would be ignored; the message names the inferences that use it.
-        """
-        prior: Any = getattr(self, "prior", None)
-        if getattr(self.inference, "uses_prior", True) or not hasattr(prior, "_fields"):
-            return
-        given, usual = jax.tree.leaves(prior), jax.tree.leaves(type(prior)())
-        concrete = all(
-            isinstance(x, (float, int, np.number, np.ndarray, jax.Array))
-            and not isinstance(x, jax.core.Tracer)
-            for x in given
+    Raises
+    ------
+    JudgeBayesError
+        If the prior would be ignored; the message names the inferences that use it.
+    """
+    prior: Any = getattr(method, "prior", None)
+    inference = getattr(method, "inference", None)
+    if getattr(inference, "uses_prior", True) or not hasattr(prior, "_fields"):
+        return
+    given, usual = jax.tree.leaves(prior), jax.tree.leaves(type(prior)())
+    concrete = all(
+        isinstance(x, (float, int, np.number, np.ndarray, jax.Array))
+        and not isinstance(x, jax.core.Tracer)
+        for x in given
+    )
+    # Trees of `vmap` axes and of placeholders contain zeros only; no prior has a scale of 0.
+    if not concrete or not any(np.any(x) for x in given):
+        return
+    if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):
+        raise JudgeBayesError(
+            f"{type(inference).__name__} does not use the prior of {type(method).__name__}; choose an "
+            f"inference that does ({', '.join(USE_PRIOR)}), or leave `prior` at its default."
         )
-        # Trees of `vmap` axes and of placeholders contain zeros only; no prior has a scale of 0.
-        if not concrete or not any(np.any(x) for x in given):
-            return
-        if not all(np.allclose(x, y, rtol=1e-5) for x, y in zip(given, usual, strict=True)):
-            inference, method = type(self.inference).__name__, type(self).__name__
-            raise JudgeBayesError(
-                f"{inference} does not use the prior of {method}; choose an inference that does "
-                f"({', '.join(USE_PRIOR)}), or leave `prior` at its default."
-            )

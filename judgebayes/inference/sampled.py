@@ -329,7 +329,7 @@ class Sampled:
     @property
     def n_draws(self) -> int:
         """The number of draws; 1 for a point estimate."""
-        return len(next(iter(self.draws.values())))
+        return next((len(x) for x in self.draws.values()), 1)
 
     def mean(self, name: str) -> Float[np.ndarray, " *shape"]:
         """Return the mean of a value over the draws."""

@@ -13,16 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.aggregators.base import Training, VoteMethod
 from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, LogProbs, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement
-from judgebayes.inference.fit import Fit
+from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.optimise import Newton, Point, State, Trial, positive_step
-from judgebayes.inference.problem import Problem, Sites, UsesPrior, one_draw
+from judgebayes.inference.problem import Problem, Sites, one_draw
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters, link
@@ -273,7 +272,7 @@ def _negative_log_prior(p: Parameters, prior: ItemResponsePrior) -> Float[Array,
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ItemResponse(UsesPrior, VoteMethod):
+class ItemResponse(JaxMethod):
     """Fit the 2PL model to whether votes are right.
 
     Parameters
@@ -302,7 +301,6 @@ class ItemResponse(UsesPrior, VoteMethod):
     [ 0.8  0.3 -0.4]
     """
 
-    labelled_only = False
     prior: ItemResponsePrior | None = field(default_factory=ItemResponsePrior)
     inference: NUTS | None = None
     label_noise: float = 0.0

@@ -12,7 +12,7 @@ from judgebayes.arrays import ItemCodes, ItemValues, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
+from judgebayes.inference.problem import Inference, Problem, Sites, check_prior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import Counts, ErrorCurve, check_sizes, labelled_weight, prepare
@@ -212,7 +212,7 @@ def _share_correct(method: Binomial, counts: Counts, weight: ItemValues) -> Fitt
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class BetaBinomial(UsesPrior):
+class BetaBinomial:
     """Fit one Beta-Binomial, or a mixture of two (eqs 4, 5), to the counts of correct votes.
 
     Parameters
@@ -238,6 +238,10 @@ class BetaBinomial(UsesPrior):
     components: int = field(default=2, metadata={"static": True})
     inference: Inference = field(default_factory=MAP)
     prior: BetaBinomialPrior = field(default_factory=BetaBinomialPrior)
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore (`check_prior`)."""
+        check_prior(self)
 
     @in_float64
     def fit(

@@ -26,7 +26,7 @@ from judgebayes.arrays import ItemInts, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NormalAtMode
-from judgebayes.inference.problem import Inference, Problem, Sites, UsesPrior
+from judgebayes.inference.problem import Inference, Problem, Sites, check_prior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import ErrorCurve, distinct_rows, padded
@@ -129,7 +129,7 @@ def losses(
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SplitCurve(UsesPrior):
+class SplitCurve:
     """Learn from labels how probably each class is right given how the votes split.
 
     The error of a majority vote on an item is a known function of its votes and its label, and votes are
@@ -164,6 +164,10 @@ class SplitCurve(UsesPrior):
     inference: Inference = field(default_factory=lambda: NormalAtMode(draws=2000, weighted=True))
     prior: SplitCurvePrior = field(default_factory=SplitCurvePrior)
     noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a prior that the inference would ignore (`check_prior`)."""
+        check_prior(self)
 
     @in_float64
     def fit(

@@ -14,11 +14,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from judgebayes.aggregators.base import Aggregator, Training, VoteMethod
 from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement_of_array
-from judgebayes.inference.fit import Answering, Fit
+from judgebayes.inference.fit import Fit, JaxMethod, Method, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.votes.array import MISSING, Votes
@@ -38,7 +37,7 @@ def masked(votes: Votes, panel: Bool[AnyArray, " judge"]) -> Votes:
 class Curator(Protocol):
     """A rule that selects a panel from labelled items; works inside compiled code."""
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:
         """Return the mask of the panel over the judges."""
         ...
 
@@ -65,7 +64,7 @@ def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
 
 def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
     """Return each judge's posterior mean accuracy under Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
-    right, wrong = agreement_of_array(data.votes.index, data.labels, data.weight)
+    right, wrong = agreement_of_array(data.given.index, data.labels, data.weight)
     return (1 + right) / (2 + right + wrong)
 
 
@@ -81,15 +80,15 @@ class TopAccuracy:
         check_size(self.k, n_judges)
         return self.k
 
-    def choose(self, aggregator: Aggregator, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
+    def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:  # noqa: ARG002
         """Return the panel."""
-        return largest(posterior_accuracy(data), self.size(data.votes.n_judges))
+        return largest(posterior_accuracy(data), self.size(data.given.n_judges))
 
 
 @in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Curated(Answering, VoteMethod):
+class Curated(JaxMethod):
     """Select a panel on the labelled items, then fit the aggregator to its votes only.
 
     `Curated(Calibrated(OneCoin(), Beta()), TopAccuracy(5))` is P2's top-5 arm: it selects on all
@@ -97,8 +96,7 @@ class Curated(Answering, VoteMethod):
     aggregator's share of them.
     """
 
-    labelled_only = False
-    aggregator: Aggregator
+    aggregator: Method
     curator: Curator
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"panel": ("judge",)}
 
@@ -117,7 +115,7 @@ class Curated(Answering, VoteMethod):
         return log_probs
 
 
-def top_k(aggregator: Aggregator, k: int) -> Curated:
+def top_k(aggregator: Method, k: int) -> Curated:
     """Return the aggregator on the k most accurate judges on the labelled items (P2's top-k).
 
     Examples

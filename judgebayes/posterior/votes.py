@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators.base import Training
 from judgebayes.aggregators.dawid_skene import DawidSkene, unique_items
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.dawid_skene_em import by_counts
+from judgebayes.inference.fit import Training
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.sampled import Described
 from judgebayes.majority.counts import correct_counts, counts_of

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from judgebayes.aggregators import Aggregator, Davidson, Fitted, HierarchicalDavidson
+from judgebayes.aggregators import Davidson, Fitted, HierarchicalDavidson, Method
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
 from judgebayes.finding import Finding
@@ -198,7 +198,7 @@ class Calibration(AnsweredItems):
     losses: Losses
     """The loss of each decision."""
     choice: Choice
-    method: Aggregator
+    method: Method
     fitted: Fitted
     log_probs: LogProbs
     decisions: Decisions

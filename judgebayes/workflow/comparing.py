@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators import Aggregator
+from judgebayes.aggregators import Method
 from judgebayes.arrays import ItemInts, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
@@ -46,7 +46,7 @@ LEAST_SIZE, MOST_SIZES = 10, 6
 class _Inputs(NamedTuple):
     """What methods were compared on."""
 
-    methods: Mapping[str, Aggregator]
+    methods: Mapping[str, Method]
     votes: Votes
     labels: ItemInts
     loss: Float[np.ndarray, "action class"]
@@ -237,7 +237,7 @@ class Compared:
 
 
 def compare(
-    methods: Mapping[str, Aggregator],
+    methods: Mapping[str, Method],
     votes: Votes,
     labels: ItemInts,
     groups: ItemInts | None,

@@ -6,7 +6,7 @@ With the last fit: the chosen method on all labels of a user's votes, and its an
 import jax
 import numpy as np
 
-from judgebayes.aggregators import Aggregator, DawidSkene, Fitted
+from judgebayes.aggregators import DawidSkene, Fitted, Method
 from judgebayes.arrays import ItemInts, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.engine import VMAP_BYTES
@@ -16,7 +16,7 @@ from judgebayes.workflow.data import Data
 from judgebayes.workflow.methods import Choice, build, cost_of_fit, suited, traits_of
 from judgebayes.workflow.options import CalibrateRequest
 
-Answered = tuple[Aggregator, Fitted, LogProbs]
+Answered = tuple[Method, Fitted, LogProbs]
 """A method, its fit to all labels, and its log-probabilities of every item."""
 
 
@@ -29,7 +29,7 @@ def fit_and_answer(choice: Choice, data: Data, labels: ItemInts, seed: int) -> A
 
 
 def fit_to_labels(
-    choice: Choice, method: Aggregator, data: Data, labels: ItemInts, seed: int
+    choice: Choice, method: Method, data: Data, labels: ItemInts, seed: int
 ) -> Fitted:
     """Return the method fitted to the items that it learns from."""
     votes = data.votes

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from judgebayes.aggregators import Aggregator
+from judgebayes.aggregators import Method
 from judgebayes.arrays import ItemInts
 from judgebayes.calibrators.conformal import ROUNDING, FittedConformal, SplitConformal, coverage_law
 from judgebayes.errors import JudgeBayesError
@@ -439,7 +439,7 @@ def strata_words(table: pd.DataFrame, *, by: str | None, level: float, no_empty:
 def conformal_sets(
     request: CalibrateRequest,
     choice: Choice,
-    method: Aggregator,
+    method: Method,
     given: Data,
     compared: Compared | None,
 ) -> ConformalSets:

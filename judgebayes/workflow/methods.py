@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from judgebayes import aggregators, calibrators
-from judgebayes.aggregators import Aggregator, Calibrated, OneCoin, WithUndecided
+from judgebayes.aggregators import Calibrated, Method, OneCoin, WithUndecided
 from judgebayes.aggregators.base import Cost, Size, cost_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_jax
@@ -219,7 +219,7 @@ def _kinds_suited(votes: Votes) -> list[str]:
 
 def compared_methods(
     choices: Sequence[Choice], classes: Classes, votes: Votes
-) -> dict[str, Aggregator]:
+) -> dict[str, Method]:
     """Return the methods to compare and the baselines, by name.
 
     Posteriors are replaced by their modes: minutes instead of hours.
@@ -234,7 +234,7 @@ def compared_methods(
     return methods
 
 
-def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
+def build(choice: Choice, classes: Classes, votes: Votes) -> Method:
     """Return a method with its calibration map.
 
     Raises
@@ -257,7 +257,7 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
     return Calibrated(aggregator, _with_settings(calibrator, choice, classes), cross_fit=FOLDS)
 
 
-def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Aggregator:
+def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Method:
     name, traits = choice.method, traits_of(choice.method)
     if traits.needs_tasks and votes.task is None:
         raise JudgeBayesError(f"--method {name} needs tasks: name their column with --task.")

@@ -2,9 +2,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators.base import certain, training
+from judgebayes.aggregators.base import certain
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_mean_exp
+from judgebayes.inference.fit import training
 from judgebayes.votes import Votes
 
 

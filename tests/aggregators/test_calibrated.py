@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from judgebayes.aggregators import BaseRate, Calibrated
-from judgebayes.aggregators.base import training
 from judgebayes.aggregators.wrapped import random_places
 from judgebayes.calibrators import Identity, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
@@ -17,6 +16,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.inference import Status
+from judgebayes.inference.fit import training
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes import Votes
 
@@ -30,12 +30,12 @@ class Counting:
     def fit(
         self, votes: Votes, labels: Any, *, weight: Any = None, key: Any = None
     ) -> "FittedCounting":
-        data = training(votes, labels, weight, key, labelled_only=False)
+        data = training(votes, labels, weight, key)
         member = (
             jax.nn.one_hot(data.labels, 3, dtype=float)
             * labelled_weight(data.labels, data.weight)[:, None]
         )
-        class_counts = member.T @ data.votes.pooled_counts() + 0.5
+        class_counts = member.T @ data.given.pooled_counts() + 0.5
         return FittedCounting(
             jnp.log(class_counts / class_counts.sum(1, keepdims=True)),
             jnp.asarray(int(Status.CONVERGED)),

@@ -3,18 +3,18 @@ import numpy as np
 import pytest
 
 from judgebayes.aggregators import MajorityVote
-from judgebayes.aggregators.base import Rule
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     ConfidenceVote,
     RoundedMedian,
     SoftVote,
 )
+from judgebayes.inference.fit import JaxMethod
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import Votes, from_counts
 
 
-def decide(rule: Rule, votes: Votes) -> list[int]:
+def decide(rule: JaxMethod, votes: Votes) -> list[int]:
     log_probs = rule.fit(votes, np.full(votes.n_items, -1))(votes)
     assert np.exp(np.asarray(log_probs)).sum(1) == pytest.approx(1)
     return np.asarray(bayes_action(log_probs, absolute_loss(votes.n_classes))).tolist()
@@ -81,6 +81,6 @@ def test_a_class_without_votes_has_no_support_however_low_the_confidences() -> N
 
 
 @pytest.mark.parametrize("rule", [SoftVote(), ConfidenceVote()])
-def test_rules_of_confidence_need_scores(rule: Rule) -> None:
+def test_rules_of_confidence_need_scores(rule: JaxMethod) -> None:
     with pytest.raises(JudgeBayesError, match=r"encode\(score=...\)"):
         decide(rule, of([[0, 1]]))

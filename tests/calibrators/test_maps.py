@@ -11,17 +11,17 @@ from scipy.special import log_softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from judgebayes.calibrators import Beta, Calibrator, Identity, Isotonic, Platt, Temperature
-from judgebayes.calibrators.calibrator import calibration_data, clipped
+from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
+from judgebayes.calibrators.calibrator import clipped
 from judgebayes.calibrators.maps import initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.inference import Status
-from judgebayes.inference.fit import Fit
+from judgebayes.inference.fit import Fit, Method, training
 from judgebayes.measures.scores import mean_score, nll
 
-MAPS: dict[str, Calibrator] = {
+MAPS: dict[str, Method] = {
     "identity": Identity(),
     "temperature": Temperature(),
     "platt": Platt(),
@@ -263,11 +263,11 @@ def test_symmetric_beta_of_two_classes_is_one_slope() -> None:
         ({"labels": np.array([0.0, 1.0])}, "must be class indices"),
         ({"labels": np.array([0])}, "must be \\(2,\\)"),
         ({"weight": np.array([1.0, -1.0])}, "A weight is negative"),
-        ({"log_probs": np.log([[0.5, 0.5], [np.nan, 0.5]])}, "Item 1, class 0 has the log-prob"),
+        ({"given": np.log([[0.5, 0.5], [np.nan, 0.5]])}, "Item 1, class 0 has the log-prob"),
     ],
 )
 def test_bad_input_raises_errors(change: dict[str, np.ndarray], sentence: str) -> None:
-    good = {"log_probs": np.log([[0.4, 0.6], [0.7, 0.3]]), "labels": np.array([1, 0])}
+    good = {"given": np.log([[0.4, 0.6], [0.7, 0.3]]), "labels": np.array([1, 0])}
     given: dict[str, Any] = good | change
     for method in (Temperature(), Isotonic()):
         if given["labels"].dtype.kind == "f" or len(given["labels"]) == 1:
@@ -310,7 +310,7 @@ def mislabelled(labels: np.ndarray, n_classes: int = 2) -> np.ndarray:
     ids=lambda c: type(c).__name__,
 )
 def test_a_map_with_label_noise_is_the_minimum_of_the_noisy_likelihood(
-    calibrator: Calibrator,
+    calibrator: Method,
 ) -> None:
     log_probs, labels = overconfident(seed=3)
     noisy_labels = mislabelled(labels)
@@ -374,8 +374,8 @@ def test_the_initial_slope_matches_confidence_and_accuracy(apart: float, begun: 
     labels = np.arange(4000) % 2
     margin = apart * np.where(np.arange(4000) % 8 < 2, -1, 1) * (2 * labels - 1)
     log_probs = log_softmax(np.stack([-margin / 2, margin / 2], axis=1), axis=1)
-    data = calibration_data(log_probs, labels, None)
-    slope = float(initial_slope(list(data.log_probs.T), data))
+    data = training(log_probs, labels)
+    slope = float(initial_slope(list(data.given.T), data))
     assert slope == pytest.approx(begun, rel=1e-9)
     if begun < 1:
         best = Temperature().fit(log_probs, labels).first["slopes"][0, 0]

@@ -11,12 +11,12 @@ from panels import judged
 
 from judgebayes import priors
 from judgebayes.aggregators import Calibrated, Davidson, DawidSkene, OneCoin, Stacking
-from judgebayes.aggregators.base import Aggregator
 from judgebayes.calibrators import Beta
 from judgebayes.evaluate.engine import _keys
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.inference import DRPS
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.scores import accuracy, ece
 from judgebayes.votes import Votes
@@ -47,11 +47,11 @@ def compilations() -> Iterator[Compilations]:
     jax.monitoring.unregister_event_duration_listener(events.seen)
 
 
-def davidson(alpha: float, noise: float) -> Aggregator:
+def davidson(alpha: float, noise: float) -> Method:
     return Davidson(DRPS(starts=1), alpha=alpha, label_noise=noise)
 
 
-def one_coin(alpha: float, noise: float) -> Aggregator:
+def one_coin(alpha: float, noise: float) -> Method:
     return Calibrated(
         OneCoin(priors.OneCoin((alpha, 1.0)), label_noise=noise),
         Beta(label_noise=noise),
@@ -59,12 +59,12 @@ def one_coin(alpha: float, noise: float) -> Aggregator:
     )
 
 
-def dawid_skene(alpha: float, noise: float) -> Aggregator:
+def dawid_skene(alpha: float, noise: float) -> Method:
     del alpha
     return DawidSkene(label_noise=noise)
 
 
-def stacking(alpha: float, noise: float) -> Aggregator:
+def stacking(alpha: float, noise: float) -> Method:
     return Stacking(prior=priors.Stacking(kappa=alpha), label_noise=noise)
 
 
@@ -97,7 +97,7 @@ def test_small_functions_are_one_program_outside_compiled_code(
 
 @methods
 def test_a_sweep_compiles_once_for_all_splits_tables_values_and_numbers_of_votes(
-    make: Callable[[float, float], Aggregator], compilations: Compilations
+    make: Callable[[float, float], Method], compilations: Compilations
 ) -> None:
     tables = {items: panel(items, items) for items in (47, 48)}
     first = tables[48][0].first(1)
@@ -122,7 +122,7 @@ def test_a_sweep_compiles_once_for_all_splits_tables_values_and_numbers_of_votes
 
 @methods
 def test_a_fit_compiles_once_for_all_values_seeds_and_hyperparameters(
-    make: Callable[[float, float], Aggregator], compilations: Compilations
+    make: Callable[[float, float], Method], compilations: Compilations
 ) -> None:
     tables = [panel(40, seed) for seed in range(3)]
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from judgebayes import Pool, Stacking
-from judgebayes.aggregators.base import Aggregator
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate import one_fit
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.inference.fit import Method
 from judgebayes.votes import Votes
 
 METHODS = [Stacking(symmetric=False), Pool(symmetric=False)]
@@ -30,7 +30,7 @@ def panel() -> tuple[Votes, np.ndarray]:
 
 @pytest.mark.parametrize("method", METHODS, ids=["stacking", "pool"])
 def test_answers_are_those_of_the_vectorised_sweep(
-    method: Aggregator, monkeypatch: pytest.MonkeyPatch
+    method: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     votes, labels = panel()
     splits = random_splits(50, splits=4, calibration=0.7, among=np.arange(40), seed=1)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import Aggregator, BaseRate
+from judgebayes.aggregators import BaseRate, Method
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate import answers as answers_module
 from judgebayes.experiments.calibrate_dont_curate import table2, theory
@@ -116,7 +116,7 @@ def test_the_main_claim_holds_where_it_is_true(monkeypatch: pytest.MonkeyPatch) 
 def test_a_wrong_method_loses_the_main_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer without any vote in the place of the one-coin model of all judges."""
 
-    def wrong(name: str, panel: Panel) -> Aggregator:
+    def wrong(name: str, panel: Panel) -> Method:
         return BaseRate() if name == "one-coin" else aggregator(name, panel)
 
     monkeypatch.setattr(answers_module, "aggregator", wrong)

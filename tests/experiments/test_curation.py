@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from judgebayes.aggregators import Aggregator
-from judgebayes.aggregators.base import Training
+from judgebayes.aggregators import Method
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, families_of
@@ -22,6 +21,7 @@ from judgebayes.experiments.calibrate_dont_curate.searches import (
     greedy_forward,
 )
 from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import sparse_weights
+from judgebayes.inference.fit import Training
 from judgebayes.panel.curate import Curated, Curator, TopAccuracy, masked
 from judgebayes.votes import Votes
 
@@ -85,7 +85,7 @@ def votes(labels: np.ndarray) -> Votes:
 
 @in_float64
 def panel_of(
-    curator: Curator, votes: Votes, labels: np.ndarray, aggregator: Aggregator = LIGHT
+    curator: Curator, votes: Votes, labels: np.ndarray, aggregator: Method = LIGHT
 ) -> set[int]:
     fit = Curated(aggregator, curator).fit(votes, labels)
     return set(np.flatnonzero(np.asarray(fit.first["panel"])).tolist())

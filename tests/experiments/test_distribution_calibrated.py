@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgebayes.aggregators import Aggregator, MajorityVote
+from judgebayes.aggregators import MajorityVote, Method
 from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Run, expected, rows
 from judgebayes.experiments.distribution_calibrated import common, twins
@@ -24,7 +24,7 @@ TASK, JUDGE = "RB2-Factuality", "gemini-2.5-flash"
 REAL_METHODS = common.methods
 
 
-def run_with(monkeypatch: pytest.MonkeyPatch, wrong: Aggregator | None) -> Run:
+def run_with(monkeypatch: pytest.MonkeyPatch, wrong: Method | None) -> Run:
     """Return a small run in which a wrong method may stand in the place of the paper's."""
     if wrong is not None:
         monkeypatch.setattr(common, "methods", lambda: {**REAL_METHODS(), "davidson": wrong})
@@ -40,7 +40,7 @@ def run_with(monkeypatch: pytest.MonkeyPatch, wrong: Aggregator | None) -> Run:
     ids=["right", "wrong"],
 )
 def test_the_main_claims_hold_with_the_papers_method_and_are_lost_without_it(
-    wrong: Aggregator | None, real: str, on_twins: str, monkeypatch: pytest.MonkeyPatch
+    wrong: Method | None, real: str, on_twins: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_with(monkeypatch, wrong)
     planted = replace(twins.twin_cells(run, TASK, JUDGE)[0], dataset="planted")

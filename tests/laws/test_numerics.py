@@ -25,7 +25,7 @@ from judgebayes.aggregators import (
     VoteShare,
 )
 from judgebayes.aggregators.dawid_skene import EM
-from judgebayes.calibrators import Beta, Calibrator, Isotonic, Platt, Temperature
+from judgebayes.calibrators import Beta, Isotonic, Platt, Temperature
 from judgebayes.calibrators.maps import _penalised
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.paper_em import PaperEM
@@ -38,6 +38,7 @@ from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
+from judgebayes.inference.fit import Method
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response.irt import evidence
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
@@ -415,7 +416,7 @@ MAPS = [Temperature(), Platt(), Platt(symmetric=True), Isotonic(), Beta(), Beta(
 
 
 @pytest.mark.parametrize("calibrator", MAPS, ids=lambda m: type(m).__name__)
-def test_maps_of_certain_answers_and_rare_labels(calibrator: Calibrator) -> None:
+def test_maps_of_certain_answers_and_rare_labels(calibrator: Method) -> None:
     """Test scores of 0 and 1, some of them wrong, with 999 of 1,000 labels in one class."""
     index, labels = rare()
     share = index[:, :, 0].mean(1)  # 0, 1/3, 2/3, 1: single judges and all judges
