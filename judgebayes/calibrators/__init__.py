@@ -5,7 +5,6 @@ This package may not import `aggregators` or any package after it.
 
 from judgebayes.calibrators.bayesian import BayesianMap
 from judgebayes.calibrators.conformal import (
-    CoverageLaw,
     FittedConformal,
     SplitConformal,
     coverage,
@@ -18,7 +17,6 @@ from judgebayes.inference.fit import Method
 __all__ = [
     "BayesianMap",
     "Beta",
-    "CoverageLaw",
     "FittedConformal",
     "Identity",
     "Isotonic",

@@ -1,7 +1,6 @@
 """Conformal prediction sets: they contain the label with a stated probability, for any calibration."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +24,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import training
 from judgebayes.inference.status import Status, summary, when
 from judgebayes.measures.scores import average, labelled_weight
+from judgebayes.measures.significance import Interval
 
 ROUNDING = 1e-9
 """Tolerance for rounding: (n + 1) (1 - alpha) counts as whole within it, and a score within it of the
@@ -197,21 +197,10 @@ def coverage(
     return average(own[:, 0].astype(float), labelled_weight(labels, weight))
 
 
-class CoverageLaw(NamedTuple):
-    """The exact distribution of a split conformal coverage."""
-
-    probability: Float[np.ndarray, " covered"]
-    """The probabilities of 0, 1, ..., m covered items among m."""
-    mean: float
-    low: float
-    high: float
-    """Ends of the central interval of the coverage."""
-
-
 def coverage_law(
     n: int, level: float, items: int, interval: float = 0.95, *, covered: int | None = None
-) -> CoverageLaw:
-    r"""Return the distribution of the coverage on `items` new items, given n calibration items.
+) -> Interval:
+    r"""Return mean and central interval of the coverage on `items` new items, given n calibration items.
 
     .. math:: m \cdot \mathrm{coverage} \sim \mathrm{BetaBinomial}(m, k, n + 1 - k),
               \qquad k = \lceil (n + 1)(1 - \alpha) \rceil
@@ -244,14 +233,13 @@ def coverage_law(
         raise JudgeBayesError(
             f"n={n} and items={items}; n must be at least 0 and items at least 1."
         )
-    every = np.arange(items + 1)
     k = int(np.ceil((n + 1) * level - ROUNDING))
     if k > n:  # every set contains every class
-        return CoverageLaw((every == items).astype(float), 1.0, 1.0, 1.0)
+        return Interval(1.0, 1.0, 1.0)
     law = betabinom(items, k, n + 1 - k)
     low, high = (float(law.ppf(q)) / items for q in ((1 - interval) / 2, (1 + interval) / 2))
     if covered is not None and covered > k:
         # With ties, the threshold's quantile lies between two order statistics.
         tied_law = betabinom(items, covered + 1, n - covered) if covered < n else None
         high = 1.0 if tied_law is None else float(tied_law.ppf((1 + interval) / 2)) / items
-    return CoverageLaw(law.pmf(every), float(law.mean()) / items, low, high)
+    return Interval(float(law.mean()) / items, low, high)

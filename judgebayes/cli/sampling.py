@@ -228,7 +228,7 @@ def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
                 "items": comparison.n_items,
                 "behind": gap,
                 "standard_error": error,
-                "unreliable": len(loo.unreliable),
+                "unreliable": len(posterior.unreliable(loo)),
             }
         )
     return rows

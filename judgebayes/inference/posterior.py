@@ -13,7 +13,6 @@ import json
 import warnings
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -23,7 +22,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from judgebayes.arrays import ItemFloats
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -337,29 +335,12 @@ def check_draws(posterior: Any, path: Path) -> None:
         raise JudgeBayesError(f"{str(path)!r} has no draws.")
 
 
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """How well the posterior of all other items predicts each item (PSIS-LOO)."""
+def leave_one_out(data: Any, name: str) -> pd.DataFrame:
+    """Return how well the posterior of all other items predicts each item (PSIS-LOO): a row per item.
 
-    items: tuple[str, ...]
-    elpd: ItemFloats
-    """Log predictive density of each item."""
-    k: ItemFloats
-    """Pareto k of each item's importance weights."""
-    p: float
-    """Effective number of parameters."""
-
-    @property
-    def unreliable(self) -> tuple[str, ...]:
-        """The items with an unreliable value, the worst first."""
-        order = np.argsort(-self.k, kind="stable")
-        return tuple(self.items[i] for i in order if not self.k[i] <= K_LIMIT)
-
-
-def leave_one_out(data: Any, name: str) -> LeaveOneOut:
-    """Return the PSIS-LOO of one variable of the group log_likelihood, item by item.
-
-    Vehtari, Gelman & Gabry (2017); the computation is ArviZ's.
+    `elpd` is its log predictive density, by one variable of the group log_likelihood, and `k` the Pareto
+    k of its importance weights, above `K_LIMIT` where the density is unreliable. Vehtari, Gelman & Gabry
+    (2017); the computation is ArviZ's.
 
     Raises
     ------
@@ -379,22 +360,28 @@ def leave_one_out(data: Any, name: str) -> LeaveOneOut:
         )
     # A constant log-likelihood has equal weights, and no tail to fit.
     varies = np.ptp(values, axis=(0, 1)) >= CONSTANT
-    elpd, k, p = values[0, 0].copy(), np.zeros(len(items)), 0.0
+    elpd, k = values[0, 0].copy(), np.zeros(len(items))
     if varies.any():
         with _without_warnings():
             some = data if varies.all() else _with_likelihood(data, name, values[..., varies])
             loo = az.loo(some, pointwise=True, var_name=name)
-        each, p = (loo.elpd_i, loo.p) if hasattr(loo, "elpd_i") else (loo.loo_i, loo.p_loo)
+        each = loo.elpd_i if hasattr(loo, "elpd_i") else loo.loo_i
         elpd[varies], k[varies] = np.asarray(each, float), np.asarray(loo.pareto_k, float)
     if not np.isfinite(elpd).all():
         raise JudgeBayesError(
             f"The log score of {int((~np.isfinite(elpd)).sum())} of {len(elpd)} items is not finite: "
             "this posterior cannot be scored. Sample it again."
         )
-    return LeaveOneOut(tuple(str(item) for item in items), elpd, k, float(p))
+    return pd.DataFrame({"elpd": elpd, "k": k}, items)
 
 
-def _items(array: Any, name: str) -> np.ndarray:
+def unreliable(loo: pd.DataFrame) -> list[str]:
+    """Return the items of `leave_one_out` with an unreliable value, the worst first."""
+    worst_first = loo["k"].sort_values(ascending=False, kind="stable")
+    return [str(item) for item in worst_first.index[~(worst_first <= K_LIMIT)]]
+
+
+def _items(array: Any, name: str) -> pd.Index:
     """Return the names of the items of a log-likelihood, which are different."""
     axis = array.dims[-1]
     items = array.coords[axis].to_numpy() if axis in array.coords else np.arange(array.sizes[axis])
@@ -404,7 +391,7 @@ def _items(array: Any, name: str) -> np.ndarray:
             f"The log-likelihood {name!r} has item {names[names.duplicated()][0]!r} twice. Sample the "
             "posterior again."
         )
-    return items
+    return names
 
 
 def _log_probabilities(array: Any, name: str) -> Float[np.ndarray, "chain draw item"]:

@@ -6,11 +6,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from judgebayes.arrays import ItemFloats
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
-from judgebayes.inference.posterior import K_LIMIT, LeaveOneOut, leave_one_out
+from judgebayes.inference.posterior import K_LIMIT, leave_one_out, unreliable
 from judgebayes.posterior.story import TARGETS
 
 SMALL = 4.0
@@ -27,18 +27,19 @@ class Compared:
 
     target: str
     names: tuple[str, ...]
-    each: tuple[LeaveOneOut, ...]
+    each: tuple[pd.DataFrame, ...]
+    """Of each posterior what `leave_one_out` returns."""
     n_items: int
     only_common: bool
     """Whether some posterior predicts further items, which are left out."""
 
     def total(self, index: int) -> float:
         """Return the sum of a posterior's log scores."""
-        return float(self.each[index].elpd.sum())
+        return float(self.each[index]["elpd"].sum())
 
     def behind(self, index: int) -> tuple[float, float]:
         """Return the best posterior's total log score minus this one's, and its standard error."""
-        gap = self.each[0].elpd - self.each[index].elpd
+        gap = self.each[0]["elpd"] - self.each[index]["elpd"]
         return float(gap.sum()), float(np.sqrt(len(gap)) * gap.std(ddof=1))
 
     def words(self) -> list[Finding]:
@@ -96,30 +97,30 @@ def targets(data: Any) -> list[str]:
 def one_left_out(data: Any, target: str) -> list[Finding]:
     """Return findings on how well a posterior predicts each item from the others."""
     loo = leave_one_out(data, target)
-    mean = float(loo.elpd.mean())
-    error = float(loo.elpd.std(ddof=1) / np.sqrt(len(loo.elpd))) if len(loo.elpd) > 1 else np.nan
+    mean = float(loo["elpd"].mean())
+    error = float(loo["elpd"].sem())
     sentence = (
         f"Predicting {TARGETS[target]}, from all other items: a mean log score of {mean:.3f} "
-        f"(standard error {error:.3f}) on {len(loo.elpd)} items"
+        f"(standard error {error:.3f}) on {len(loo)} items"
     )
     sentence += f", the probability {np.exp(mean):.2f}." if target == "label" else "."
     return [Finding("note", sentence), *_pareto("", loo)]
 
 
-def _pareto(name: str, loo: LeaveOneOut) -> list[Finding]:
+def _pareto(name: str, loo: pd.DataFrame) -> list[Finding]:
     """Return a finding on the items whose scores are unreliable, if there are any."""
-    unreliable = loo.unreliable
-    if not unreliable:
+    doubtful = unreliable(loo)
+    if not doubtful:
         return []
     of = f" of {name}" if name else ""
-    listed = ", ".join(unreliable[:5]) + (
-        "" if len(unreliable) <= 5 else f" and {len(unreliable) - 5} more"
+    listed = ", ".join(doubtful[:5]) + (
+        "" if len(doubtful) <= 5 else f" and {len(doubtful) - 5} more"
     )
     return [
         Finding(
             "bad",
-            f"The score{of} on {len(unreliable)} of {len(loo.items)} items is unreliable (Pareto k up "
-            f"to {np.nanmax(loo.k):.2f}, above {K_LIMIT}: {listed}): without these items, the "
+            f"The score{of} on {len(doubtful)} of {len(loo)} items is unreliable (Pareto k up "
+            f"to {loo['k'].max():.2f}, above {K_LIMIT}: {listed}): without these items, the "
             "posterior would be very different. Compare on held-out labels instead (judgebayes "
             "calibrate).",
         )
@@ -177,16 +178,18 @@ def _check_same_data(one: str, first: Any, other: str, second: Any) -> None:
 
 def _compare(files: Mapping[str, Any], target: str) -> Compared:
     loo_of = {name: leave_one_out(data, target) for name, data in files.items()}
-    common = set.intersection(*(set(loo.items) for loo in loo_of.values()))
-    largest = max(len(loo.items) for loo in loo_of.values())
-    items = [item for item in next(iter(loo_of.values())).items if item in common]
+    common = set.intersection(*(set(loo.index) for loo in loo_of.values()))
+    largest = max(len(loo) for loo in loo_of.values())
+    items = [item for item in next(iter(loo_of.values())).index if item in common]
     if not items:
         raise JudgeBayesError(
             f"{' and '.join(files)} predict no item in common, so their scores cannot be compared. "
             "Sample the models on the same votes and labels."
         )
-    restricted = {name: _restrict(loo, items) for name, loo in loo_of.items()}
-    order: Sequence[str] = sorted(restricted, key=lambda name: -float(restricted[name].elpd.sum()))
+    restricted = {name: loo.loc[items] for name, loo in loo_of.items()}
+    order: Sequence[str] = sorted(
+        restricted, key=lambda name: -float(restricted[name]["elpd"].sum())
+    )
     return Compared(
         target,
         tuple(order),
@@ -194,10 +197,3 @@ def _compare(files: Mapping[str, Any], target: str) -> Compared:
         len(items),
         largest > len(items),
     )
-
-
-def _restrict(loo: LeaveOneOut, items: Sequence[str]) -> LeaveOneOut:
-    position = {name: i for i, name in enumerate(loo.items)}
-    positions = np.array([position[name] for name in items])
-    elpd: ItemFloats = loo.elpd[positions]
-    return LeaveOneOut(tuple(items), elpd, loo.k[positions], loo.p)

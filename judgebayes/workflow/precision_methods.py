@@ -157,7 +157,7 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Method:
+class PrecisionMethod:
     """An estimator: a function of the data and the name of the inference."""
 
     estimate: Callable[[Given, str], Answer]
@@ -401,17 +401,21 @@ def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
     return any(len(part) > 0 and len(np.unique(part)) == 1 for part in parts)
 
 
-METHODS: dict[str, Method] = {
-    "panel": Method(_panel, ("laplace", "nuts")),
-    "impression": Method(_impression),
-    "strata": Method(lambda given, _: Answer(given.labelling.fit(), [])),
-    "hierarchical": Method(_hierarchical, ("nuts", "map")),
-    "flat": Method(_flat, ("nuts", "map")),
-    "item-level": Method(_item_level, ("laplace", "map", "nuts")),
-    "veto": Method(_veto, needs_labels=True),
-    "majority": Method(_majority),
-    "logit-shift": Method(lambda given, _: _points(logit_shift(given.counts)), needs_labels=True),
-    "rogan-gladen": Method(_rogan_gladen, needs_labels=True),
-    "ppi": Method(partial(_by_generator, powered=True), needs_labels=True, about="more"),
-    "labels-only": Method(partial(_by_generator, powered=False), needs_labels=True, about="more"),
+METHODS: dict[str, PrecisionMethod] = {
+    "panel": PrecisionMethod(_panel, ("laplace", "nuts")),
+    "impression": PrecisionMethod(_impression),
+    "strata": PrecisionMethod(lambda given, _: Answer(given.labelling.fit(), [])),
+    "hierarchical": PrecisionMethod(_hierarchical, ("nuts", "map")),
+    "flat": PrecisionMethod(_flat, ("nuts", "map")),
+    "item-level": PrecisionMethod(_item_level, ("laplace", "map", "nuts")),
+    "veto": PrecisionMethod(_veto, needs_labels=True),
+    "majority": PrecisionMethod(_majority),
+    "logit-shift": PrecisionMethod(
+        lambda given, _: _points(logit_shift(given.counts)), needs_labels=True
+    ),
+    "rogan-gladen": PrecisionMethod(_rogan_gladen, needs_labels=True),
+    "ppi": PrecisionMethod(partial(_by_generator, powered=True), needs_labels=True, about="more"),
+    "labels-only": PrecisionMethod(
+        partial(_by_generator, powered=False), needs_labels=True, about="more"
+    ),
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
@@ -45,13 +46,13 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def scored(path: Path) -> posterior.LeaveOneOut:
+def scored(path: Path) -> pd.DataFrame:
     return posterior.leave_one_out(posterior.load(path), "label")
 
 
 def test_an_unchanged_posterior_is_scored(saved: Path) -> None:
     loo = scored(saved)
-    assert loo.items == tuple(f"i{n}" for n in range(ITEMS))
+    assert loo.index.tolist() == [f"i{n}" for n in range(ITEMS)]
     assert np.isfinite(loo.elpd).all()
     attributes = posterior.load(saved).attrs
     assert (attributes["model"], attributes["seed"]) == ("m", 3)
