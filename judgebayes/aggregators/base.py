@@ -12,20 +12,12 @@ from jaxtyping import Array, Float, Int
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.inference.fast.agreement import Agreement, agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
+from judgebayes.votes.array import Votes
 
 COPIES = 6
 """The copies of its data that a fit has, if the method does not declare its cost."""
 PASSES = 100
 """The passes over its data that a fit makes, if the method does not declare its cost."""
-
-
-class Size(NamedTuple):
-    """The size of the votes that a method is fitted to."""
-
-    items: int
-    judges: int
-    samples: int
-    classes: int
 
 
 class Cost(NamedTuple):
@@ -37,23 +29,23 @@ class Cost(NamedTuple):
     """The additions and multiplications."""
 
 
-def cost_of(method: Any, size: Size) -> Cost:
-    """Return the cost of a fit: the declared one, or a rough one from the size of the votes.
+def cost_of(method: Any, items: int, votes: Votes) -> Cost:
+    """Return the cost of a fit to a number of items of such votes: the declared one, or a rough one.
 
-    A method that needs more than a few copies of its data declares it, by a method `cost(size)`.
+    A method that needs more than a few copies of its data declares it, by a method `cost(items, votes)`.
 
     A method around another one (`aggregator`), such as a calibration map, has the cost of the inner
     one, once for every fold of its cross-fitting and once for all items.
     """
     if hasattr(method, "cost"):
-        declared: Cost = method.cost(size)
+        declared: Cost = method.cost(items, votes)
         return declared
     inner = getattr(method, "aggregator", None)
     if inner is not None:
         fits = 1 + (getattr(method, "cross_fit", None) or 0)
-        numbers, operations = cost_of(inner, size)
+        numbers, operations = cost_of(inner, items, votes)
         return Cost(fits * numbers if hasattr(inner, "cost") else numbers, fits * operations)
-    cells = size.items * (size.judges * size.samples + 1) * size.classes
+    cells = items * (votes.n_judges * votes.n_samples + 1) * votes.n_classes
     return Cost(COPIES * cells, PASSES * cells)
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import Cost, Size
+from judgebayes.aggregators.base import Cost
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -200,12 +200,12 @@ class DawidSkene(JaxMethod):
             data = unique_items(data)
         return _fit(_resolved(self, data.labels), *data, _counted(data.given))
 
-    def cost(self, size: Size) -> Cost:
+    def cost(self, items: int, votes: Votes) -> Cost:
         """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""
-        cells = float(size.items * size.judges * size.classes)
-        per_item = 20.0 * size.items * size.classes
-        confusion = 20.0 * size.judges * size.classes**2
-        return Cost(cells + per_item + confusion, STEPS * 8 * cells * size.classes)
+        cells = float(items * votes.n_judges * votes.n_classes)
+        per_item = 20.0 * items * votes.n_classes
+        confusion = 20.0 * votes.n_judges * votes.n_classes**2
+        return Cost(cells + per_item + confusion, STEPS * 8 * cells * votes.n_classes)
 
     def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""

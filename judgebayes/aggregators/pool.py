@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Cost, Size
+from judgebayes.aggregators.base import Cost
 from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.one_coin import ClassPrior
@@ -136,10 +136,10 @@ class Pool(JaxMethod):
             "had not seen."
         ]
 
-    def cost(self, size: Size) -> Cost:
+    def cost(self, items: int, votes: Votes) -> Cost:
         """Return the cost of the two fits with parameters of each judge."""
-        first = SharedDifficulty(symmetric=self.symmetric).cost(size)
-        second = Stacking(symmetric=self.symmetric).cost(size)
+        first = SharedDifficulty(symmetric=self.symmetric).cost(items, votes)
+        second = Stacking(symmetric=self.symmetric).cost(items, votes)
         return Cost(first.numbers + second.numbers, first.operations + second.operations)
 
 

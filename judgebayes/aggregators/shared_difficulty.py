@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import Cost, Size
+from judgebayes.aggregators.base import Cost
 from judgebayes.aggregators.one_coin import ClassPrior, class_log_prior
 from judgebayes.arrays import LogProbs
 from judgebayes.inference.fast.shared_difficulty_grid import (
@@ -123,15 +123,17 @@ class SharedDifficulty(ModelMethod):
         }
         return replace(fit, draws=draws, details={"log_class": _log_class(self, data)})
 
-    def cost(self, size: Size) -> Cost:
+    def cost(self, items: int, votes: Votes) -> Cost:
         """Return the cost of a fit: tables of votes at every value of the ease, and counts of votes."""
-        parameters = 1 + n_biases(size.classes, self.symmetric)
-        cells = size.items * size.judges * (size.classes + parameters)
-        table = size.judges * size.classes**2 * NODES
-        at_nodes = size.items * size.classes * NODES
-        per_node = 4.0 * TYPICAL_STEPS * size.classes + 2.0 * POINTS * (size.classes + parameters)
+        parameters = 1 + n_biases(votes.n_classes, self.symmetric)
+        cells = items * votes.n_judges * (votes.n_classes + parameters)
+        table = votes.n_judges * votes.n_classes**2 * NODES
+        at_nodes = items * votes.n_classes * NODES
+        per_node = 4.0 * TYPICAL_STEPS * votes.n_classes + 2.0 * POINTS * (
+            votes.n_classes + parameters
+        )
         of_tables = 4.0 * (TYPICAL_STEPS + POINTS) * table * parameters
-        operations = at_nodes * size.judges * per_node + of_tables
+        operations = at_nodes * votes.n_judges * per_node + of_tables
         return Cost(3 * cells + 8 * table + 4 * at_nodes, operations)
 
     def program(self, given: Votes) -> SharedDifficultyModel:

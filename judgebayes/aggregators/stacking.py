@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators.base import Cost, Size
+from judgebayes.aggregators.base import Cost
 from judgebayes.arrays import LogProbs
 from judgebayes.inference.fit import Fit, ModelMethod, Reliability, Training
 from judgebayes.inference.laplace import (
@@ -95,12 +95,12 @@ class Stacking(ModelMethod):
         quantities = problem.model.quantities
         return replace(fit, draws=jax.vmap(lambda at: quantities(at, problem.data))(fit.draws))
 
-    def cost(self, size: Size) -> Cost:
+    def cost(self, items: int, votes: Votes) -> Cost:
         """Return the cost of a fit: Newton steps whose matrices have a row for each parameter."""
-        n = n_parameters(Form(size.judges, size.classes, self.symmetric))
+        n = n_parameters(self._form(votes))
         scales = self.inference.scales if isinstance(self.inference, Laplace) else 100
-        of_step = 2.0 * size.items * n**2 + n**3 / 3
-        return Cost(4.0 * size.items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
+        of_step = 2.0 * items * n**2 + n**3 / 3
+        return Cost(4.0 * items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
 
     def _form(self, given: Votes) -> Form:
         return Form(given.n_judges, given.n_classes, self.symmetric)

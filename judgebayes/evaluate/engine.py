@@ -22,7 +22,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, UInt
 
-from judgebayes.aggregators.base import ByAgreement, Size, cost_of
+from judgebayes.aggregators.base import ByAgreement, Cost, cost_of
 from judgebayes.aggregators.wrapped import Calibrated, first_stage
 from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Scalar
 from judgebayes.compiled.backend import on_accelerator
@@ -394,33 +394,32 @@ def call_of(
 
     All calls have the same size, so that they are one program.
     """
-    n_cells, n_items, n_judges, n_samples = items.votes.index.shape
+    n_cells, n_items = items.votes.index.shape[:2]
     n_splits, of_fit = splits.calibration.shape[1:]
     n_devices = 1 if mesh is None else mesh.size
     used = (n_items if fit_on == "all" else of_fit) + min(splits.evaluation.shape[2], n_items)
-    size = Size(used, n_judges, n_samples, items.votes.n_classes)
-    in_memory = splits_in_memory(method, size)
+    cost = cost_of(method, used, jax.tree.map(lambda x: x[0], items.votes))
+    in_memory = splits_in_memory(method, cost)
     if not is_sequential(method):
-        operations = max(cost_of(method, size).operations, 1.0)
-        in_memory = min(in_memory, max(1, int(LONG_OPERATIONS / operations)))
+        in_memory = min(in_memory, max(1, int(LONG_OPERATIONS / max(cost.operations, 1.0))))
     n_calls = -(-n_splits * n_cells // (in_memory * n_devices))
     each = -(-n_splits // (min(n_calls, n_splits) * n_devices))
     if on_accelerator():
         return each * n_devices, _Shape(n_cells, each, mesh)
-    together = _together(method, each, n_items, size)
+    together = _together(method, each, n_items, cost)
     return -(-each // together) * together * n_devices, _Shape(1, together, mesh)
 
 
-def _together(method: Method, splits: int, n_items: int, size: Size) -> int:
+def _together(method: Method, splits: int, n_items: int, cost: Cost) -> int:
     """Return the number of splits that run together on a CPU: as many as cache and memory hold."""
     if is_sequential(method):
         return 1
     parts = -(-splits * n_items // MAX_NUMBERS)
-    in_memory = max(1, int(VMAP_BYTES / (NUMBER_BYTES * cost_of(method, size).numbers)))
+    in_memory = max(1, int(VMAP_BYTES / (NUMBER_BYTES * cost.numbers)))
     return -(-splits // max(parts, -(-splits // in_memory)))
 
 
-def splits_in_memory(method: Method, size: Size) -> int:
+def splits_in_memory(method: Method, cost: Cost) -> int:
     """Return the number of lanes per call whose arrays fit into the memory of a device.
 
     For sequential fits, memory does not grow with the number of splits; these fits are slow, and
@@ -428,8 +427,7 @@ def splits_in_memory(method: Method, size: Size) -> int:
     """
     if is_sequential(method):
         return SEQUENTIAL_SPLITS
-    numbers = cost_of(method, size).numbers
-    return max(1, int(memory() * MEMORY_SHARE / (numbers * NUMBER_BYTES)))
+    return max(1, int(memory() * MEMORY_SHARE / (cost.numbers * NUMBER_BYTES)))
 
 
 def memory() -> int:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from judgebayes.aggregators.base import Size, cost_of
+from judgebayes.aggregators.base import cost_of
 from judgebayes.aggregators.wrapped import Calibrated
 from judgebayes.arrays import ItemInts, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.backend import on_accelerator, on_cpu
@@ -114,8 +114,7 @@ def is_long(method: Method, votes: Votes, items: int) -> bool:
     # The folds of a map's cross-fitting depend on the number of items, with padding.
     if not hasattr(inner, "cost") or isinstance(method, Calibrated) or is_sequential(method):
         return False
-    size = Size(items, votes.n_judges, votes.n_samples, votes.n_classes)
-    return cost_of(method, size).operations >= LONG_FIT and not on_accelerator()
+    return cost_of(method, items, votes).operations >= LONG_FIT and not on_accelerator()
 
 
 def bucket_size(size: int) -> int:

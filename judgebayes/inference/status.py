@@ -5,6 +5,7 @@ The repr of a fitted value: fields, small arrays, shapes of large arrays, and st
 
 from dataclasses import fields
 from enum import IntEnum
+from functools import reduce
 from typing import Any
 
 import jax
@@ -58,10 +59,7 @@ _SENTENCES = {
 
 def worst(*statuses: Int[Array, "*batch"]) -> Int[Array, "*batch"]:
     """Return the worst of several statuses, element by element."""
-    result = statuses[0]
-    for status in statuses[1:]:
-        result = jnp.maximum(result, status)
-    return result
+    return reduce(jnp.maximum, statuses)
 
 
 def when(condition: Bool[Array, "*batch"], status: Status) -> Int[Array, "*batch"]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from judgebayes import aggregators, calibrators
 from judgebayes.aggregators import Calibrated, Method, OneCoin, WithUndecided
-from judgebayes.aggregators.base import Cost, Size, cost_of
+from judgebayes.aggregators.base import Cost, cost_of
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_jax
 from judgebayes.evaluate.one_split import FitOn
@@ -202,10 +202,9 @@ def cost_of_fit(name: str, votes: Votes, labelled: int | None = None) -> Cost:
     items = votes.n_items
     if labelled is not None and not traits_of(name).learns_from_unlabelled:
         items = labelled
-    size = Size(items, votes.n_judges, votes.n_samples, votes.n_classes)
     cls, traits = AGGREGATORS.get(name, OneCoin), traits_of(name)
     settings = {"symmetric": False} if hasattr(cls, "symmetric") else {}
-    numbers, operations = cost_of(cls(**settings), size)
+    numbers, operations = cost_of(cls(**settings), items, votes)
     return Cost(numbers, operations * (1 + FOLDS if traits.needs_map else 1))
 
 

@@ -13,7 +13,7 @@ from judgebayes.aggregators import (
     MarginThreshold,
     OneCoin,
 )
-from judgebayes.aggregators.base import Size
+from judgebayes.aggregators.base import cost_of
 from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -188,4 +188,5 @@ def test_batches_grow_smaller_with_the_votes(items: int, judges: int) -> None:
     held = memory()
     assert held > 2**28
     expected = held * 0.25 / (items * (2 * judges + 2) * 8 * 6)
-    assert splits_in_memory(Davidson(), Size(items, judges, 1, 2)) == int(expected)
+    one = Votes(jnp.zeros((1, judges, 1), jnp.int8), None, None, None, 2, 1)
+    assert splits_in_memory(Davidson(), cost_of(Davidson(), items, one)) == int(expected)
