@@ -13,6 +13,7 @@ from judgebayes.votes import Votes
     ("change", "sentence"),
     [
         ({"labels": np.zeros(7, int)}, r"labels have the shape \(7,\); there are 60 items"),
+        ({"labels": np.zeros(60)}, "must be class indices"),
         ({"weight": np.ones(3)}, r"weight have the shape \(3,\)"),
         ({"weight": np.full(60, -1.0)}, "negative or NaN"),
         ({"weight": np.full(60, np.nan)}, "negative or NaN"),
@@ -24,7 +25,7 @@ def test_bad_labels_and_weights_raise_errors(
 ) -> None:
     given = {"labels": labels, "weight": None} | change
     with pytest.raises(JudgeBayesError, match=sentence):
-        training(votes, given["labels"], given["weight"], None, labelled_only=True)
+        training(votes, given["labels"], given["weight"])
 
 
 def test_certain_is_a_point_mass() -> None:

@@ -256,27 +256,10 @@ def test_symmetric_beta_of_two_classes_is_one_slope() -> None:
     assert a == pytest.approx(slope, abs=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"labels": np.array([0, 2])}, "A label is 2; with 2 classes"),
-        ({"labels": np.array([0.0, 1.0])}, "must be class indices"),
-        ({"labels": np.array([0])}, "must be \\(2,\\)"),
-        ({"weight": np.array([1.0, -1.0])}, "A weight is negative"),
-        ({"given": np.log([[0.5, 0.5], [np.nan, 0.5]])}, "Item 1, class 0 has the log-prob"),
-    ],
-)
-def test_bad_input_raises_errors(change: dict[str, np.ndarray], sentence: str) -> None:
-    good = {"given": np.log([[0.4, 0.6], [0.7, 0.3]]), "labels": np.array([1, 0])}
-    given: dict[str, Any] = good | change
+def test_bad_log_probabilities_raise_errors() -> None:
     for method in (Temperature(), Isotonic()):
-        if given["labels"].dtype.kind == "f" or len(given["labels"]) == 1:
-            # The type checker of the tests would raise before the library does.
-            with pytest.raises(Exception, match=r"labels|shape"):
-                method.fit(**given)
-            continue
-        with pytest.raises(JudgeBayesError, match=sentence):
-            method.fit(**given)
+        with pytest.raises(JudgeBayesError, match="Item 1, class 0 has the log-prob"):
+            method.fit(np.log([[0.5, 0.5], [np.nan, 0.5]]), np.array([1, 0]))
 
 
 @in_float64
