@@ -45,16 +45,16 @@ def options_of(record: type) -> list[inspect.Parameter]:
 def _parameter(leaf: Leaf) -> inspect.Parameter:
     """Return a parameter that Typer reads as this option."""
     own = leaf.option
+    names = own.names
+    if leaf.type is bool and not names:  # a flag without a second name that switches it off
+        names = (f"--{leaf.name.replace('_', '-')}",)
+    completion = completing(own.values) if own.values else None
+    shown: dict[str, Any] = {"help": own.help, "min": own.least, "metavar": own.metavar}
     default = ... if leaf.default is inspect.Parameter.empty else leaf.default
-    names = own.names or ((f"--{leaf.name.replace('_', '-')}",) if leaf.type is bool else ())
-    made = (typer.Argument if own.positional else typer.Option)(
-        default,
-        *(() if own.positional else names),
-        help=own.help,
-        min=own.least,
-        metavar=own.metavar,
-        autocompletion=completing(own.values) if own.values else None,
-    )
+    if own.positional:
+        made = typer.Argument(default, autocompletion=completion, **shown)
+    else:
+        made = typer.Option(default, *names, autocompletion=completion, **shown)
     hint = leaf.type if own.type is None else own.type
     return inspect.Parameter(
         leaf.name, inspect.Parameter.KEYWORD_ONLY, default=made, annotation=hint

@@ -131,7 +131,7 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     say(console, f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}.")
     tables = {
         "parameters": rows_of(table),
-        "checks": rows_of(_checks(checks).drop(columns=["low", "high"])),
+        "checks": rows_of(_replications(checks).drop(columns=["low", "high"])),
     }
     said = sentences([*words, *story.words])
     values |= {"reliable": not bad, "sentences": said, "tables": tables}
@@ -383,7 +383,7 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: Described) -> N
     console.print()
 
 
-def _checks(checks: Sequence[Check]) -> pd.DataFrame:
+def _replications(checks: Sequence[Check]) -> pd.DataFrame:
     """Return a row per check: what was observed, and what the fitted model replicates (90 %)."""
     rows = [
         (c.name, c.observed, c.replicated.mean(), *np.quantile(c.replicated, (0.05, 0.95)), c.p)
@@ -393,7 +393,7 @@ def _checks(checks: Sequence[Check]) -> pd.DataFrame:
 
 
 def _print_checks(console: Console, checks: Sequence[Check]) -> None:
-    printed = _checks(_most_extreme(checks, CHECKS))
+    printed = _replications(_most_extreme(checks, CHECKS))
     rows = [
         (name, f"{observed:.3f}", with_interval(ends), f"{p:.3f}")
         for name, observed, *ends, p in printed.itertuples(index=False)
@@ -457,7 +457,7 @@ def _plot(
             _worst_draws(drawn, shown, story), title=f"Do the chains agree? {what}"
         ),
         "predictive": intervals(
-            _checks_table(checks),
+            _drawn_checks(checks),
             label="statistic",
             series="data",
             xlabel="share or rate, replications with 90 % intervals",
@@ -501,7 +501,8 @@ def _worst_draws(drawn: Any, shown: pd.DataFrame, story: Described) -> dict[str,
     return {f"{name} (R-hat {ranked[name]:.3f})": draws[name] for name in worst}
 
 
-def _checks_table(checks: Sequence[Check]) -> pd.DataFrame:
+def _drawn_checks(checks: Sequence[Check]) -> pd.DataFrame:
+    """Return what the plot of checks draws: a row per statistic and source of the data."""
     rows: list[tuple[str, str, float, float, float]] = []
     for each in _most_extreme(checks, CHECKED_ROWS):
         for series, x in (("prior", each.before), ("fitted model", each.replicated)):
