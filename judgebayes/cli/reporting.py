@@ -3,8 +3,6 @@
 import shlex
 from dataclasses import replace
 
-import pandas as pd
-
 from judgebayes.cli.calibrating import print_wins
 from judgebayes.cli.console import Console, say, say_next
 from judgebayes.cli.requests import ReportRequest
@@ -18,13 +16,10 @@ from judgebayes.report.judges import diagnostics_section, judges_section
 from judgebayes.report.labels import labels_section
 from judgebayes.report.origin import data_section, method_section, rerun_section, summary_blocks
 from judgebayes.report.page import Page, render
-from judgebayes.report.text import presentable
-from judgebayes.votes import Classes
 from judgebayes.workflow.calibrating import answer, read_request
 from judgebayes.workflow.calibration import read_words
 from judgebayes.workflow.comparing import grow
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
-from judgebayes.workflow.data import Data
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.win_rates import win_rate_of
 
@@ -45,7 +40,7 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
     check_writable(request.out, table=False)
     if request.conformal is not None and request.labels is None and request.method == "sc":
         request = _without_sets(request)
-    data = _presentable(read_request(request))
+    data = read_request(request)
     if (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
         request = _without_sets(request)
     wins = win_rate_of(data, request)
@@ -62,7 +57,7 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
         sets += f" --conformal-by {shlex.quote(request.conformal_by)}"
     sets += " --no-empty-sets" if request.no_empty_sets else ""
     page = Page(
-        "Judge report: " + presentable([request.votes.name])[0],
+        f"Judge report: {request.votes.name}",
         summary_blocks(result),
         [
             data_section(result),
@@ -85,19 +80,3 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
 
 def _without_sets(request: ReportRequest) -> ReportRequest:
     return replace(request, conformal=None, conformal_by=None, no_empty_sets=False)
-
-
-def _presentable(data: Data) -> Data:
-    """Return the data with names of judges and classes made fit to print, by `presentable`."""
-    coding = data.coding
-    values, named = coding.classes.values, presentable(coding.classes.names)
-    shown = Classes(
-        tuple(n if isinstance(v, str) else v for v, n in zip(values, named, strict=True)),
-        coding.classes.pairwise,
-    )
-    judges = pd.Index(presentable(coding.judges), name=coding.judges.name)
-    missing, recorded = (
-        each.set_axis(judges[: len(each)]) for each in (coding.missing, coding.recorded)
-    )
-    coding = replace(coding, judges=judges, classes=shown, missing=missing, recorded=recorded)
-    return replace(data, coding=coding)

@@ -126,6 +126,5 @@ def intervals(
         if group is not None:
             ax.set_title(str(group), fontsize=10)
     figure.suptitle(title, fontsize=11)
-    if len(names) > 1:
-        legend_below(figure, axes)
+    legend_below(figure, axes)
     return figure

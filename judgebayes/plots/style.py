@@ -91,13 +91,15 @@ def grid_of_panels(
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None) -> None:
-    """Add one legend for all panels; `size` sets the size of all its points."""
+    """Add one legend for all panels, if they have several series; `size` is that of all its points."""
     handles = {
         label: handle
         for ax in axes
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    column_width = LEGEND_MARK + LEGEND_LETTER * max((len(label) for label in handles), default=0)
+    if len(handles) < 2:
+        return
+    column_width = LEGEND_MARK + LEGEND_LETTER * max(map(len, handles))
     max_columns = max(int(figure.get_figwidth() / column_width), 1)
     legend = figure.legend(
         list(handles.values()),

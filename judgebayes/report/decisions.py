@@ -3,13 +3,14 @@
 With the effect of sending items to a person: the risk of the remaining decisions.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from judgebayes.plots.curves import risk_by_share
-from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Drawing, Paragraph, Section, Table
-from judgebayes.report.text import presentable
 from judgebayes.sentence import percent, rounded
 from judgebayes.workflow.answers import risk_curve
 from judgebayes.workflow.calibration import Calibration
@@ -30,20 +31,17 @@ def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
     words = "; ".join(
         f"{percent(row['decided'])} decided, mean loss {row['risk']:.3f}" for row in described
     )
-    with names_as_they_are():
-        svg = inline_svg(
-            risk_by_share(curve, cost=cost, title=""),
-            "risk-by-share",
-            "Mean loss of the most certain decisions on held-out labels by the share of items decided",
-            f"{words}.",
-        )
     note = (
         "--abstain-cost C sends items whose expected loss is above C to a person."
         if cost is None
         else f"The point is --abstain-cost {cost:g}: the items to its right go to a person."
     )
-    return Drawing(
-        svg, f"Mean loss on held-out labels if only the most certain decisions are used. {note}"
+    return drawing(
+        partial(risk_by_share, curve, cost=cost, title=""),
+        "risk-by-share",
+        "Mean loss of the most certain decisions on held-out labels by the share of items decided",
+        f"{words}.",
+        f"Mean loss on held-out labels if only the most certain decisions are used. {note}",
     )
 
 
@@ -116,7 +114,6 @@ def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragrap
     first = uncertain.sort_values("expected_loss", ascending=False, kind="stable")[:FIRST_ITEMS]
     heads = {first.columns[0]: "item", "expected_loss": "expected loss"}
     first = first.rename(columns=heads).drop(columns="votes", errors="ignore")
-    first["item"] = presentable(first["item"])
     rows = [
         [rounded(cell) if isinstance(cell, float) else str(cell) for cell in row]
         for row in first.itertuples(index=False)

@@ -3,10 +3,10 @@
 import io
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from judgebayes.report.page import Drawing
 from judgebayes.report.text import clean, escaped
 
 if TYPE_CHECKING:
@@ -28,13 +28,17 @@ _NAME = re.compile(r'(\bid="|url\(#|href="#)')
 _INVISIBLE = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 
 
-@contextmanager
-def names_as_they_are() -> Iterator[None]:
-    """Draw texts literally, so that a name with dollar signs is not a formula."""
+def drawing(
+    draw: Callable[[], "Figure"], name: str, title: str, description: str, caption: str
+) -> Drawing:
+    """Return what `draw` draws, with a caption; `name`, `title` and `description` as in `inline_svg`.
+
+    Texts are drawn literally, so that a name with dollar signs is not a formula.
+    """
     from matplotlib import rc_context
 
     with rc_context({"text.parse_math": False, "axes.formatter.use_mathtext": False}):
-        yield
+        return Drawing(inline_svg(draw(), name, title, description), caption)
 
 
 def inline_svg(

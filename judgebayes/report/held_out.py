@@ -8,7 +8,8 @@ from judgebayes.arrays import ItemInts
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import reliability_diagrams
-from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.plots.style import Figure
+from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table
 from judgebayes.sentence import with_interval
 from judgebayes.workflow.calibration import Calibration
@@ -88,19 +89,17 @@ def _diagram(
     description = "; ".join(
         f"predicted {predicted[b]:.2f}, observed {observed[b]:.2f}" for b in np.flatnonzero(mass)
     )
-    with names_as_they_are():
+
+    def draw() -> Figure:
         figure = reliability_diagrams({"": {method: bins}}, title="")
-        for legend in list(figure.legends):
-            legend.remove()
         figure.set_size_inches(3.1, 3.05)
-        svg = inline_svg(
-            figure,
-            f"reliability-{'top' if of is None else of}",
-            f"Observed frequency against predicted probability of {what}",
-            f"By bin of the predicted probability: {description}.",
-        )
-    return Drawing(
-        svg,
+        return figure
+
+    return drawing(
+        draw,
+        f"reliability-{'top' if of is None else of}",
+        f"Observed frequency against predicted probability of {what}",
+        f"By bin of the predicted probability: {description}.",
         f"Probability of {what}: mean distance from the diagonal {calibration_error:.3f}. The area "
         "of a point is its share of the predictions.",
     )

@@ -4,15 +4,16 @@ The report's section of diagnostics: the findings on judges and labels.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.finding import Finding
 from judgebayes.plots.judge_map import judge_map
-from judgebayes.report.figures import inline_svg, names_as_they_are
+from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
-from judgebayes.report.text import ends_of, judge_cells, presentable
+from judgebayes.report.text import ends_of, judge_cells, shortened_apart
 from judgebayes.sentence import percent
 from judgebayes.workflow.results import count_findings
 
@@ -30,7 +31,7 @@ MAX_SHORT_TABLE = 16
 MAX_FULL_TABLE = 500
 
 MAX_NAME_LENGTH = 28
-"""The maximal length of a name in a figure."""
+"""The length of a name in a figure, if shorter names differ."""
 IN_PERCENT = "in per cent with 90 % intervals"
 
 
@@ -70,34 +71,28 @@ def judges_section(judges: pd.DataFrame) -> Section:
 
 
 def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
-    ranked, shown = (
-        each.assign(judge=presentable(each["judge"], MAX_NAME_LENGTH)) for each in (ranked, shown)
-    )
     by_label = "tpr" in ranked and np.isfinite(ranked[["tnr", "tpr"]]).to_numpy().all(1).any()
-    with names_as_they_are():
-        if by_label:
-            figure = judge_map(ranked, title="", named=6, size=(5.0, 4.8))
-            title = "Accuracy of every judge on items of the lower and of the higher label"
-            caption = (
-                f"Each of {len(ranked)} judges, with 90 % intervals: how often it is right on items "
-                "of the lower label (to the right is better) and of the higher (up is better). On "
-                'the solid line, "one coin", it is equally good on both, as the one-coin model assumes; '
-                "on the dashed line its votes have no information."
-            )
-            names_in_figure = {text.get_text() for text in figure.axes[0].texts}
-            if not names_in_figure.issuperset(ranked["judge"]):
-                caption += " Names without space in the figure are in the table below."
-        else:
-            figure = judge_map(shown, title="")
-            figure.set_size_inches(5.0, 0.28 * len(shown) + 1.0)
-            title = "Accuracy of judges"
-            caption = "How often judges are right, with 90 % intervals."
-        best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]
-        description = (
-            f"The most accurate is {best['judge']} with {percent(best['accuracy'])}, the least "
-            f"{worst['judge']} with {percent(worst['accuracy'])}. The table below has the numbers."
+    title, caption = "Accuracy of judges", "How often judges are right, with 90 % intervals."
+    if by_label:
+        title = "Accuracy of every judge on items of the lower and of the higher label"
+        caption = (
+            f"Each of {len(ranked)} judges, with 90 % intervals: how often it is right on items "
+            "of the lower label (to the right is better) and of the higher (up is better). On "
+            'the solid line, "one coin", it is equally good on both, as the one-coin model assumes; '
+            "on the dashed line its votes have no information. Names without space in the figure are "
+            "in the table below."
         )
-        return Drawing(inline_svg(figure, "judges-figure", title, description), caption)
+    best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]
+    drawn = ranked if by_label else shown
+    names = shortened_apart([*drawn["judge"].map(str)], MAX_NAME_LENGTH)
+    return drawing(
+        partial(judge_map, drawn.assign(judge=names), title="", named=6, size=(5.0, 4.8)),
+        "judges-figure",
+        title,
+        f"The most accurate is {best['judge']} with {percent(best['accuracy'])}, the least "
+        f"{worst['judge']} with {percent(worst['accuracy'])}. The table below has the numbers.",
+        caption,
+    )
 
 
 def _judges_table(judges: pd.DataFrame, caption: str) -> Table:

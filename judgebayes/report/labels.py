@@ -1,13 +1,16 @@
 """The report's section on labels: the expected benefit of more labels."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from judgebayes.calibrators.conformal import coverage_law
 from judgebayes.measures.significance import Interval, share_interval
 from judgebayes.plots.series import curves
-from judgebayes.report.figures import inline_svg, names_as_they_are
-from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table
+from judgebayes.plots.style import Figure
+from judgebayes.report.figures import drawing
+from judgebayes.report.page import Block, Paragraph, Row, Section, Table
 from judgebayes.sentence import percent, rounded, with_interval
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
@@ -120,27 +123,24 @@ def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: s
             continue
         frame = pd.DataFrame([score for _, score in points]).rename(columns={"mean": "value"})
         frame = frame.assign(labels=[n for n, _ in points], method=method, metric="score", panel="")
-        with names_as_they_are():
-            figure = curves(
-                frame,
-                "labels",
-                panel="panel",
-                metric="score",
-                xlabel="labels",
-                ylabel=name,
-                title="",
-            )
-            for legend in list(figure.legends):
-                legend.remove()
-            figure.set_size_inches(3.4, 2.7)
-            description = "; ".join(f"{n} labels: {with_interval(score)}" for n, score in points)
-            svg = inline_svg(
-                figure, f"growth-{number}", f"{name} by the number of labels", description
-            )
         drawings.append(
-            Drawing(svg, f"{name.capitalize()}, with 95 % intervals.".replace("nll", "NLL"))
+            drawing(
+                partial(_growth, frame, name),
+                f"growth-{number}",
+                f"{name} by the number of labels",
+                "; ".join(f"{n} labels: {with_interval(score)}" for n, score in points),
+                f"{name.capitalize()}, with 95 % intervals.".replace("nll", "NLL"),
+            )
         )
     return [Row(drawings), table]
+
+
+def _growth(frame: pd.DataFrame, name: str) -> Figure:
+    figure = curves(
+        frame, "labels", panel="panel", metric="score", xlabel="labels", ylabel=name, title=""
+    )
+    figure.set_size_inches(3.4, 2.7)
+    return figure
 
 
 def _law_blocks(

@@ -1,12 +1,11 @@
-"""Sanitise text of unknown origin: control characters, long names, HTML escapes.
+"""Sanitise text of unknown origin: control characters, long texts, HTML escapes.
 
 A judge's accuracies as text for tables.
 """
 
 import html
 import re
-import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -87,13 +86,10 @@ def _cell(name: str, value: object) -> str:
 
 
 MAX_TEXT = 4000
-MAX_NAME = 72
 # Control characters that a page must not contain, and marks that change the direction of text.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
-_ISOLATES = re.compile("[\u2066-\u2069]")
-_LINES = re.compile("[\t\n\u2028\u2029]+")
 
 
 def clean(text: str) -> str:
@@ -113,32 +109,12 @@ def shortened(text: str, most: int) -> str:
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
 
 
+def shortened_apart(names: Sequence[str], most: int) -> list[str]:
+    """Return different names, shortened to `most` characters, or to as many as tell them apart."""
+    short = [shortened(name, most) for name in names]
+    return short if len({*short}) == len(short) else shortened_apart(names, 2 * most)
+
+
 def escaped(text: str) -> str:
     """Return a text as HTML, safe as an element's content and in a quoted attribute."""
     return html.escape(clean(shortened(text, MAX_TEXT)), quote=True)
-
-
-def presentable(names: Iterable[object], most: int = MAX_NAME) -> list[str]:
-    """Return names for sentences, tables and figures: one short line each, all distinct.
-
-    A right-to-left name is isolated, so that it does not reverse the text beside it.
-    """
-    unique_names: list[str] = []
-    used: set[str] = set()
-    for name in names:
-        line = shortened(str(name), 4 * most)  # avoids searching a megabyte
-        line = (
-            shortened(_LINES.sub(" ", _ISOLATES.sub("", clean(line))).strip(), most) or "(no name)"
-        )
-        candidate, number = line, 1
-        while candidate in used:
-            number += 1
-            candidate = f"{line} ({number})"
-        used.add(candidate)
-        unique_names.append(_isolated(candidate))
-    return unique_names
-
-
-def _isolated(name: str) -> str:
-    leftward = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in name)
-    return f"\u2068{name}\u2069" if leftward else name

@@ -124,7 +124,6 @@ def test_hostile_files_make_a_harmless_page(tmp_path: Path) -> None:
     markup = out.read_text()
     page = check(markup)
     assert len(markup) < 300_000
-    assert "x" * 100 not in markup
     assert page.said("h1") == ["Judge report: <b>votes.jsonl"]
     assert "There are too few labels for conformal sets." in page.said("p")
 
