@@ -13,7 +13,7 @@ from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.sampled import Described
 from judgebayes.models.item_validator import ItemData, ItemModel, ItemPrior
-from judgebayes.posterior.story import agreement, coords_of, unanimous
+from judgebayes.posterior.story import coords_of, of_agreement
 from judgebayes.votes.array import Data
 
 
@@ -89,11 +89,8 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> Described:
 
 def _of_generators(votes: Int[np.ndarray, "item judge"], data: Data) -> dict[str, float]:
     assert data.generator is not None
-    with_sample_axis, top = votes[..., None], data.classes[1]
-    shares = {
-        "two votes on an item agree": agreement(with_sample_axis, 2),
-        "items with votes all the same": float(unanimous(with_sample_axis, 2).mean()),
-    }
+    top = data.classes[1]
+    shares = of_agreement(votes[..., None], 2)
     parts = [
         *(
             (f"votes {top} on items labelled {name}", votes[data.labels == k])

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Int
 
 from judgebayes.arrays import ItemInts
-from judgebayes.votes.array import Data
+from judgebayes.votes.array import MISSING, Data
 
 
 def of_labels(
@@ -41,69 +41,56 @@ def of_votes(
     judges: tuple[str, ...],
 ) -> dict[str, float]:
     """Return how judges vote, how often they are right, and how often they agree."""
-    labelled = labels >= 0
-    shares = {
-        "two votes on an item agree": agreement(index, len(classes)),
-        "items with votes all the same": _mean(unanimous(index, len(classes))),
-    }
-    correct = np.where(index >= 0, index == labels[:, None, None], False) & labelled[:, None, None]
-    cast = (index >= 0) & labelled[:, None, None]
-    if labelled.any():
-        shares["correct votes"] = _share(correct, cast)
-        shares["spread over items of the share correct"] = _spread(
-            correct[labelled], cast[labelled]
-        )
+    shares = of_agreement(index, len(classes))
+    right = np.where(index >= 0, index == labels[:, None, None], MISSING)[labels >= 0]
+    of_labelled = of_right(right, judges) if len(right) else {}
     shown = range(len(classes)) if len(classes) > 2 else [1]
     for j, name in enumerate(judges):
         judge_votes = index[:, j][index[:, j] >= 0]
         for k in shown:
             shares[f"votes of {name}: {classes[k]}"] = _mean(judge_votes == k)
-        if labelled.any():
-            shares[f"correct votes of {name}"] = _share(correct[:, j], cast[:, j])
-    return shares
+    return shares | of_labelled
 
 
 def of_right(
     right: Int[np.ndarray, "item judge sample"], judges: tuple[str, ...]
 ) -> dict[str, float]:
     """Return how often judges are right, and how this varies over items."""
-    correct, cast = right == 1, right >= 0
-    n_correct, n_votes = correct.sum((1, 2)), cast.sum((1, 2))
-    shares = {
-        "correct votes": _share(correct, cast),
-        "items with all votes correct": _mean((n_correct == n_votes)[n_votes > 0]),
-        "items with no vote correct": _mean((n_correct == 0)[n_votes > 0]),
-        "spread over items of the share correct": _spread(correct, cast),
+    shares = _of_counts((right == 1).sum((1, 2)), (right >= 0).sum((1, 2)))
+    of_judge = {
+        f"correct votes of {name}": _mean(right[:, j][right[:, j] >= 0])
+        for j, name in enumerate(judges)
     }
-    for j, name in enumerate(judges):
-        shares[f"correct votes of {name}"] = _share(correct[:, j], cast[:, j])
-    return shares
+    return shares | of_judge
 
 
 def of_correct(correct: ItemInts, given: ItemInts) -> dict[str, float]:
     """Return statistics of single votes and of majorities, from the numbers of correct votes."""
+    wrong = _mean((2 * correct < given)[given > 0])
+    return _of_counts(correct, given) | {"items whose majority is wrong": wrong}
+
+
+def _of_counts(correct: ItemInts, given: ItemInts) -> dict[str, float]:
+    """Return how many of the votes on items are correct, and how this varies over items with votes."""
+    correct, given = correct[given > 0], given[given > 0]
     return {
-        "correct votes": float(correct.sum() / max(given.sum(), 1)),
-        "spread over items of the share correct": float(np.std(correct / np.maximum(given, 1))),
+        "correct votes": float(correct.sum() / given.sum()) if len(given) else float("nan"),
+        "spread over items of the share correct": float(np.std(correct / given)),
         "items with all votes correct": _mean(correct == given),
         "items with no vote correct": _mean(correct == 0),
-        "items whose majority is wrong": _mean(2 * correct < given),
     }
 
 
-def agreement(index: Int[np.ndarray, "item judge sample"], n_classes: int) -> float:
-    """Return the share of pairs of votes on one item that are the same, over items with a pair."""
+def of_agreement(index: Int[np.ndarray, "item judge sample"], n_classes: int) -> dict[str, float]:
+    """Return the share of pairs of votes on one item that agree, and of items where all do."""
     counts = _counts(index, n_classes)
+    counts = counts[counts.sum(1) > 1]
     n = counts.sum(1)
-    pairs = (n * (n - 1)).sum()
-    return float((counts * (counts - 1)).sum() / pairs) if pairs else float("nan")
-
-
-def unanimous(index: Int[np.ndarray, "item judge sample"], n_classes: int) -> np.ndarray:
-    """Return whether all votes are the same, for the items with two or more votes."""
-    counts = _counts(index, n_classes)
-    several = counts.sum(1) > 1
-    return (counts.max(1) == counts.sum(1))[several]
+    same, pairs = ((each * (each - 1)).sum() for each in (counts, n))
+    return {
+        "two votes on an item agree": float(same / pairs) if pairs else float("nan"),
+        "items with votes all the same": _mean(counts.max(1) == n),
+    }
 
 
 def _counts(index: Int[np.ndarray, "item judge sample"], n_classes: int) -> np.ndarray:
@@ -112,15 +99,6 @@ def _counts(index: Int[np.ndarray, "item judge sample"], n_classes: int) -> np.n
 
 def _mean(of: np.ndarray) -> float:
     return float(of.mean()) if len(of) else float("nan")
-
-
-def _share(part: np.ndarray, whole: np.ndarray) -> float:
-    return float(part.sum() / whole.sum()) if whole.any() else float("nan")
-
-
-def _spread(part: np.ndarray, whole: np.ndarray) -> float:
-    n_votes = whole.sum((1, 2))
-    return float(np.std((part.sum((1, 2)) / np.maximum(n_votes, 1))[n_votes > 0]))
 
 
 TARGETS = {
