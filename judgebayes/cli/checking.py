@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from judgebayes.cli.console import MARKS, Console, say, say_plainly, show_rows
+from judgebayes.cli.console import MARKS, say, say_plainly, show_rows
 from judgebayes.cli.machine import BAD_INPUT
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.workflow.checking import check
@@ -14,12 +14,10 @@ def check_files(request: CheckRequest) -> CommandResult:
     """Print what is wrong with the files, what is guessed and fine, a command, and the questions."""
     check_writable(request.out)
     result = check(request)
-    console = Console()
     if request.out is not None:
         write_table(result.ids, request.out)
     for severity in ("bad", "note", "good"):
         say(
-            console,
             *(each.text for each in result.findings if each.severity == severity),
             mark=MARKS[severity],
         )
@@ -28,17 +26,14 @@ def check_files(request: CheckRequest) -> CommandResult:
         for row in result.questions.itertuples()
     ]
     head = ("question", "command", "answered")
-    show_rows(console, "What these files can answer", head, rows, texts=3)
-    console.print()
+    show_rows("What these files can answer", head, rows, texts=3)
+    say_plainly("")
     if result.command is None:
-        say(
-            console,
-            "No command can read these files as they are: mend what is marked with x first.",
-        )
+        say("No command can read these files as they are: mend what is marked with x first.")
     else:
-        say(console, "This command runs:")
-        say_plainly(console, f"  {result.command}")
+        say("This command runs:")
+        say_plainly(f"  {result.command}")
     if request.out is not None:
-        say_plainly(console, f"The items of the labels are in {request.out}.")
+        say_plainly(f"The items of the labels are in {request.out}.")
     code = BAD_INPUT if result.command is None else 0
     return replace(result.for_machines(), exit_code=code)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from judgebayes.cli.console import Console, say_plainly
+from judgebayes.cli.console import say_plainly
 from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
 from judgebayes.cli.requests import CollectRequest
 from judgebayes.collect.endpoint import (
@@ -70,43 +70,39 @@ def collect(request: CollectRequest) -> CommandResult:
     table = read_items(request.items, named, request.task, template)
     template = table.task.template if template is None else template
     plan = _plan(request, table, judges, template)
-    console = Console()
-    say_plainly(console, *table.words())
-    say_plainly(console, *_intention(plan, request.out))
+    say_plainly(*table.words())
+    say_plainly(*_intention(plan, request.out))
     for judge in judges:
         if in_the_clear(judge):
-            say_plainly(console, f"! The key of {judge.name} is sent unencrypted to {judge.url}.")
+            say_plainly(f"! The key of {judge.name} is sent unencrypted to {judge.url}.")
     if request.dry_run:
         prompt = fill_template(plan.template, plan.items[0].fields, "AB")
         say_plainly(
-            console,
-            f"Dry run: no requests are sent. The prompt of item {plan.items[0].name}:",
-            prompt,
+            f"Dry run: no requests are sent. The prompt of item {plan.items[0].name}:", prompt
         )
         return CommandResult(_planned(plan, request.out) | {"dry_run": True})
     saved = f"Every answer that was received is saved in {str(request.out)!r}."
     with keeping(saved), Ledger(request.out, _settings(plan)) as ledger:
         if ledger.torn:
             say_plainly(
-                console,
                 f"The last line of the file was incomplete ({ledger.torn} bytes) and was removed; "
-                "its vote is requested again.",
+                "its vote is requested again."
             )
         outcome = _with_progress(plan, ledger)
         asked = {judge.name for judge in judges}
         lines = [line for line in ledger.lines if line.judge in asked]
     values = _planned(plan, request.out) | _results(plan, outcome, lines)
-    say_plainly(console, *_account(values, lines))
+    say_plainly(*_account(values, lines))
     if request.until_settled:
-        say_plainly(console, *_settling(plan, lines))
+        say_plainly(*_settling(plan, lines))
     if request.answers is not None:
         write_table(_answers(plan, lines), request.answers)
-        say_plainly(console, f"Answers: {request.answers}")
-    say_plainly(console, f"Votes: {request.out}")
+        say_plainly(f"Answers: {request.answers}")
+    say_plainly(f"Votes: {request.out}")
     if outcome.complete:
-        say_plainly(console, f"Next: {_next_command(request, table, lines)}")
+        say_plainly(f"Next: {_next_command(request, table, lines)}")
         return CommandResult(values)
-    say_plainly(console, *_unfinished(plan, outcome))
+    say_plainly(*_unfinished(plan, outcome))
     ended = TERMINATED if outcome.terminated else INTERRUPTED
     return CommandResult(values, exit_code=ended if outcome.interrupted else NOT_ALL_HOLDS)
 

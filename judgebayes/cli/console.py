@@ -1,12 +1,12 @@
 r"""The terminal: text of files and servers never acts on it.
 
 A name in a file may contain escape sequences, which would clear the screen, set the title, or forge
-output. Every command prints through this console, which shows such characters as `\x1b`. Sentences are
-wrapped between words on a terminal, and one per line in a file.
+output. Every command prints by the functions below, through a console that shows such characters as
+`\x1b`. Sentences are wrapped between words on a terminal, and one per line in a file.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 from rich.console import Console as RichConsole
@@ -65,8 +65,9 @@ WARNING = "[yellow]![/]"
 MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
 
 
-def say(console: Console, *lines: str, mark: str = "") -> None:
+def say(*lines: str, mark: str = "") -> None:
     """Print sentences behind a mark. The mark is rich markup; the sentences are escaped."""
+    console = Console()
     for text in map(escape, sentences(lines)):
         if not console.is_terminal:
             console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
@@ -79,59 +80,48 @@ def say(console: Console, *lines: str, mark: str = "") -> None:
         console.print(hanging, highlight=False)
 
 
-def say_findings(console: Console, findings: Iterable[Finding]) -> None:
+def say_findings(findings: Iterable[Finding], marks: Mapping[Severity, str] = MARKS) -> None:
     """Print findings behind the marks of their severity."""
     for finding in findings:
-        say(console, finding.sentence, mark=MARKS[finding.severity])
+        say(finding.sentence, mark=marks[finding.severity])
 
 
-def say_plainly(console: Console, *lines: str) -> None:
+def say_plainly(*lines: str) -> None:
     """Print lines unchanged: not wrapped, without markup."""
     for line in lines:
-        console.print(escape(line), highlight=False, soft_wrap=True)
-
-
-def show(console: Console, title: str, table: Table) -> None:
-    """Print a title and, below it, a table; the title may be wider than the table."""
-    console.print()
-    say(console, f"{title}:")
-    console.print(table, highlight=False)
+        Console().print(escape(line), highlight=False, soft_wrap=True)
 
 
 def show_rows(
-    console: Console,
-    title: str,
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    texts: int = 1,
+    title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1
 ) -> None:
-    """Print a title and a table: first columns of `texts`, which are wrapped, then of numbers."""
+    """Print a title and, below it, a table whose first columns are `texts`.
+
+    Texts are wrapped; the others, numbers, are not, and are aligned right. The title may be wider.
+    """
     table = Table(box=None, pad_edge=False)
-    for name in head[:texts]:
-        table.add_column(escape(name), overflow="fold")
-    numbers(table, *head[texts:])
+    for place, name in enumerate(head):
+        if place < texts:
+            table.add_column(escape(name), overflow="fold")
+        else:
+            table.add_column(escape(name), justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*map(escape, row))
-    show(console, title, table)
+    say_plainly("")
+    say(f"{title}:")
+    Console().print(table, highlight=False)
 
 
-def numbers(table: Table, *heads: str) -> None:
-    """Add columns of numbers: right-aligned and not wrapped."""
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-
-
-def say_next(console: Console, steps: Sequence[str]) -> None:
+def say_next(steps: Sequence[str]) -> None:
     """Print what to do next, if there is anything, below a title."""
     if steps:
-        console.print()
-        say(console, "What to do next:")
-        say(console, *steps, mark="-")
+        say_plainly("")
+        say("What to do next:")
+        say(*steps, mark="-")
 
 
-def say_commands(console: Console, *commands: tuple[str, str]) -> None:
+def say_commands(*commands: tuple[str, str]) -> None:
     """Print commands to run next, each below its purpose, on a line of its own to copy."""
     for purpose, command in commands:
-        say(console, purpose)
-        say_plainly(console, f"  {sentence(command)}")
+        say(purpose)
+        say_plainly(f"  {sentence(command)}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from judgebayes.cli.console import WARNING, Console, say, say_next, show_rows
+from judgebayes.cli.console import WARNING, say, say_next, say_plainly, show_rows
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
@@ -38,25 +38,24 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
     JudgeBayesError
         If there are no labels, or the numbers of votes or the level are invalid.
     """
-    console = Console()
     if request.session is not None or request.new_label is not None:
         step = label_session(request)
-        say(console, *step.sentences)
+        say(*step.sentences)
         return step.for_machines()
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
     with shown() as progress:
         result = ensemble(request, progress=progress)
-    say(console, *result.said)
-    _print(console, result)
-    say(console, *result.labels_to_go)
-    say(console, *result.warnings, mark=WARNING)
+    say(*result.said)
+    _print(result)
+    say(*result.labels_to_go)
+    say(*result.warnings, mark=WARNING)
     if result.next_items is not None:
-        show_next_items(console, result.next_items, request.next_out)
+        show_next_items(result.next_items, request.next_out)
     if request.out is not None:
         write_table(result.errors, request.out)
-        say(console, f"The table is in {request.out}.")
+        say(f"The table is in {request.out}.")
     if request.plot is not None:
         from judgebayes.plots.curves import error_curves  # Matplotlib takes half a second to import
 
@@ -66,12 +65,12 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
             result.curves | other, title=f"Error of a majority vote on {result.about}"
         )
         figure.savefig(request.plot, dpi=130)
-        say(console, f"The plot is in {request.plot}.")
-    say_next(console, result.next_steps)
+        say(f"The plot is in {request.plot}.")
+    say_next(result.next_steps)
     return result.for_machines()
 
 
-def _print(console: Console, result: MajorityError) -> None:
+def _print(result: MajorityError) -> None:
     level = percent(result.estimates.request.level)
     decision = "majority vote" if "mixture" in result.curves else "plurality"
     decision = "median" if result.distance else decision
@@ -86,18 +85,18 @@ def _print(console: Console, result: MajorityError) -> None:
         tables[title] = result.paper | independent
     for title, curves in tables.items():
         head, rows = ("votes", *curves, ""), _rows(curves)
-        show_rows(console, f"{title}, with {level} intervals", head, rows, texts=0)
-        console.print()
+        show_rows(f"{title}, with {level} intervals", head, rows, texts=0)
+        say_plainly("")
     columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
     columns |= {} if result.abstained is None else ABSTAINED
-    say(console, " ".join(f"{name}: {meaning}" for name, meaning in columns.items()))
+    say(" ".join(f"{name}: {meaning}" for name, meaning in columns.items()))
     panels = [
         (panel, with_interval(ends, ".1f", unit=""))
         for panel, *ends in result.panels.itertuples(index=False)
     ]
     title = f"Error of the votes that each item has, in %, with {level} intervals"
-    show_rows(console, title, ("panel", "error"), panels)
-    console.print()
+    show_rows(title, ("panel", "error"), panels)
+    say_plainly("")
 
 
 def _rows(curves: dict[str, ErrorCurve]) -> list[list[str]]:
@@ -112,17 +111,16 @@ def _rows(curves: dict[str, ErrorCurve]) -> list[list[str]]:
 
 
 def show_next_items(
-    console: Console, table: pd.DataFrame, out: Path | None, columns: Sequence[str] = ("item",)
+    table: pd.DataFrame, out: Path | None, columns: Sequence[str] = ("item",)
 ) -> None:
     """Print the first items to label next, and write `columns` of all to `out` if it is named."""
-    show_rows(console, f"Label next: {len(table)} item(s)", *readable(table.head(SHOWN)))
+    show_rows(f"Label next: {len(table)} item(s)", *readable(table.head(SHOWN)))
     if len(table) > SHOWN:
         more = " --next-out FILE writes all." if out is None else ""
-        say(console, f"{len(table) - SHOWN} more are not shown.{more}")
+        say(f"{len(table) - SHOWN} more are not shown.{more}")
     if out is not None:
         write_table(table[list(columns)].assign(label=""), out)
         say(
-            console,
             f"{out} has a row for each item: fill in the label column, add the rows to the labels, "
-            "and run again.",
+            "and run again."
         )

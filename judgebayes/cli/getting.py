@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from rich.markup import escape
-from rich.table import Table
 
-from judgebayes.cli.console import Console, say_plainly
+from judgebayes.cli.console import say_plainly, show_rows
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
@@ -48,7 +46,6 @@ def write_example(folder: Path, seed: int) -> CommandResult:
     for table, path in zip((votes, labels), paths, strict=True):
         write_table(table, path)
     say_plainly(
-        Console(),
         f"{paths[0]}: {SAMPLES} simulated votes on each of {ITEMS} pairs, modelled on {JUDGE}",
         f"{paths[1]}: labels of {LABELLED} of these pairs",
         f"Try: judgebayes calibrate {paths[0]} --labels {paths[1]}",
@@ -80,7 +77,6 @@ ALL = "all"
 def list_data(cache: Path | None) -> CommandResult:
     """Print and return a table of the data sets, and the folder they are stored in."""
     cache_path = cache or cache_folder()
-    console = Console()
     rows = [
         {
             "name": each.name,
@@ -91,15 +87,10 @@ def list_data(cache: Path | None) -> CommandResult:
         }
         for each in SOURCES.values()
     ]
-    table = Table(box=None, pad_edge=False)
-    for name in rows[0]:
-        whole = name in ("name", "download", "stored")
-        table.add_column(name, no_wrap=whole, overflow="ellipsis" if whole else "fold")
-    for row in rows:
-        shown_row = row | {"stored": "yes" if row["stored"] else "no"}
-        table.add_row(*(escape(str(cell)) for cell in shown_row.values()))
-    console.print(table, highlight=False)
-    say_plainly(console, f"Folder: {cache_path}")
+    printed = [row | {"stored": "yes" if row["stored"] else "no"} for row in rows]
+    cells = [[str(cell) for cell in row.values()] for row in printed]
+    show_rows("Data sets", list(rows[0]), cells, texts=len(rows[0]))
+    say_plainly(f"Folder: {cache_path}")
     return CommandResult({"folder": cache_path, "tables": {"data sets": rows}})
 
 
@@ -122,11 +113,10 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> Comman
     if local is not None and len(wanted) > 1:
         raise JudgeBayesError("--from reads one repository; use it with one data set only.")
     cache_path = cache or cache_folder()
-    console = Console()
     with keeping(f"What was fetched is kept in {str(cache_path)!r}; the same command resumes."):
         for name in wanted:
-            _get(SOURCES[name], cache_path, local, console)
-    say_plainly(console, f"judgebayes reproduce --data {shlex.quote(str(cache_path))}")
+            _get(SOURCES[name], cache_path, local)
+    say_plainly(f"judgebayes reproduce --data {shlex.quote(str(cache_path))}")
     rows = [
         {
             "name": name,
@@ -139,22 +129,20 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> Comman
     return CommandResult({"folder": cache_path, "tables": {"data sets": rows}})
 
 
-def _get(source: Source, cache_path: Path, local: Path | None, console: Console) -> None:
+def _get(source: Source, cache_path: Path, local: Path | None) -> None:
     if is_whole(source, cache_path):
-        say_plainly(console, f"{source.name}: already complete in {cache_path / source.folder}.")
+        say_plainly(f"{source.name}: already complete in {cache_path / source.folder}.")
     else:
         with shown() as progress:
             report = progress or (lambda *_: None)
             by_file = partial(report, f"{source.name} ({source.size}), files")
             home = get(source, cache_path, local=local, progress=by_file)
         say_plainly(
-            console,
             f"{source.name}: {len(source.checksums())} files of {source.url} at commit "
-            f"{source.commit[:12]} checked, converted into {home}.",
+            f"{source.commit[:12]} checked, converted into {home}."
         )
-    say_plainly(console, f"  Licence: {source.licence}", f"  Cite: {source.citation}")
+    say_plainly(f"  Licence: {source.licence}", f"  Cite: {source.citation}")
     if source.drawn:
         say_plainly(
-            console,
-            f"  Not in the source, and therefore drawn at random from the names: {source.drawn}.",
+            f"  Not in the source, and therefore drawn at random from the names: {source.drawn}."
         )

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import fields
 from pathlib import Path
 
-from judgebayes.cli.console import Console, say_plainly
+from judgebayes.cli.console import say_plainly
 from judgebayes.cli.requests import ImportRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
@@ -36,23 +36,22 @@ def import_file(request: ImportRequest) -> CommandResult:
     for place in (out, labels_out):
         check_writable(place)
     imported = import_votes(request.form, path, options)
-    console, said = Console(), imported.words()
-    say_plainly(console, *said)
+    said = imported.words()
+    say_plainly(*said)
     write_table(imported.votes, out)
     if labels_out is not None and imported.labels is None:
         say_plainly(
-            console,
-            f"{str(path)!r} has no labels: {str(labels_out)!r} is not written, the votes are.",
+            f"{str(path)!r} has no labels: {str(labels_out)!r} is not written, the votes are."
         )
         labels_out = None
     if imported.labels is not None and labels_out is not None:
         write_table(imported.labels, labels_out)
-        say_plainly(console, f"Labels: {labels_out}")
+        say_plainly(f"Labels: {labels_out}")
     to_do = advice(imported, labels_out)
-    say_plainly(console, f"Votes: {out}", *to_do)
+    say_plainly(f"Votes: {out}", *to_do)
     command = next_command(imported, out, labels_out)
     if command is not None:
-        say_plainly(console, f"Next: {command}")
+        say_plainly(f"Next: {command}")
     votes = imported.votes
     return CommandResult(
         {

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgebayes.cli.console import WARNING, Console, say, say_next, show_rows
+from judgebayes.cli.console import WARNING, say, say_next, show_rows
 from judgebayes.cli.ensembling import show_next_items
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.report.text import readable
@@ -24,12 +24,11 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     JudgeBayesError
         For bad input, or if the generator of an item is unknown.
     """
-    console = Console()
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)
     result = precision(request)
-    say(console, *result.said)
+    say(*result.said)
     generators = result.noun == "generator"
     title = "Generators" if generators else "Win rates"
     if "estimate" not in result.shares:
@@ -39,7 +38,7 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     shares = _shares(result.shares)
     if not generators:  # neighbouring pairs need no comparison
         shares = shares.drop(columns="beats next", errors="ignore")
-    show_rows(console, title, *readable(shares))
+    show_rows(title, *readable(shares))
     lines = []
     if result.legend and (result.shares["labelled"] > 0).any():
         certain = result.target == "these" and result.data.log_likelihood is None
@@ -53,39 +52,38 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
             f"Beats next: the probability of being better than the next row; settled if at least "
             f"{SETTLED:g}{never}."
         )
-    say(console, *lines)
+    say(*lines)
     if result.systems is not None:
-        show_rows(console, "Systems", *readable(result.systems))
-    show_rows(console, "Judges", *readable(result.judges))
+        show_rows("Systems", *readable(result.systems))
+    show_rows("Judges", *readable(result.judges))
     if result.held_out is not None:
-        _print_check(console, result.held_out, result.noun)
+        _print_check(result.held_out, result.noun)
     good, poor = ("valid", "invalid") if generators else ("won", "lost")
     say(
-        console,
         f"TPR: the share of {good} items that the judge calls {good}; their number is in the "
         f'column "on valid". TNR: the share of {poor} items that it calls {poor}; their '
-        'number is in the column "on invalid". Both are over all generators.',
+        'number is in the column "on invalid". Both are over all generators.'
     )
-    say(console, *result.warnings, mark=WARNING)
+    say(*result.warnings, mark=WARNING)
     if result.next_items is not None:
         columns = ["item", result.noun]
-        show_next_items(console, result.next_items, request.next_out, columns)
+        show_next_items(result.next_items, request.next_out, columns)
     if request.out is not None:
         write_table(result.shares, request.out)
     if request.plot is not None:
         title = "Generator precision" if generators else "Win rates"
         _plot(result.shares, result.noun, request.plot, title)
-    say_next(console, result.next_steps)
+    say_next(result.next_steps)
     return result.for_machines()
 
 
-def _print_check(console: Console, table: pd.DataFrame, noun: str) -> None:
+def _print_check(table: pd.DataFrame, noun: str) -> None:
     """Print how well each labelled generator is predicted from the others, by method."""
     # Short heads, so that the names of generators have a line each.
     heads = {"labels say": "labels", "logit shift": "shift", "Rogan-Gladen": "Rogan-\nGladen"}
     shown = table.rename(columns=heads).dropna(axis="columns", how="all")
-    show_rows(console, f"Check: each labelled {noun}, predicted from the others", *readable(shown))
-    say(console, *check_words(table, noun))
+    show_rows(f"Check: each labelled {noun}, predicted from the others", *readable(shown))
+    say(*check_words(table, noun))
 
 
 def _shares(table: pd.DataFrame) -> pd.DataFrame:

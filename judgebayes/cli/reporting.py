@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 
 from judgebayes.cli.calibrating import print_wins
-from judgebayes.cli.console import Console, say, say_next
+from judgebayes.cli.console import say, say_next
 from judgebayes.cli.requests import ReportRequest
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
@@ -36,7 +36,6 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
     JudgeBayesError
         For bad input, as in `judgebayes calibrate`, or if the page cannot be written.
     """
-    console = Console()
     check_writable(request.out, table=False)
     if request.conformal is not None and request.labels is None and request.method == "sc":
         request = _without_sets(request)
@@ -45,8 +44,8 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
         request = _without_sets(request)
     wins = win_rate_of(data, request)
     if wins is not None:
-        print_wins(console, wins)
-    say(console, *read_words(data))
+        print_wins(wins)
+    say(*read_words(data))
     with shown() as progress:
         result = answer(request, data, progress, wins=wins)
         curve = None  # without labels, or where all scores are the same
@@ -72,8 +71,8 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
     )
     with atomically(request.out) as temporary:
         temporary.write_text(render(page), encoding="utf-8")
-    say(console, f"The report is in {request.out}: method {result.choice.name}, {result.counted}.")
-    say_next(console, result.next_steps)
+    say(f"The report is in {request.out}: method {result.choice.name}, {result.counted}.")
+    say_next(result.next_steps)
     done = result.for_machines()
     return replace(done, values={**done.values, "page": request.out})
 

@@ -15,9 +15,8 @@ from typing import Any
 import pandas as pd
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from judgebayes.cli.console import Console, numbers, say_plainly, show_rows
+from judgebayes.cli.console import Console, say, say_plainly, show_rows
 from judgebayes.cli.machine import NOT_ALL_HOLDS
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.compiled.stopping import keeping
@@ -55,7 +54,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         If the data folder or an experiment does not exist, another run is writing to the folder, or
         the results cannot be written. Finished results are kept.
     """
-    console, start = Console(), time.monotonic()
+    start = time.monotonic()
     what, data, out = request.what or [], request.data, request.out
     if data is not None and not data.is_dir():
         raise JudgeBayesError(f"There is no folder {str(data)!r}.")
@@ -68,9 +67,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
     where = "embedded twins only" if folder is None else f"data in {folder}"
     used = min(request.splits, SMOKE_SPLITS) if request.smoke else request.splits
     shard = "" if part is None else f" of shard {part}"
-    console.print(
-        f"{len(chosen)} results{shard}, {where}, {used} splits, seed {request.seed}", soft_wrap=True
-    )
+    say_plainly(f"{len(chosen)} results{shard}, {where}, {used} splits, seed {request.seed}")
     facts = [
         ("command", shlex.join(command)),
         ("data", where),
@@ -93,12 +90,11 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
             request.seed,
             parts=out / UNFINISHED / "parts",
         )
-        progress = _Reproduction(console, chosen, run, facts, out)
-        progress.run_all(request.jobs)
-        results = Results(chosen, progress.done, progress.skipped, progress.failed, facts)
+        results = Results(chosen, [], [e for e in chosen if not e.runnable(run)], {}, facts)
+        costs = _Reproduction(results, run, out).run_all(request.jobs)
         _write_all(results, out)
         if request.costs is not None:
-            write_costs(request.costs, progress.costs, twins=folder is None)
+            write_costs(request.costs, costs, twins=folder is None)
         if part:
             settings = {
                 "what": what,
@@ -144,39 +140,35 @@ def merge_shards(folders: Sequence[Path], out: Path) -> CommandResult:
 
 
 def _write_all(results: Results, out: Path) -> None:
-    """Write what is about all results: both indexes, the claims and their summary."""
-    done, skipped = results.done, results.skipped
-    write_index([(d.experiment, d.page, d.output) for d in done], skipped, out)
-    _write_page(done, skipped, results.facts, out)
-    _write_claims(done, out)
+    """Write both indexes, every graded row, and their summary by result and kind of claim."""
+    write_index([(d.experiment, d.page, d.output) for d in results.done], results.skipped, out)
+    _write_page(results, out)
+    pairs = _pairs(results)
+    summary = pd.DataFrame(claim_summaries(pairs), columns=ClaimSummary._fields)
+    for name, table in (("claims.csv", claims_table(pairs)), ("summary.csv", summary)):
+        with atomically(out / name) as path:
+            table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")
 
 
 def _said(results: Results, out: Path, start: float, again: str) -> CommandResult:
     """Print and return how a run or a merge ended; `again` says how to get results that are missing."""
-    console = Console()
     chosen, done, skipped, failed, _ = results
-    for experiment in skipped:
-        console.print(
-            f"[yellow]not run[/]  {experiment.title}: needs {', '.join(experiment.needs)} "
-            f"({where_from(experiment.needs)})",
-            soft_wrap=True,
-        )
-    claims = [row._asdict() for row in claim_summaries(_pairs(done))]
+    for each in skipped:
+        needs = f"{', '.join(each.needs)} ({where_from(each.needs)})"
+        say(f"{each.title}: needs {needs}", mark="[yellow]not run[/]")
+    claims = [row._asdict() for row in claim_summaries(_pairs(results))]
     if claims:
         cells = [[row[name] for name in PRINTED] for row in claims]
-        show_rows(console, "Claims", PRINTED, cells, texts=3)
-        console.print()
+        show_rows("Claims", PRINTED, cells, texts=3)
+        say_plainly("")
     took = f"All of it took {duration(time.monotonic() - start)}."
     where = f"{len(done)} results in {out}; start at {out / 'index.html'}"
-    console.print(took, where, sep="\n", soft_wrap=True)
+    say_plainly(took, where)
+    for experiment, failure in failed.items():
+        log = "" if failure.log is None else f"; log: {failure.log}"
+        say(f"{experiment.title}: {failure.reason}{log}", mark="[red]failed[/]")
     if failed:
-        for experiment, failure in failed.items():
-            log = "" if failure.log is None else f"; log: {failure.log}"
-            console.print(
-                f"[red]failed[/]  {experiment.title}: {escape(failure.reason)}{log}",
-                soft_wrap=True,
-            )
-        console.print(f"{len(failed)} of {len(chosen)} experiments failed. {again}", soft_wrap=True)
+        say(f"{len(failed)} of {len(chosen)} experiments failed. {again}")
     return CommandResult(
         {
             "folder": out,
@@ -201,41 +193,31 @@ def _named(experiment: Experiment) -> str:
     return f"{experiment.paper}/{experiment.name}"
 
 
-def _pairs(done: list[Finished]) -> list[tuple[Experiment, Output]]:
-    return [(d.experiment, d.output) for d in done]
+def _pairs(results: Results) -> list[tuple[Experiment, Output]]:
+    return [(d.experiment, d.output) for d in results.done]
 
 
 class _Reproduction:
-    """The state of a run: results, skipped and failed experiments, costs, and the time left."""
+    """The state of a run: the results so far, costs, and whether it has ended."""
 
-    def __init__(
-        self,
-        console: Console,
-        chosen: list[Experiment],
-        run: Run,
-        facts: list[tuple[str, str]],
-        out: Path,
-    ) -> None:
-        self.console, self.chosen, self.run, self.facts, self.out = console, chosen, run, facts, out
-        self.done: list[Finished] = []
-        self.skipped = [e for e in chosen if not e.runnable(run)]
-        self.failed: dict[Experiment, Failure] = {}
+    def __init__(self, results: Results, run: Run, out: Path) -> None:
+        self.results, self.run, self.out, self.console = results, run, out, Console()
         self.costs: dict[Experiment, Cost] = {}
         self.turn, self.ended = Lock(), False
 
-    def run_all(self, jobs: int) -> None:
-        """Run the experiments that can run and are not finished; print the outcome of each.
+    def run_all(self, jobs: int) -> dict[Experiment, Cost]:
+        """Run the experiments that can run and are not finished; print each outcome, return costs.
 
         Each of the `jobs` threads has a process that runs one experiment at a time.
         """
-        waiting = [e for e in self.chosen if e not in self.skipped]
+        waiting = [e for e in self.results.chosen if e not in self.results.skipped]
         remaining = TimeLeft(waiting, twins=self.run.data is None)
         logs = self.out / UNFINISHED / "logs"
         free: SimpleQueue[Runner] = SimpleQueue()
         pool = ThreadPoolExecutor(jobs)
         with _bar(self.console) as progress, ExitStack() as runners:
-            bar = progress.add_task("starting", total=len(self.chosen), left="")
-            progress.advance(bar, len(self.skipped))
+            bar = progress.add_task("starting", total=len(self.results.chosen), left="")
+            progress.advance(bar, len(self.results.skipped))
             say = partial(self._say, progress, bar)
             for _ in range(jobs):
                 free.put(runners.enter_context(Runner(self.run, self.out, logs)))
@@ -258,6 +240,7 @@ class _Reproduction:
                 self.ended = True
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+        return self.costs
 
     def _outcome(
         self,
@@ -278,16 +261,17 @@ class _Reproduction:
         with self.turn:
             if self.ended:
                 return
+            chosen, done = self.results.chosen, self.results.done
             if result is not None:
-                self.done.append(result)
+                done.append(result)
                 graded = grades(result.output)
                 how = f": {NO_CLAIM if graded == '-' else escape(graded)}{how}"
-                self.done.sort(key=lambda each: self.chosen.index(each.experiment))
-                _write_page(self.done, self.skipped, self.facts, self.out)
-            left, number = remaining.text(), self.chosen.index(experiment) + 1
+                done.sort(key=lambda each: chosen.index(each.experiment))
+                _write_page(self.results, self.out)
+            left, number = remaining.text(), chosen.index(experiment) + 1
             progress.console.print(
-                f"  {number:2d}/{len(self.chosen)} {experiment.title}{how}"
-                + (f"; {left}" if left and number < len(self.chosen) else ""),
+                f"  {number:2d}/{len(chosen)} {experiment.title}{how}"
+                + (f"; {left}" if left and number < len(chosen) else ""),
                 soft_wrap=True,
             )
             progress.update(bar, left=left)
@@ -310,7 +294,7 @@ class _Reproduction:
                 return result, f" ({duration(cost.seconds)})"
             changed = "its files were changed while it ran"
             cost = Failure(changed, self.out / experiment.paper)
-        self.failed[experiment] = cost
+        self.results.failed[experiment] = cost
         remaining.skip(experiment)
         return None, f": [red]failed[/], {escape(cost.reason)}"
 
@@ -342,14 +326,9 @@ def list_experiments(what: list[str]) -> CommandResult:
         If there is no such experiment.
     """
     on_data, on_twins = known_costs(twins=False), known_costs(twins=True)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("experiment", no_wrap=True)
-    numbers(table, "time", "on twins", "memory")
-    table.add_column("result")
     rows: list[dict[str, Any]] = []
+    cells = []
     for e in find(what):
-        if not rows or not rows[-1]["experiment"].startswith(f"{e.paper}/"):
-            table.add_row(f"{e.paper}/")
         name = _named(e)
         cost, twin = on_data.get(name), on_twins.get(name)
         row = {
@@ -362,13 +341,13 @@ def list_experiments(what: list[str]) -> CommandResult:
         rows.append(row)
         times = ["-" if each is None else duration(each.seconds) for each in (cost, twin)]
         memory = "-" if cost is None else f"{cost.peak_bytes / 1e9:.1f} GB"
-        table.add_row(f"  {e.name}", *times, memory, escape(e.title))
-    Console().print(table, highlight=False)
+        cells.append((name, e.title, *times, memory))
+    head = ("experiment", "result", "time", "on twins", "memory")
+    show_rows("Experiments", head, cells, texts=2)
     data, twins = (
         duration(sum(row[key] or 0 for row in rows)) for key in ("seconds", "seconds_on_twins")
     )
     say_plainly(
-        Console(),
         f"All of these: about {data} on data, {twins} on twins.",
         "Measured with 100 splits on two cores, two papers at a time; memory is the peak of the "
         "process.",
@@ -384,18 +363,8 @@ def where_from(needs: Sequence[str]) -> str:
     return "--data DIR"
 
 
-def _write_page(
-    done: list[Finished], skipped: list[Experiment], facts: list[tuple[str, str]], out: Path
-) -> None:
-    results = [(d.experiment, d.output, d.section) for d in done]
-    page = index_page(results, skipped, facts, claim_summaries(_pairs(done)))
+def _write_page(results: Results, out: Path) -> None:
+    done = [(d.experiment, d.output, d.section) for d in results.done]
+    summaries = claim_summaries(_pairs(results))
+    page = index_page(done, results.skipped, results.facts, summaries)
     write_text(out / "index.html", render(page))
-
-
-def _write_claims(done: list[Finished], out: Path) -> None:
-    """Write every graded row, and their summary by result and kind of claim."""
-    results = _pairs(done)
-    summary = pd.DataFrame(claim_summaries(results), columns=ClaimSummary._fields)
-    for name, table in (("claims.csv", claims_table(results)), ("summary.csv", summary)):
-        with atomically(out / name) as path:
-            table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes import __version__
-from judgebayes.cli.console import MARKS, Console, say, say_commands, show_rows
+from judgebayes.cli.console import MARKS, say, say_commands, say_findings, say_plainly, show_rows
 from judgebayes.cli.machine import INTERRUPTED
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
@@ -65,7 +65,6 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     JudgeBayesError
         For bad input, a model that does not suit it, or an existing file without `--overwrite`.
     """
-    console = Console()
     variant = variant_of(request.model, request.variant)
     prior = read_priors(request.model, request.prior or ())
     _check(request)
@@ -78,11 +77,10 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         target_accept=request.target_accept,
     )
     what = ", ".join([request.model, variant, *(request.prior or ())])
-    say(console, *words, *story.words)
+    say(*words, *story.words)
     say(
-        console,
         f"Sampling {what}: {nuts.chains} chains of {nuts.warmup} warm-up steps and {nuts.draws} "
-        f"draws, seed {request.seed}.",
+        f"draws, seed {request.seed}."
     )
     attributes = _attributes(request, data, variant, command, nuts)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
@@ -98,37 +96,48 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         "draws": kept,
     }
     if kept < nuts.draws:
-        return _interrupted(request, drawn, command, values)
-    findings = posterior.diagnose(drawn, story.watched)
+        note = (
+            f"Interrupted: {kept} of {nuts.draws} draws of each chain are in {request.out}, without "
+            "checks and predictions."
+        )
+        findings = [Finding("bad", note)]
+    else:
+        findings = posterior.diagnose(drawn, story.watched)
     bad = [each.sentence for each in findings if each.severity == "bad"]
     drawn.attrs[FAULTS] = "\n".join(bad)
     posterior.save(drawn, request.out, overwrite=request.overwrite)
+    if kept < nuts.draws:
+        _say_all(findings)
+        whole_run = shlex.join([*command, "--overwrite"])
+        say_commands(("Next, the whole run into the same file:", whole_run))
+        values |= {"reliable": False, "sentences": bad, "tables": {}}
+        return CommandResult(values, findings, INTERRUPTED)
     summary = posterior.summary(drawn)
     table = summary.rename_axis("parameter").reset_index()
     shown = _rows_of(summary, story.shown)
-    _print_summary(console, shown, story)
-    _say_all(console, findings)
+    _print_summary(shown, story)
+    _say_all(findings)
     if bad:
-        say(console, "The results below are not reliable until this is fixed.", mark=MARKS["bad"])
+        say("The results below are not reliable until this is fixed.", mark=MARKS["bad"])
     checks = check(drawn)
-    _print_checks(console, checks)
+    _print_checks(checks)
     messages = in_words(checks, story.advice)
     # Draws that are not from the posterior are evidence neither for the model nor against it.
     messages = [replace(m, severity="note") for m in messages] if bad else messages
-    _say_all(console, messages)
+    _say_all(messages)
     for target in targets(drawn):
         predictions = one_left_out(drawn, target)
-        _say_all(console, predictions)
+        _say_all(predictions)
         messages += predictions
     if request.table is not None:
         write_table(table, request.table)
-        say(console, f"The summary of all {len(table)} parameters is in {request.table}.")
+        say(f"The summary of all {len(table)} parameters is in {request.table}.")
     if request.plot is not None:
         _plot(request, drawn, story, shown, checks)
-        say(console, f"Forest, rank and predictive plots are in {request.plot}.")
+        say(f"Forest, rank and predictive plots are in {request.plot}.")
     size, netcdf = request.out.stat().st_size / 1e6, request.out.suffix == posterior.NETCDF
     opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
-    say(console, f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}.")
+    say(f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}.")
     tables = {
         "parameters": rows_of(table),
         "checks": rows_of(_replications(checks).drop(columns=["low", "high"])),
@@ -137,42 +146,22 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     values |= {"reliable": not bad, "sentences": said, "tables": tables}
     result = CommandResult(values, [*findings, *messages])
     if bad:
-        say(console, "Do not use it: the chains failed (see above).", mark=MARKS["bad"])
+        say("Do not use it: the chains failed (see above).", mark=MARKS["bad"])
         draws, warmup = max(2 * nuts.draws, NUTS().draws), max(2 * nuts.warmup, NUTS().warmup)
         more = ["--draws", str(draws), "--warmup", str(warmup), "--overwrite"]
         again = shlex.join([*command, *more])  # of an option, the last value counts
-        say_commands(console, ("Next, more draws into the same file:", again))
+        say_commands(("Next, more draws into the same file:", again))
         return result
     if netcdf:  # posterior-compare does not read it
         return result
     comparison = f"judgebayes posterior-compare {shlex.quote(str(request.out))} OTHER.npz"
     say_commands(
-        console,
         (
             "Next, sample a second model of the same data, and compare their predictions:",
             comparison,
-        ),
+        )
     )
     return result
-
-
-def _interrupted(
-    request: PosteriorRequest, drawn: Any, command: Sequence[str], values: dict[str, Any]
-) -> CommandResult:
-    """Save the draws of an interrupted run, and return how many there are."""
-    console = Console()
-    note = (
-        f"Interrupted: {values['draws']} of {request.draws} draws of each chain are in {request.out}, "
-        "without checks and predictions."
-    )
-    drawn.attrs[FAULTS] = note
-    posterior.save(drawn, request.out, overwrite=request.overwrite)
-    findings = [Finding("bad", note)]
-    _say_all(console, findings)
-    whole_run = shlex.join([*command, "--overwrite"])
-    say_commands(console, ("Next, the whole run into the same file:", whole_run))
-    values |= {"reliable": False, "sentences": [note], "tables": {}}
-    return CommandResult(values, findings, INTERRUPTED)
 
 
 def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult:
@@ -183,7 +172,6 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
     JudgeBayesError
         If a file cannot be read, or the files are of different data or share no site.
     """
-    console = Console()
     if len(paths) < 2:
         raise JudgeBayesError("Name two or more files to compare.")
     if len(set(paths)) < len(paths):
@@ -192,29 +180,24 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
         check_choice("site", site, TARGETS)
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, site)
-    say(console, f"All of {next(iter(files.values())).attrs['data']}.")
+    say(f"All of {next(iter(files.values())).attrs['data']}.")
     findings = [
         Finding("bad", f"{name}: {sentence}")
         for name, data in files.items()
         for sentence in str(data.attrs.get(FAULTS, "")).splitlines()
     ]
-    _say_all(console, findings)
+    _say_all(findings)
     tables = {each.target: _comparison_rows(each) for each in compared}
     for comparison in compared:
-        _print_comparison(console, comparison, tables[comparison.target], files)
-        _say_all(console, comparison.words())
+        _print_comparison(comparison, tables[comparison.target], files)
+        _say_all(comparison.words())
         findings += comparison.words()
     return CommandResult({"tables": tables}, findings)
 
 
-def _say_all(console: Console, findings: Sequence[Finding]) -> None:
+def _say_all(findings: Sequence[Finding]) -> None:
     """Print findings behind their marks; notes have none."""
-    for finding in findings:
-        say(
-            console,
-            finding.sentence,
-            mark="" if finding.severity == "note" else MARKS[finding.severity],
-        )
+    say_findings(findings, MARKS | {"note": ""})
 
 
 def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
@@ -357,7 +340,7 @@ def _ranked(part: pd.DataFrame) -> pd.DataFrame:
     return part.sort_values("mean", ascending=False, kind="stable")
 
 
-def _print_summary(console: Console, shown: pd.DataFrame, story: Described) -> None:
+def _print_summary(shown: pd.DataFrame, story: Described) -> None:
     parts = [part for _, part in shown.groupby("variable", sort=False)]
     each = max(ROWS // len(parts), 4) if len(shown) > ROWS else len(shown)
     printed = pd.concat(
@@ -371,16 +354,15 @@ def _print_summary(console: Console, shown: pd.DataFrame, story: Described) -> N
         ess = np.nan if fixed else min(row["ess_bulk"], row["ess_tail"])
         rows.append([str(name), *cells, rounded(ess, ".0f"), rounded(row["r_hat"], ".3f")])
     title = "Posterior: mean, 90 % interval, effective sample size (ESS) and R-hat"
-    show_rows(console, title, ("", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"), rows)
+    show_rows(title, ("", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"), rows)
     if len(printed) < len(shown):
         say(
-            console,
             f"{len(shown) - len(printed)} of {len(shown)} rows, between the highest and the lowest, "
-            "are not shown; --table FILE writes all.",
+            "are not shown; --table FILE writes all."
         )
     names = dict.fromkeys(shown["variable"])
-    say(console, *(f"{n}: {story.meanings[n]}." for n in names if n in story.meanings))
-    console.print()
+    say(*(f"{n}: {story.meanings[n]}." for n in names if n in story.meanings))
+    say_plainly("")
 
 
 def _replications(checks: Sequence[Check]) -> pd.DataFrame:
@@ -392,21 +374,20 @@ def _replications(checks: Sequence[Check]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["statistic", "observed", "replicated", "low", "high", "p"])
 
 
-def _print_checks(console: Console, checks: Sequence[Check]) -> None:
+def _print_checks(checks: Sequence[Check]) -> None:
     printed = _replications(_most_extreme(checks, CHECKS))
     rows = [
         (name, f"{observed:.3f}", with_interval(ends), f"{p:.3f}")
         for name, observed, *ends, p in printed.itertuples(index=False)
     ]
     title = "Posterior predictive checks: replicated data from the fitted model, and observed"
-    show_rows(console, title, ("share or rate", "observed", "replicated [90 %]", "p"), rows)
+    show_rows(title, ("share or rate", "observed", "replicated [90 %]", "p"), rows)
     say(
-        console,
-        "p: the share of replications above the observed value; near 0 or 1, the model does not fit it.",
+        "p: the share of replications above the observed value; near 0 or 1, the model does not fit it."
     )
     if len(printed) < len(checks):
         rest = len(checks) - len(printed)
-        say(console, f"{rest} more checks, closer to the model, are not shown.")
+        say(f"{rest} more checks, closer to the model, are not shown.")
 
 
 def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:
@@ -418,7 +399,7 @@ def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:
 
 
 def _print_comparison(
-    console: Console, comparison: Compared, rows: list[dict[str, Any]], files: dict[str, Any]
+    comparison: Compared, rows: list[dict[str, Any]], files: dict[str, Any]
 ) -> None:
     cells: list[tuple[str, ...]] = []
     for row in rows:
@@ -432,9 +413,9 @@ def _print_comparison(
         f"{comparison.n_items} items)"
     )
     head = ("posterior", "model", "log score", "per item", "behind", "k > 0.7")
-    show_rows(console, title, head, cells, texts=2)
+    show_rows(title, head, cells, texts=2)
     if comparison.only_common:
-        say(console, "Items that only some of the models predict are left out.")
+        say("Items that only some of the models predict are left out.")
 
 
 def _plot(
@@ -503,10 +484,10 @@ def _worst_draws(drawn: Any, shown: pd.DataFrame, story: Described) -> dict[str,
 
 def _drawn_checks(checks: Sequence[Check]) -> pd.DataFrame:
     """Return what the plot of checks draws: a row per statistic and source of the data."""
-    rows: list[tuple[str, str, float, float, float]] = []
+    rows = []
     for each in _most_extreme(checks, CHECKED_ROWS):
-        for series, x in (("prior", each.before), ("fitted model", each.replicated)):
-            low, high = np.quantile(x, (0.05, 0.95))
-            rows.append((each.name, series, float(x.mean()), float(low), float(high)))
-        rows.append((each.name, "observed", each.observed, each.observed, each.observed))
+        observed = np.array([each.observed])
+        parts = {"prior": each.before, "fitted model": each.replicated, "observed": observed}
+        for name, x in parts.items():
+            rows.append((each.name, name, x.mean(), *np.quantile(x, (0.05, 0.95))))
     return pd.DataFrame(rows, columns=["statistic", "data", "value", "low", "high"])
