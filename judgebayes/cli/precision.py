@@ -29,15 +29,12 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     check_writable(request.plot, table=False)
     result = precision(request)
     say(*result.said)
-    generators = result.noun == "generator"
-    title = "Generators" if generators else "Win rates"
+    title = "Generators"
     if "estimate" not in result.shares:
         title += " (raw means, not corrected)"
     if result.target:
         title += f", with {percent(LEVEL)} intervals about {TARGETS[result.target]}"
     shares = _shares(result.shares)
-    if not generators:  # neighbouring pairs need no comparison
-        shares = shares.drop(columns="beats next", errors="ignore")
     show_rows(title, *readable(shares))
     lines = []
     if result.legend and (result.shares["labelled"] > 0).any():
@@ -53,37 +50,32 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
             f"{SETTLED:g}{never}."
         )
     say(*lines)
-    if result.systems is not None:
-        show_rows("Systems", *readable(result.systems))
     show_rows("Judges", *readable(result.judges))
     if result.held_out is not None:
-        _print_check(result.held_out, result.noun)
-    good, poor = ("valid", "invalid") if generators else ("won", "lost")
+        _print_check(result.held_out)
     say(
-        f"TPR: the share of {good} items that the judge calls {good}; their number is in the "
-        f'column "on valid". TNR: the share of {poor} items that it calls {poor}; their '
-        'number is in the column "on invalid". Both are over all generators.'
+        'TPR: the share of valid items that the judge calls valid; their number is in the column "on '
+        'valid". TNR: the share of invalid items that it calls invalid; their number is in the column '
+        '"on invalid". Both are over all generators.'
     )
     say(*result.warnings, mark=WARNING)
     if result.next_items is not None:
-        columns = ["item", result.noun]
-        show_next_items(result.next_items, request.next_out, columns)
+        show_next_items(result.next_items, request.next_out, ["item", "generator"])
     if request.out is not None:
         write_table(result.shares, request.out)
     if request.plot is not None:
-        title = "Generator precision" if generators else "Win rates"
-        _plot(result.shares, result.noun, request.plot, title)
+        _plot(result.shares, request.plot)
     say_next(result.next_steps)
     return result.for_machines()
 
 
-def _print_check(table: pd.DataFrame, noun: str) -> None:
+def _print_check(table: pd.DataFrame) -> None:
     """Print how well each labelled generator is predicted from the others, by method."""
     # Short heads, so that the names of generators have a line each.
     heads = {"labels say": "labels", "logit shift": "shift", "Rogan-Gladen": "Rogan-\nGladen"}
     shown = table.rename(columns=heads).dropna(axis="columns", how="all")
-    show_rows(f"Check: each labelled {noun}, predicted from the others", *readable(shown))
-    say(*check_words(table, noun))
+    show_rows("Check: each labelled generator, predicted from the others", *readable(shown))
+    say(*check_words(table))
 
 
 def _shares(table: pd.DataFrame) -> pd.DataFrame:
@@ -100,7 +92,7 @@ def _shares(table: pd.DataFrame) -> pd.DataFrame:
     return shown.drop(columns=["P(better than next)", "order settled"])
 
 
-def _plot(table: pd.DataFrame, noun: str, path: Path, title: str) -> None:
+def _plot(table: pd.DataFrame, path: Path) -> None:
     from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
 
     nothing = {"low": np.nan, "high": np.nan}
@@ -110,5 +102,6 @@ def _plot(table: pd.DataFrame, noun: str, path: Path, title: str) -> None:
         parts.insert(0, table.assign(value=table["estimate"], **ends, series=series))
     both = pd.concat(parts)
     both[["value", "low", "high"]] *= 100
-    figure = intervals(both, label=noun, series="series", xlabel="valid items, %", title=title)
+    words = {"xlabel": "valid items, %", "title": "Generator precision"}
+    figure = intervals(both, label="generator", series="series", **words)
     figure.savefig(path, dpi=150)

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import listed_roles
 from judgebayes.sentence import sentences
 from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.classes import listing
-from judgebayes.votes.columns import name_of
+from judgebayes.votes.columns import Evidence, name_of
 from judgebayes.workflow.annotators import merged
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import arrays_of, labels_of, open_files
@@ -108,6 +109,14 @@ class Data(Result):
                 if LIKE_A_LABEL.search(judge)
             ]
         return sentences(lines)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What labels of two classes that may be wrong say for the higher; None if they are right."""
+        if self.log_likelihood is None:
+            return None
+        low, high = (np.where(self.labels >= 0, self.log_likelihood[..., k], 0.0) for k in (0, 1))
+        return Evidence(high - low, NODE_WEIGHTS)
 
     @property
     def sentences(self) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
@@ -14,7 +13,6 @@ from judgebayes.panel import diagnostics
 from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
-from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.data import Data, data_of, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
@@ -114,10 +112,6 @@ def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ..
             f"--by prints TPR and TNR, which need two classes; the votes have {data.votes.n_classes}."
         )
     value, names = values_of(data, column)
-    evidence = None
-    if data.log_likelihood is not None:
-        low, high = (np.where(labels >= 0, data.log_likelihood[..., k], 0.0) for k in (0, 1))
-        evidence = Evidence(high - low, NODE_WEIGHTS)
     table = rates_by(
         data.votes,
         labels,
@@ -125,7 +119,7 @@ def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ..
         names,
         data.coding,
         groups=data.groups,
-        evidence=evidence,
+        evidence=data.evidence,
         seed=seed,
     )
     words = []
@@ -135,7 +129,7 @@ def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ..
             f"{without} of {int((labels >= 0).sum())} labelled items have no value in column {column!r} "
             "and are left out of the rates by value."
         )
-    if evidence is not None:
+    if data.evidence is not None:
         words.append("Rates and intervals by value count that merged labels may be wrong.")
     return table, tuple(words)
 

@@ -101,7 +101,7 @@ def majority_steps(
     return steps
 
 
-def precision_steps(shares: pd.DataFrame, noun: str, *, these: bool) -> list[str]:
+def precision_steps(shares: pd.DataFrame, *, these: bool) -> list[str]:
     r"""Return which labels would settle the order of generators.
 
     A generator is better than the next with probability P in the posterior, and
@@ -113,9 +113,9 @@ def precision_steps(shares: pd.DataFrame, noun: str, *, these: bool) -> list[str
     """
     if not (shares["labelled"] > 0).any():
         return [
-            f"Label {FEW_LABELS} or more random items of each {noun}: nothing here is corrected."
+            f"Label {FEW_LABELS} or more random items of each generator: nothing here is corrected."
         ]
-    if noun != "generator" or "order settled" not in shares or len(shares) < 2:
+    if "order settled" not in shares or len(shares) < 2:
         return []
     rows: list[dict[str, Any]] = shares.to_dict("records")
     open_pairs = [(a, b) for a, b in itertools.pairwise(rows) if a["order settled"] == "no"]

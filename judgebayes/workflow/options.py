@@ -458,20 +458,13 @@ class EnsembleRequest(ReadRequest):
 class PrecisionRequest(ReadRequest):
     """The options of `judgebayes precision`."""
 
-    pairwise: bool | None = None
+    pairwise: bool | None = False
     drop_unknown_labels: bool = True
     task: None = None
     only_judge: None = None
     undecided: None = None
     generator: GeneratorColumn = None
-    systems: Annotated[
-        str | None,
-        "The two columns of the compared systems, A,B, if each item compares two: the results are win "
-        "rates and a ranking.",
-    ] = None
-    classes: Annotated[
-        str | None, "The classes, invalid first: invalid,valid. With --systems: B,tie,A."
-    ] = None
+    classes: Annotated[str | None, "The classes, invalid first: invalid,valid."] = None
     method: Annotated[
         str,
         Option(

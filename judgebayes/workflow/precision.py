@@ -1,13 +1,11 @@
-"""The share of each generator's items that is valid, and win rates of pairs of systems."""
+"""The share of each generator's items that is valid."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import jax
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.arrays import ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -22,15 +20,13 @@ from judgebayes.generators import (
     stratify,
     valid_share,
 )
-from judgebayes.generators.posterior import Posterior
 from judgebayes.io.options import split_names
-from judgebayes.votes.columns import Evidence, positions
+from judgebayes.votes.columns import positions
 from judgebayes.workflow.data import Data, by_item, data_of
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import Fixed, PrecisionRequest, check_next
-from judgebayes.workflow.precision_methods import Given, Points, PrecisionFit, answer
+from judgebayes.workflow.precision_methods import Given, PrecisionFit, answer
 from judgebayes.workflow.precision_tables import (
-    LEVEL,
     generator_table,
     held_out_table,
     judge_table,
@@ -38,13 +34,6 @@ from judgebayes.workflow.precision_tables import (
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
-from judgebayes.workflow.systems import (
-    Matches,
-    binary_votes,
-    read_matches,
-    system_points,
-    system_table,
-)
 
 GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
 EVERY = "all items"
@@ -53,7 +42,7 @@ EVERY = "all items"
 
 @dataclass(frozen=True, repr=False)
 class Precision(Result):
-    """The share of valid items by generator, or win rates by pair of systems."""
+    """The share of valid items by generator."""
 
     schema: ClassVar[str] = "judgebayes.precision/1"
     data: Data
@@ -62,10 +51,8 @@ class Precision(Result):
     """The votes by generator, judge and label."""
     fit: PrecisionFit
     shares: pd.DataFrame
-    """A row per generator or pair of systems, the best first; without the columns of intervals and
+    """A row per generator, the best first; without the columns of intervals and
     orders if the method has none."""
-    systems: pd.DataFrame | None
-    """A row per system, the best first, if pairs of systems are compared and all have an estimate."""
     judges: pd.DataFrame
     """A row per judge: its accuracy on valid and on invalid items."""
     held_out: pd.DataFrame | None
@@ -81,11 +68,6 @@ class Precision(Result):
     warnings: list[str]
 
     @property
-    def noun(self) -> str:
-        """The unit of the main table: generator, or pair (of systems)."""
-        return "generator" if self.request.systems is None else "pair"
-
-    @property
     def sentences(self) -> list[str]:
         """What was read, and warnings."""
         return [*self.said, *self.warnings]
@@ -93,19 +75,18 @@ class Precision(Result):
     @property
     def next_steps(self) -> list[str]:
         """Which labels would settle the order of the generators."""
-        return precision_steps(self.shares, self.noun, these=self.target == "these")
+        return precision_steps(self.shares, these=self.target == "these")
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What was read, and the number of generators or pairs."""
-        return self.data.numbers | {f"{self.noun}s": len(self.shares)}
+        """What was read, and the number of generators."""
+        return self.data.numbers | {"generators": len(self.shares)}
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The generators or pairs, the systems, the judges, the check, and the items to label next."""
+        """The generators, the judges, the check, and the items to label next."""
         named = {
-            f"{self.noun}s": self.shares,
-            "systems": self.systems,
+            "generators": self.shares,
             "judges": self.judges,
             "held out": self.held_out,
             "next": self.next_items,
@@ -131,7 +112,7 @@ def precision(
     if request.between is not None and request.next_labels is None:
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
     check_next(request.next_labels, request.next_out)
-    data, matches, notes, given = _given(request)
+    data, notes, given = _given(request)
     fit, sentences, legend, target = answer(request.method, request.inference, given)
     return Precision(
         data=data,
@@ -139,7 +120,6 @@ def precision(
         counts=given.counts,
         fit=fit,
         shares=generator_table(given, fit, request.seed),
-        systems=None if matches is None else _systems(matches, fit, request.seed),
         judges=judge_table(given),
         held_out=held_out_table(given, fit),
         next_items=None if request.next_labels is None else _next_items(data, given, request),
@@ -166,37 +146,18 @@ def _grouped(data: Data, fit: PrecisionFit) -> list[str]:
     return [line]
 
 
-def _systems(matches: Matches, fit: PrecisionFit, seed: int) -> pd.DataFrame | None:
-    """Return the table of systems; None if a pair has no estimate."""
-    rates = np.asarray(fit.estimate())
-    if not np.isfinite(rates).all():
-        return None
-    if isinstance(fit, Posterior):
-        draws = np.asarray(fit.sample(key=jax.random.key(seed)))
-        if np.isfinite(draws).all():
-            return system_table(matches, draws, LEVEL)
-    name = "raw mean win rate" if isinstance(fit, Points) and fit.raw else "mean win rate"
-    return system_points(matches, rates, name)
-
-
-def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], Given]:
-    """Return what was read, the pairs of systems, notes on it, and what the methods learn from."""
-    paired = request.systems is not None
-    named = (*split_names(request.generator or ""), *split_names(request.systems or ""))
-    data = data_of(replace(request, pairwise=paired), named=named)
+def _given(request: PrecisionRequest) -> tuple[Data, list[str], Given]:
+    """Return what was read, notes on it, and what the methods learn from."""
+    data = data_of(request, named=tuple(split_names(request.generator or "")))
+    votes, labels = data.votes, data.labels
     n_classes = len(data.coding.classes)
-    if n_classes != 2 and not paired:
+    if n_classes != 2:
         raise JudgeBayesError(
             f"The votes have {n_classes} classes; precision needs two. Name them with --classes "
-            "invalid,valid. If each item compares two systems, name their columns with --systems A,B."
+            "invalid,valid. If items compare two systems, judgebayes calibrate --systems A,B gives win "
+            "rates."
         )
-    if request.systems is None:
-        names, generator = generators_of(data, request.generator)
-        votes, labels, matches, ties = data.votes, data.labels, None, 0
-    else:
-        matches = read_matches(data, request.systems)
-        votes, labels, ties = binary_votes(data.votes, data.labels, data.coding.classes, matches)
-        names, generator = matches.names, matches.of_item
+    names, generator = generators_of(data, request.generator)
     first, notes = list(data.opened.notes), []
     if names == [EVERY]:
         first.append(
@@ -208,18 +169,13 @@ def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], 
     unmatched = int((at < 0).sum())
     if unmatched:
         notes.append(f"{unmatched} label(s) of items without votes are left out.")
-    if ties:
-        notes.append(
-            f"{ties} vote(s) for a tie count as missing: win rates are shares of decided votes."
-        )
-    evidence, n = _evidence(data, labels, matches), len(names)
+    evidence, n = data.evidence, len(names)
     if evidence is None:
         counts = count_votes(votes, labels, generator, n)
     else:  # expected ones, because labels may be wrong
         valid = expected_validity(votes, labels, evidence, generator)
         counts = expected_counts(votes, valid, generator, n)
     given = Given(
-        "generator" if matches is None else "pair",
         votes,
         labels,
         generator,
@@ -231,17 +187,7 @@ def _given(request: PrecisionRequest) -> tuple[Data, Matches | None, list[str], 
         data.groups,
         evidence,
     )
-    return data, matches, [*first, *_words(given, data.coding.classes.names[-1]), *notes], given
-
-
-def _evidence(data: Data, labels: ItemInts, matches: Matches | None) -> Evidence | None:
-    """Return the evidence of labels that may be wrong; 0 for items without a label or with a tie."""
-    if data.log_likelihood is None:
-        return None
-    flipped = np.zeros(len(labels), int) if matches is None else matches.flipped
-    low, high = data.log_likelihood[..., 0], data.log_likelihood[..., -1]
-    low, high = np.where(labels >= 0, low, 0.0), np.where(labels >= 0, high, 0.0)
-    return Evidence(np.where(flipped == 1, low - high, high - low), NODE_WEIGHTS)
+    return data, [*first, *_words(given, data.coding.classes.names[-1]), *notes], given
 
 
 def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataFrame:
@@ -260,7 +206,7 @@ def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataF
     return pd.DataFrame(
         {
             "item": pd.Index(data.coding.items)[items],
-            given.noun: [given.names[g] for g in generator],
+            "generator": [given.names[g] for g in generator],
             "valid votes": valid_share(given.votes)[items],
             "P(valid)": expected[generator, labelling.strata.of_item[items]],
         }
@@ -322,15 +268,11 @@ def generators_of(data: Data, named: str | None) -> tuple[list[str], ItemInts]:
 
 def _words(given: Given, top: str) -> list[str]:
     """Return what was read in sentences; `top` is the class of a vote for valid."""
-    what, meaning, poor = "generator", "valid", "invalid"
-    if given.noun == "pair":
-        what, meaning = "pair of systems", "a win of the system in the first column"
-        poor = "lost by the first of the pair"
     votes, labels = given.votes, given.labels
     labelled = len(np.unique(given.generator[labels >= 0]))
     return [
-        f"{len(given.names)} {what}(s), {votes.n_items} items, {votes.n_judges} judge(s); a vote for "
-        f"{top!r} means {meaning}.",
-        f"{int((labels >= 0).sum())} items of {labelled} {what}(s) are labelled, "
-        f"{int((labels == 0).sum())} of them {poor}.",
+        f"{len(given.names)} generator(s), {votes.n_items} items, {votes.n_judges} judge(s); a vote for "
+        f"{top!r} means valid.",
+        f"{int((labels >= 0).sum())} items of {labelled} generator(s) are labelled, "
+        f"{int((labels == 0).sum())} of them invalid.",
     ]

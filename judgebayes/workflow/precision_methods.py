@@ -127,8 +127,6 @@ and joint draws if it is a posterior."""
 class Given:
     """What the methods learn from."""
 
-    noun: str
-    """What the generators are: generator, or pair (of systems)."""
     votes: Votes
     labels: ItemInts
     generator: ItemInts
@@ -213,7 +211,7 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
 
 
 def _chosen(counts: PrecisionCounts) -> str:
-    """Return the method of `auto`: `panel` takes minutes with many generators, as with pairs."""
+    """Return the method of `auto`: `panel` takes minutes with many generators."""
     if len(counts.valid) <= MOST_GENERATORS:
         return "panel"
     return "strata" if in_part(counts) else "impression"

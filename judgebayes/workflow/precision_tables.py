@@ -58,7 +58,7 @@ def generator_table(given: Given, fit: PrecisionFit, seed: int = 0) -> pd.DataFr
     estimate.
     """
     counts, estimate = given.counts, np.asarray(fit.estimate(), float)
-    columns = {given.noun: given.names, "estimate": estimate}
+    columns = {"generator": given.names, "estimate": estimate}
     if isinstance(fit, Posterior):
         low, high = fit.interval(LEVEL)
         columns |= {"low": np.asarray(low), "high": np.asarray(high)}
@@ -131,7 +131,7 @@ def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
         identified = has_youden_index(others)
         records.append(
             {
-                given.noun: given.names[place],
+                "generator": given.names[place],
                 "labels say": float(given.counts.labelled_precision[place]),
                 OURS: estimate[place],
                 "low": low[place],
@@ -156,7 +156,7 @@ def _pooled_ppi(given: Given, scores: ItemFloats, place: int) -> float:
     return prediction_powered(scores[used], labels, power).value
 
 
-def check_words(table: pd.DataFrame, noun: str) -> list[str]:
+def check_words(table: pd.DataFrame) -> list[str]:
     """Return the mean error of each method, and whether a simpler one predicts better than ours.
 
     It is clearly better if Student's interval of the mean difference in error over the generators,
@@ -173,17 +173,17 @@ def check_words(table: pd.DataFrame, noun: str) -> list[str]:
     elif _least(errors[OURS] - errors[best], len(names) - 1) > 0:
         use = f": use --method {SIMPLER[best]}" if best in SIMPLER else ""
         lines.append(
-            f"{line}. On these {len(table)} {noun}s the {best} clearly predicts better{use}."
+            f"{line}. On these {len(table)} generators the {best} clearly predicts better{use}."
         )
     else:
         lines.append(
-            f"{line}. On these {len(table)} {noun}s the {best} predicts better; so few cannot tell "
+            f"{line}. On these {len(table)} generators the {best} predicts better; so few cannot tell "
             "methods with close errors apart."
         )
     missing = table["Rogan-Gladen"].isna()
     if missing.any():
         lines.append(
-            f"Rogan-Gladen is not identified for {int(missing.sum())} of {len(table)} {noun}s: the "
+            f"Rogan-Gladen is not identified for {int(missing.sum())} of {len(table)} generators: the "
             "interval of the judges' mean Youden index from the other labels has values below 0.05."
         )
     return lines

@@ -89,8 +89,8 @@ def _precision(data: Data, n: int) -> tuple[bool, str]:
     classes = data.coding.classes
     if len(classes) != 2:
         return False, (
-            f"The votes have {len(classes)} classes, and this needs two; if each item compares two "
-            "systems, name their columns with --systems A,B."
+            f"The votes have {len(classes)} classes, and this needs two; if items compare systems, "
+            "judgebayes calibrate --systems A,B gives win rates."
         )
     try:
         names, _ = generators_of(data, None)

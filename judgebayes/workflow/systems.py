@@ -1,19 +1,16 @@
-"""Pairs of systems as generators: win rates instead of success rates."""
+"""Pairs of systems, and each system's mean win rate over its pairs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
 from judgebayes.arrays import ItemInts
-from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
-from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.data import Data, by_item
 
 
@@ -67,40 +64,6 @@ def read_matches(data: Data, named: str) -> Matches:
     code, keys = pd.factorize(pd.MultiIndex.from_arrays(ordered.T), sort=True)
     pairs = [(place[a], place[b]) for a, b in keys]
     return Matches(systems, pairs, code, (both[:, 0] != ordered[:, 0]).astype(int))
-
-
-@in_float64
-def binary_votes(
-    votes: Votes, labels: ItemInts, classes: Classes, matches: Matches
-) -> tuple[Votes, ItemInts, int]:
-    """Return votes and labels for the first system of each pair, and the number of ties left out.
-
-    The highest class is a win of the system in the first column, the lowest a loss. A tie counts as a
-    missing vote: win rates are shares of decided comparisons.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are more than three classes.
-    """
-    if len(classes) > 3:
-        raise JudgeBayesError(
-            f"The votes have {len(classes)} classes; a win rate needs two (B, A), or three with "
-            "ties in the middle (B, tie, A). Name them with --classes, and put a win of the "
-            "first system last."
-        )
-    top = len(classes) - 1
-    flipped = matches.flipped == 1
-
-    def binary(index: np.ndarray, swap: np.ndarray) -> np.ndarray:
-        won = np.where(index == top, 1, np.where(index == 0, 0, -1))
-        return np.where(swap & (won >= 0), 1 - won, won)
-
-    index = np.asarray(votes.index)
-    ties = int(((index > 0) & (index < top)).sum())
-    decided = binary(index, flipped[:, None, None])
-    reduced = replace(votes, index=jnp.asarray(decided, votes.index.dtype), n_classes=2)
-    return reduced, binary(np.asarray(labels), flipped), ties
 
 
 def system_table(

@@ -74,7 +74,7 @@ apply {new}/fit.json {votes}
 report {votes} --labels {labels} {fast} --out {new}/page.html
 diagnose {votes} --labels {labels} --by generator
 ensemble {votes} --session {new}/session.csv
-precision {games} --labels {labels} --generator none --systems a,b --classes 0,1 --method majority
+precision {votes} --labels {labels} --method majority
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/1.npz
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/2.npz
 posterior-compare {new}/1.npz {new}/2.npz

@@ -53,14 +53,6 @@ CASES = {
     ),
     "precision": Case("precision", "generators.csv", "valid.csv", {"seed": 1}, "generators"),
     "in part": Case("precision", "generators.csv", "some.csv", {"next_labels": 7}, "generators"),
-    "systems": Case(
-        "precision",
-        "pairs.csv",
-        None,
-        {"systems": "left,right", "classes": "B,tie,A"},
-        "pairs",
-        ("classes",),
-    ),
 }
 each_case = pytest.mark.parametrize("case", list(CASES.values()), ids=list(CASES))
 
@@ -74,7 +66,7 @@ def _few_draws() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of `judgebayes example`, votes on outputs of generators, and on pairs of systems."""
+    """The files of `judgebayes example`, and votes on outputs of generators."""
     folder = tmp_path_factory.mktemp("files")
     made = CliRunner().invoke(app, ["example", str(folder)])
     assert made.exit_code == 0, made.output
@@ -93,15 +85,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     known = labels[~labels["item"].str.startswith("gamma")]
     known.to_csv(folder / "valid.csv", index=False)
     known[::3].to_csv(folder / "some.csv", index=False)
-    rows = []
-    for i in range(90):
-        a, b = rng.permutation(["weak", "fair", "strong"])[:2]
-        won = rng.random() < (0.8 if a == "strong" or b == "weak" else 0.2)
-        for judge in ("one", "two"):
-            vote = "tie" if rng.random() < 0.1 else "A" if won else "B"
-            rows.append((i, a, b, judge, vote, ("A" if won else "B") if i % 2 else None))
-    columns = ["item", "left", "right", "judge", "vote", "label"]
-    pd.DataFrame(rows, columns=columns).to_csv(folder / "pairs.csv", index=False)
     return folder
 
 

@@ -112,7 +112,7 @@ def shares(better: float, labelled: int, items: int = 1000) -> pd.DataFrame:
 
 def test_so_many_labels_settle_an_order() -> None:
     """With n labels in all, the difference is 1.645 of its standard deviations."""
-    (step,) = precision_steps(shares(0.9, 100), "generator", these=False)
+    (step,) = precision_steps(shares(0.9, 100), these=False)
     match = re.search(r"Label about (\d+) more", step)
     assert match
     deviations = 1.2815516 * np.sqrt((200 + int(match[1])) / 200)

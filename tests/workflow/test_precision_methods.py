@@ -187,12 +187,12 @@ def test_a_simpler_method_is_named_if_it_clearly_predicts_better() -> None:
         }
         return pd.DataFrame(columns)
 
-    clear, missing = check_words(table([0.10, -0.11, 0.09, 0.10]), "generator")
+    clear, missing = check_words(table([0.10, -0.11, 0.09, 0.10]))
     assert "the logit shift clearly predicts better: use --method logit-shift" in clear
     assert "Mean error in points: predicted 10.0" in clear
     assert "not identified for 1 of 4 generators" in missing
-    assert "so few cannot tell" in check_words(table([0.3, 0.0, 0.0, 0.02]), "generator")[0]
-    assert "better" not in check_words(table([0.0] * 4), "generator")[0]
+    assert "so few cannot tell" in check_words(table([0.3, 0.0, 0.0, 0.02]))[0]
+    assert "better" not in check_words(table([0.0] * 4))[0]
 
 
 def test_labels_that_contradict_the_other_generators_are_said(
