@@ -16,11 +16,8 @@ def check_files(request: CheckRequest) -> CommandResult:
     result = check(request)
     if request.out is not None:
         write_table(result.ids, request.out)
-    for severity in ("bad", "note", "good"):
-        say(
-            *(each.text for each in result.findings if each.severity == severity),
-            mark=MARKS[severity],
-        )
+    for severity, mark in MARKS.items():
+        say(*(each.text for each in result.findings if each.severity == severity), mark=mark)
     rows = [
         (str(row.question), str(row[2]), f"{'yes' if row.can else 'no'}: {row.why}")
         for row in result.questions.itertuples()

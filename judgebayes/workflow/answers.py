@@ -70,7 +70,7 @@ def abstention(
     """
     own = compared.evaluations[name]
     items, labels = np.asarray(own.items), np.asarray(own.labels)
-    sent = sent_of(own, losses)
+    sent = losses.sent(np.exp(np.asarray(own.log_probs)), _least_risk(own, losses))
 
     def spread(values: Float[np.ndarray, "split item"]) -> Spread:
         return held_out_spread(
@@ -106,7 +106,7 @@ def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
     """
     own = compared.evaluations[name]
     here = np.asarray(own.labels) >= 0
-    expected = _expected(own, losses.matrix)[here]
+    expected = _least_risk(own, losses)[here]
     order = np.argsort(expected, kind="stable")
     expected, lost = expected[order], own.losses(losses.matrix)[here][order]
     last = np.flatnonzero(np.append(np.diff(expected) > TIE_TOLERANCE, True))
@@ -120,18 +120,9 @@ def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
     )
 
 
-def sent_of(evaluation: Evaluation, losses: Losses) -> Bool[np.ndarray, "split item"]:
-    """Return which held-out items are sent to a person, given the method's probabilities."""
-    probs = np.exp(np.asarray(evaluation.log_probs))
-    return losses.sent(probs, _expected(evaluation, losses.matrix))
-
-
-def _expected(
-    evaluation: Evaluation, loss: Float[np.ndarray, "action class"]
-) -> Float[np.ndarray, "split item"]:
-    """Return the expected loss of the decision on each held-out item."""
-    risks = np.exp(np.asarray(evaluation.log_probs)) @ np.asarray(loss).T
-    return np.take_along_axis(risks, np.asarray(evaluation.decisions)[..., None], -1)[..., 0]
+def _least_risk(evaluation: Evaluation, losses: Losses) -> Float[np.ndarray, "split item"]:
+    """Return the expected loss of the decision on each held-out item, the least of all decisions."""
+    return np.asarray((np.exp(np.asarray(evaluation.log_probs)) @ losses.matrix.T).min(-1))
 
 
 _decide = inside(decide)

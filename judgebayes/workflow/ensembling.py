@@ -118,21 +118,11 @@ class MajorityError(Result):
             "less than half right": self.paper,
         }
         parts = [
-            pd.DataFrame(
-                {
-                    "quantity": quantity,
-                    "votes": curve.size,
-                    "method": name,
-                    "error": curve.error,
-                    "low": curve.low,
-                    "high": curve.high,
-                    "extrapolated": curve.extrapolated,
-                }
-            )
+            pd.DataFrame({"quantity": quantity, "votes": curve.size, "method": name} | vars(curve))
             for quantity, curves in frames.items()
             for name, curve in curves.items()
         ]
-        return pd.concat(parts, ignore_index=True)
+        return pd.concat(parts, ignore_index=True).drop(columns="size")
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -233,7 +233,7 @@ def in_part(counts: PrecisionCounts) -> bool:
 
 def _panel(given: Given, inference: str) -> Answer:
     if inference == "nuts":
-        return _sampled(GeneratorValidator("robust").fit(given.counts), inference)
+        return _program(given, inference, form="robust")
     fit = shares(
         given.votes,
         given.labels,
@@ -258,17 +258,13 @@ def _impression(given: Given, _: str) -> Answer:
 # --- NumPyro programs -----------------------------------------------------------------------------
 
 
-def _hierarchical(given: Given, inference: str) -> Answer:
-    # The default samples in smaller steps than `NUTS()`.
-    default = GeneratorValidator("hierarchical")
-    method = default if inference == "nuts" else replace(default, inference=INFERENCES[inference]())
+def _program(
+    given: Given, inference: str, *, form: Literal["flat", "hierarchical", "robust"]
+) -> Answer:
+    method = GeneratorValidator(form)  # samples in smaller steps than `NUTS()`
+    if inference != "nuts":
+        method = replace(method, inference=INFERENCES[inference]())
     return _sampled(method.fit(given.counts), inference)
-
-
-def _flat(given: Given, inference: str) -> Answer:
-    return _sampled(
-        GeneratorValidator("flat", INFERENCES[inference]()).fit(given.counts), inference
-    )
 
 
 def _item_level(given: Given, inference: str) -> Answer:
@@ -403,8 +399,8 @@ METHODS: dict[str, PrecisionMethod] = {
     "panel": PrecisionMethod(_panel, ("laplace", "nuts")),
     "impression": PrecisionMethod(_impression),
     "strata": PrecisionMethod(lambda given, _: Answer(given.labelling.fit(), [])),
-    "hierarchical": PrecisionMethod(_hierarchical, ("nuts", "map")),
-    "flat": PrecisionMethod(_flat, ("nuts", "map")),
+    "hierarchical": PrecisionMethod(partial(_program, form="hierarchical"), ("nuts", "map")),
+    "flat": PrecisionMethod(partial(_program, form="flat"), ("nuts", "map")),
     "item-level": PrecisionMethod(_item_level, ("laplace", "map", "nuts")),
     "veto": PrecisionMethod(_veto, needs_labels=True),
     "majority": PrecisionMethod(_majority),
