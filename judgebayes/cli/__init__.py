@@ -12,10 +12,10 @@ import shlex
 import signal
 import textwrap
 from collections.abc import Callable
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -27,12 +27,13 @@ from judgebayes.cli.machine import (
     TERMINATED,
     completing,
     for_machines,
-    taking_records,
+    parameter_of,
 )
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options
 from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.records import taking_fields
 
 __all__ = ["app", "main"]
 
@@ -60,10 +61,27 @@ def command(
         own = name or function.__name__
         called = own if group is app else f"{group.info.name} {own}"
         return group.command(own, help=help, cls=CommandWithHeadings)(
-            for_machines(called)(taking_records(function))
+            for_machines(called)(taking_fields(function, parameter_of))
         )
 
     return decorate
+
+
+def asking(record: type, place: str) -> Callable[..., CommandResult]:
+    """Return a command with the options and the help of a record, which runs `module:function`.
+
+    The module of this package is imported only then.
+    """
+
+    def run(request: Any) -> CommandResult:
+        module, _, function = place.partition(":")
+        asked = getattr(import_module(f"{__name__}.{module}"), function)
+        result: CommandResult = asked(request)
+        return result
+
+    run.__annotations__["request"] = record
+    run.__doc__ = record.__doc__
+    return run
 
 
 Cache = Annotated[
@@ -127,20 +145,8 @@ def reproduce(context: Context, request: requests.ReproduceRequest) -> CommandRe
     return reproduce_papers(request, command_line(context))
 
 
-@command()
-def collect(request: requests.CollectRequest) -> CommandResult:
-    """Ask judges for votes, several times per item; an interrupted run resumes without paying twice."""
-    from judgebayes.cli.collecting import collect as collect_from
-
-    return collect_from(request)
-
-
-@command()
-def check(request: options.CheckRequest) -> CommandResult:
-    """Check your files: all problems at once, one command that runs, and what it can answer."""
-    from judgebayes.cli.checking import check_files
-
-    return check_files(request)
+command("collect")(asking(requests.CollectRequest, "collecting:collect"))
+command("check")(asking(options.CheckRequest, "checking:check_files"))
 
 
 @command()
@@ -163,36 +169,10 @@ def report(context: Context, request: requests.ReportRequest) -> CommandResult:
     return write_report(request, shlex.join(command_line(context)), calibrating)
 
 
-@command()
-def apply(request: options.ApplyRequest) -> CommandResult:
-    """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones."""
-    from judgebayes.cli.calibrating import apply_fit
-
-    return apply_fit(request)
-
-
-@command()
-def diagnose(request: options.DiagnoseRequest) -> CommandResult:
-    """Find problems of judges and labels: leaks, copies, bias, constant labels, saturation."""
-    from judgebayes.cli.diagnosing import diagnose_votes
-
-    return diagnose_votes(request)
-
-
-@command()
-def ensemble(request: options.EnsembleRequest) -> CommandResult:
-    """Estimate the error of a majority of k votes on your items, and how many labels this needs."""
-    from judgebayes.cli.ensembling import ensemble_error
-
-    return ensemble_error(request)
-
-
-@command()
-def precision(request: options.PrecisionRequest) -> CommandResult:
-    """Estimate the share of each generator's items that is valid, corrected for the judges' bias."""
-    from judgebayes.cli.precision import estimate_precision
-
-    return estimate_precision(request)
+command("apply")(asking(options.ApplyRequest, "calibrating:apply_fit"))
+command("diagnose")(asking(options.DiagnoseRequest, "diagnosing:diagnose_votes"))
+command("ensemble")(asking(options.EnsembleRequest, "ensembling:ensemble_error"))
+command("precision")(asking(options.PrecisionRequest, "precision:estimate_precision"))
 
 
 @command()
@@ -222,11 +202,7 @@ def posterior_compare(
     return compare_posteriors(files, site)
 
 
-@command("import", help=_import_help())
-def import_(request: requests.ImportRequest) -> CommandResult:
-    from judgebayes.cli.importing import import_file
-
-    return import_file(request)
+command("import", help=_import_help())(asking(requests.ImportRequest, "importing:import_file"))
 
 
 def _data_names(incomplete: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -24,26 +24,11 @@ from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import Option
-from judgebayes.workflow.records import Leaf, leaves, make_record, taking_fields
-
-R = TypeVar("R")
+from judgebayes.workflow.records import Leaf, leaves, make_record
 
 
-def taking_records(command: Callable[..., R]) -> Callable[..., R]:
-    """Return the command with its record parameters replaced by their fields, for Typer.
-
-    A field is annotated with an `Option`, or with its help text alone; a bool is then a flag.
-    """
-    return taking_fields(command, _parameter)
-
-
-def options_of(record: type) -> list[inspect.Parameter]:
-    """Return the options of a record as parameters that Typer reads."""
-    return [_parameter(leaf) for leaf in leaves(record, {})]
-
-
-def _parameter(leaf: Leaf) -> inspect.Parameter:
-    """Return a parameter that Typer reads as this option."""
+def parameter_of(leaf: Leaf) -> inspect.Parameter:
+    """Return a parameter that Typer reads as this option; a bool without names is a flag."""
     own = leaf.option
     names = own.names
     if leaf.type is bool and not names:  # a flag without a second name that switches it off
@@ -172,7 +157,8 @@ def for_machines(name: str) -> Callable[[Callable[..., CommandResult]], Callable
             _run(name, options, partial(command, **others))
 
         own = inspect.signature(command, eval_str=True).parameters.values()
-        vars(run)["__signature__"] = inspect.Signature([*own, *options_of(MachineOptions)])
+        more = map(parameter_of, leaves(MachineOptions, {}))
+        vars(run)["__signature__"] = inspect.Signature([*own, *more])
         return run
 
     return decorate

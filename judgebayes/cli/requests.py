@@ -1,4 +1,4 @@
-"""The options of each command, with help and defaults."""
+"""The options of each command, with help and defaults; a record's docstring is the command's help."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +74,7 @@ class ReproduceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectRequest:
-    """The options of `judgebayes collect`."""
+    """Ask judges for votes, several times per item; an interrupted run resumes without paying twice."""
 
     items: Annotated[
         Path,

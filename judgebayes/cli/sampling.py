@@ -202,12 +202,12 @@ def _say_all(findings: Sequence[Finding]) -> None:
 
 def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
     rows = []
-    for rank, (name, loo) in enumerate(zip(comparison.names, comparison.each, strict=True)):
-        gap, error = comparison.behind(rank)
+    for name, loo in comparison.scores.items():
+        gap, error = comparison.behind(name)
         rows.append(
             {
                 "posterior": name,
-                "log_score": comparison.total(rank),
+                "log_score": float(loo.elpd.sum()),
                 "items": comparison.n_items,
                 "behind": gap,
                 "standard_error": error,
@@ -266,16 +266,11 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
     of_item = None
     if request.model == "generator-validator":
         generators, of_item = generators_of(given, request.generator)
-    classes = given.coding.classes
+    coding, classes = given.coding, given.coding.classes
+    items, judges = (tuple(map(str, names)) for names in (coding.items, coding.judges))
+    names = tuple(classes.names)
     data = Data(
-        given.votes,
-        labels,
-        tuple(str(name) for name in given.coding.items),
-        tuple(str(name) for name in given.coding.judges),
-        tuple(classes.names),
-        classes.pairwise,
-        of_item,
-        tuple(generators),
+        given.votes, labels, items, judges, names, classes.pairwise, of_item, tuple(generators)
     )
     words = [*given.words(), labelled_words(labels, classes)]
     if generators:

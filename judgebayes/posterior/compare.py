@@ -26,30 +26,24 @@ class Compared:
     """The leave-one-out log scores of several posteriors on the same items, the best first."""
 
     target: str
-    names: tuple[str, ...]
-    each: tuple[pd.DataFrame, ...]
+    scores: Mapping[str, pd.DataFrame]
     """Of each posterior what `leave_one_out` returns."""
     n_items: int
     only_common: bool
     """Whether some posterior predicts further items, which are left out."""
 
-    def total(self, index: int) -> float:
-        """Return the sum of a posterior's log scores."""
-        return float(self.each[index]["elpd"].sum())
-
-    def behind(self, index: int) -> tuple[float, float]:
+    def behind(self, name: str) -> tuple[float, float]:
         """Return the best posterior's total log score minus this one's, and its standard error."""
-        gap = self.each[0]["elpd"] - self.each[index]["elpd"]
+        gap = next(iter(self.scores.values()))["elpd"] - self.scores[name]["elpd"]
         return float(gap.sum()), float(np.sqrt(len(gap)) * gap.std(ddof=1))
 
     def words(self) -> list[Finding]:
         """Return the comparison in sentences."""
         what = TARGETS[self.target]
         findings = []
-        best = self.names[0]
-        for index in range(1, len(self.names)):
-            name = self.names[index]
-            gap, error = self.behind(index)
+        best, *others = self.scores
+        for name in others:
+            gap, error = self.behind(name)
             figures = f"{gap:.1f} in total log score (standard error {error:.1f})"
             ratio = np.exp(gap / self.n_items)
             if gap == 0:
@@ -80,7 +74,7 @@ class Compared:
                     "that seems clear is only likely.",
                 )
             )
-        for name, loo in zip(self.names, self.each, strict=True):
+        for name, loo in self.scores.items():
             findings += _pareto(name, loo)
         return findings
 
@@ -187,13 +181,5 @@ def _compare(files: Mapping[str, Any], target: str) -> Compared:
             "Sample the models on the same votes and labels."
         )
     restricted = {name: loo.loc[items] for name, loo in loo_of.items()}
-    order: Sequence[str] = sorted(
-        restricted, key=lambda name: -float(restricted[name]["elpd"].sum())
-    )
-    return Compared(
-        target,
-        tuple(order),
-        tuple(restricted[name] for name in order),
-        len(items),
-        largest > len(items),
-    )
+    ranked = sorted(restricted.items(), key=lambda each: -float(each[1]["elpd"].sum()))
+    return Compared(target, dict(ranked), len(items), largest > len(items))

@@ -1,7 +1,7 @@
 """The options of the workflow, in groups, each with its help and default.
 
 The functions of this package take these records; `judgebayes.cli.machine` turns them into the
-options of the command line.
+options of the command line, and the docstring of a command's record is its help.
 """
 
 from collections.abc import Collection, Mapping
@@ -233,7 +233,7 @@ class ReadRequest(ReadingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(ReadRequest):
-    """The options of `judgebayes check`."""
+    """Check your files: all problems at once, one command that runs, and what it can answer."""
 
     pairwise: None = None
     items: Annotated[
@@ -369,7 +369,7 @@ class WinRateRequest(ReadRequest, WinOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ApplyRequest(ReadingOptions, LossOptions):
-    """The options of `judgebayes apply`."""
+    """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones."""
 
     fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` wrote.", positional=True)]
     votes: VotesFile
@@ -384,7 +384,7 @@ class ApplyRequest(ReadingOptions, LossOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnoseRequest(ReadRequest):
-    """The options of `judgebayes diagnose`."""
+    """Find problems of judges and labels: leaks, copies, bias, constant labels, saturation."""
 
     task: None = None
     only_judge: None = None
@@ -401,7 +401,7 @@ class DiagnoseRequest(ReadRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleRequest(ReadRequest):
-    """The options of `judgebayes ensemble`."""
+    """Estimate the error of a majority of k votes on your items, and how many labels this needs."""
 
     pairwise: None = None
     k: Annotated[
@@ -456,7 +456,7 @@ class EnsembleRequest(ReadRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class PrecisionRequest(ReadRequest):
-    """The options of `judgebayes precision`."""
+    """Estimate the share of each generator's items that is valid, corrected for the judges' bias."""
 
     pairwise: bool | None = False
     drop_unknown_labels: bool = True

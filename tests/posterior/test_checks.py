@@ -63,11 +63,9 @@ def loo_scores(shift: float, noise: float, n: int = 200, k: float = 0.1) -> pd.D
     ],
 )
 def test_a_difference_is_described(shift: float, noise: float, sentence: str) -> None:
-    compared = Compared(
-        "label", ("a", "b"), (loo_scores(0, 0), loo_scores(shift, noise)), 200, False
-    )
-    gap, error = compared.behind(1)
-    values = compared.each[0].elpd - compared.each[1].elpd
+    compared = Compared("label", {"a": loo_scores(0, 0), "b": loo_scores(shift, noise)}, 200, False)
+    gap, error = compared.behind("b")
+    values = compared.scores["a"].elpd - compared.scores["b"].elpd
     np.testing.assert_allclose((gap, error), (values.sum(), np.sqrt(200 * values.var(ddof=1))))
     (finding,) = compared.words()
     assert sentence in finding.sentence
@@ -76,7 +74,7 @@ def test_a_difference_is_described(shift: float, noise: float, sentence: str) ->
 
 def test_unreliable_scores_and_few_items_are_reported() -> None:
     loo = loo_scores(0, 0, 12, 0.9)
-    sentences = [f.sentence for f in Compared("votes", ("a", "b"), (loo, loo), 12, False).words()]
+    sentences = [f.sentence for f in Compared("votes", {"a": loo, "b": loo}, 12, False).words()]
     assert "equally well" in sentences[0]
     assert sentences[1].startswith("With only 12 items, the standard errors are too small")
     assert "of a on 12 of 12 items is unreliable (Pareto k up to 0.90" in sentences[2]
