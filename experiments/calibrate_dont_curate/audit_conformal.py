@@ -33,9 +33,9 @@ from judgebayes.workflow.conformal_sets import (
     FITTED_SHARE,
     Strata,
     agreement_strata,
+    sets_by_stratum,
     strata_by,
     strata_table,
-    threshold_of,
 )
 
 LEVEL = 0.9
@@ -180,7 +180,9 @@ def replayed(panel: Panel, rng: np.random.Generator, seed: int) -> Iterator[Obse
         shown = every if by is None else {by: strata}
         held = parts.evaluation[0][parts.evaluation[0] >= 0]
         for filled in (False, True):
-            threshold = threshold_of(log_probs, truth, held, LEVEL, strata=strata, no_empty=filled)
+            sets, pooled = sets_by_stratum(
+                log_probs, truth, held, LEVEL, strata=strata, no_empty=filled
+            )
             printed = strata_table(
                 held_out,
                 LEVEL,
@@ -188,7 +190,6 @@ def replayed(panel: Panel, rng: np.random.Generator, seed: int) -> Iterator[Obse
                 {n: each._replace(of_item=each.of_item[labelled]) for n, each in shown.items()},
                 no_empty=filled,
             ).set_index(["by", "stratum"])
-            sets = threshold.sets(log_probs)
             covered = sets[np.arange(len(truth)), truth]
             right = log_probs.argmax(1) == truth
             for name, division in ({"all": Strata(truth * 0, ["all"])} | shown).items():
@@ -200,7 +201,7 @@ def replayed(panel: Panel, rng: np.random.Generator, seed: int) -> Iterator[Obse
                     coverage = float(covered[here].mean())
                     yield Observed(
                         ONE if by is None else f"a threshold per {by}",
-                        _named(name, division, k, pooled=by == name and k in threshold.pooled),
+                        _named(name, division, k, pooled=by == name and k in pooled),
                         filled,
                         coverage,
                         float(sets[here].sum(1).mean()),

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.aggregators import Method
 from judgebayes.arrays import ItemInts
-from judgebayes.calibrators.conformal import ROUNDING, FittedConformal, SplitConformal, coverage_law
+from judgebayes.calibrators.conformal import ROUNDING, SplitConformal, coverage_law
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import predict
 from judgebayes.evaluate.one_split import Evaluation
@@ -136,22 +136,6 @@ COVERAGE_ITEMS = 10_000
 """A number of new items so large that their sampling error hardly matters to the coverage."""
 
 
-class Threshold(NamedTuple):
-    """Thresholds by stratum from some labels, and where they come from."""
-
-    rule: FittedConformal
-    strata: Strata
-    held: Int[np.ndarray, " held"]
-    """The items whose labels gave the thresholds."""
-    level: float
-    pooled: list[int]
-    """The strata that have the threshold of all labels, because they have too few of their own."""
-
-    def sets(self, log_probs: Float[np.ndarray, "item class"]) -> Bool[np.ndarray, "item class"]:
-        """Return the set of each item."""
-        return np.asarray(self.rule(log_probs, groups=self.strata.of_item))
-
-
 @dataclass(frozen=True)
 class ConformalSets:
     """The conformal set of each item, with sentences and a table about their coverage."""
@@ -162,7 +146,7 @@ class ConformalSets:
     """Held-out coverage by stratum, as `strata_table` gives it; None without held-out answers."""
 
 
-def threshold_of(
+def sets_by_stratum(
     log_probs: Float[np.ndarray, "item class"],
     labels: ItemInts,
     held: Int[np.ndarray, " held"],
@@ -170,11 +154,11 @@ def threshold_of(
     *,
     strata: Strata,
     no_empty: bool,
-) -> Threshold:
-    """Return a threshold for each stratum (Mondrian), from the labels of the items `held`.
+) -> tuple[Bool[np.ndarray, "item class"], list[int]]:
+    """Return each item's set by a threshold for each stratum (Mondrian), from the labels of some items.
 
-    `log_probs` are those of a fit without these labels. A stratum with too few labels has the threshold
-    of all of them.
+    `log_probs` are those of a fit without the labels of the items `held`. A stratum with too few labels
+    has the threshold of all of them; if there are several, the places of such strata are returned too.
     """
     own = strata.of_item[held]
     rule = SplitConformal(level, no_empty, len(strata.names)).fit(
@@ -183,31 +167,27 @@ def threshold_of(
     whole = SplitConformal(level, no_empty).fit(log_probs[held], labels[held])
     pooled = ~np.isfinite(np.asarray(rule.threshold))
     threshold = jnp.where(pooled, whole.threshold, rule.threshold)
-    alone = len(strata.names) == 1
-    return Threshold(
-        replace(rule, threshold=threshold, status=whole.status),
-        strata,
-        held,
-        level,
-        [] if alone else np.flatnonzero(pooled).tolist(),
-    )
+    rule = replace(rule, threshold=threshold, status=whole.status)
+    inside = np.asarray(rule(log_probs, groups=strata.of_item))
+    return inside, np.flatnonzero(pooled).tolist() if len(strata.names) > 1 else []
 
 
-def sets_of(
-    threshold: Threshold,
-    log_probs: Float[np.ndarray, "item class"],
+def set_words(
+    inside: Bool[np.ndarray, "item class"],
     labels: ItemInts,
+    held: Int[np.ndarray, " held"],
+    level: float,
     *,
+    strata: Strata,
+    pooled: Sequence[int],
     fitted_on: int,
     few: Sequence[str] = (),
-) -> ConformalSets:
-    """Return the set of each item, and sentences about them.
+) -> list[str]:
+    """Return sentences about the sets that `sets_by_stratum` returned.
 
     `fitted_on` is the number of labels of the fit, and `few` the names of strata with too few labels,
     which are together in the last one.
     """
-    _, strata, held, level, pooled = threshold
-    inside = threshold.sets(log_probs)
     size, alone = inside.sum(1), len(strata.names) == 1
     text = (
         f"Conformal sets at {percent(level)}{'' if alone else ', a threshold per stratum'}: method "
@@ -241,7 +221,7 @@ def sets_of(
             f"of the {len(held)}, are in {listing(few)}: they have one threshold together"
             + (f", that of all {len(held)}, so that their coverage may differ." if pooled else ".")
         )
-    return ConformalSets(inside, sentences)
+    return sentences
 
 
 def leave_one_out_sets(
@@ -456,12 +436,16 @@ def conformal_sets(
     own[fitted_on] = labels[fitted_on]
     fitted = fit_to_labels(choice, method, given, own, request.seed)
     log_probs = np.asarray(predict(fitted, given.votes))
-    threshold = threshold_of(
-        log_probs, labels, held, level, strata=strata, no_empty=request.no_empty_sets
+    no_empty = request.no_empty_sets
+    inside, pooled = sets_by_stratum(
+        log_probs, labels, held, level, strata=strata, no_empty=no_empty
     )
-    sets = sets_of(threshold, log_probs, labels, fitted_on=len(fitted_on), few=few)
+    n = len(fitted_on)
+    words = set_words(
+        inside, labels, held, level, strata=strata, pooled=pooled, fitted_on=n, few=few
+    )
     if compared is None:
-        return sets
+        return ConformalSets(inside, words)
     evaluation = evaluate_splits(
         compared_methods([choice], given.coding.classes, given.votes)[choice.name],
         given.votes,
@@ -471,10 +455,9 @@ def conformal_sets(
         seed=request.seed,
     )
     shown = every if by is None else every | {by: strata}
-    no_empty = request.no_empty_sets
     table = strata_table(evaluation, level, strata, shown, no_empty=no_empty, groups=given.groups)
-    words = strata_words(table, by=by, level=level, no_empty=no_empty)
-    return replace(sets, sentences=[*sets.sentences, *words], strata=table)
+    words += strata_words(table, by=by, level=level, no_empty=no_empty)
+    return ConformalSets(inside, words, table)
 
 
 def _divided(given: Data, strata: Strata, splits: int, seed: int) -> Splits:

@@ -11,11 +11,11 @@ from judgebayes.workflow.conformal_sets import (
     Strata,
     agreement_strata,
     leave_one_out_sets,
-    sets_of,
+    set_words,
+    sets_by_stratum,
     strata_by,
     strata_rows,
     strata_table,
-    threshold_of,
 )
 
 
@@ -80,17 +80,16 @@ def test_every_stratum_has_the_threshold_of_its_own_labels() -> None:
     strata = Strata(np.arange(200) % 3 // 2, ["two thirds", "one third"])
     held = np.arange(0, 200, 3)[:30]
     held = np.concatenate([held, np.arange(2, 20, 3)])  # 30 of the first stratum, 6 of the second
-    threshold = threshold_of(log_probs, labels, held, 0.9, strata=strata, no_empty=False)
-    assert threshold.pooled == [1]
+    sets, pooled = sets_by_stratum(log_probs, labels, held, 0.9, strata=strata, no_empty=False)
+    assert pooled == [1]
     first, whole = held[:30], held
     for stratum, of in ((0, first), (1, whole)):
         here = strata.of_item == stratum
         fit = jb.SplitConformal(0.9).fit(log_probs[of], labels[of])
-        np.testing.assert_array_equal(
-            threshold.sets(log_probs)[here], np.asarray(fit(log_probs[here]))
-        )
-    sets = sets_of(threshold, log_probs, labels, fitted_on=10, few=["one third"])
-    assert "one threshold together, that of all 36" in sets.sentences[1]
+        np.testing.assert_array_equal(sets[here], np.asarray(fit(log_probs[here])))
+    few = {"fitted_on": 10, "few": ["one third"]}
+    words = set_words(sets, labels, held, 0.9, strata=strata, pooled=pooled, **few)
+    assert "one threshold together, that of all 36" in words[1]
 
 
 def test_strata_with_too_few_labels_are_fewer_or_together() -> None:
