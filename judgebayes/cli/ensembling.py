@@ -16,15 +16,14 @@ from judgebayes.workflow.label_session import label_session
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import EnsembleRequest
 
-COLUMNS = {
+MEANINGS = {
     "split curve": "labels of all items, known or drawn given how the votes split.",
     "model-free": "smaller panels drawn from the votes of labelled items.",
-}
-MIXTURE = {
     "mixture": "a model of hard and easy items, fitted to the labels.",
     "independent": "the error if the votes on an item were independent.",
+    "no decision": "items on which the votes are tied, which do not count as wrong.",
 }
-ABSTAINED = {"no decision": "items on which the votes are tied, which do not count as wrong."}
+"""What the columns of the printed tables mean."""
 
 SHOWN = 20
 """The most items to label next that are printed."""
@@ -87,9 +86,8 @@ def _print(result: MajorityError) -> None:
         head, rows = ("votes", *curves, ""), _rows(curves)
         show_rows(f"{title}, with {level} intervals", head, rows, texts=0)
         say_plainly("")
-    columns = COLUMNS | (MIXTURE if "mixture" in result.curves | result.paper else {})
-    columns |= {} if result.abstained is None else ABSTAINED
-    say(" ".join(f"{name}: {meaning}" for name, meaning in columns.items()))
+    columns = {name for curves in tables.values() for name in curves}
+    say(" ".join(f"{name}: {MEANINGS[name]}" for name in MEANINGS if name in columns))
     panels = [
         (panel, with_interval(ends, ".1f", unit=""))
         for panel, *ends in result.panels.itertuples(index=False)

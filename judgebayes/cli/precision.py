@@ -102,6 +102,10 @@ def _plot(table: pd.DataFrame, path: Path) -> None:
         parts.insert(0, table.assign(value=table["estimate"], **ends, series=series))
     both = pd.concat(parts)
     both[["value", "low", "high"]] *= 100
-    words = {"xlabel": "valid items, %", "title": "Generator precision"}
-    figure = intervals(both, label="generator", series="series", **words)
-    figure.savefig(path, dpi=150)
+    intervals(
+        both,
+        label="generator",
+        series="series",
+        xlabel="valid items, %",
+        title="Generator precision",
+    ).savefig(path, dpi=150)

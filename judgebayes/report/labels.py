@@ -14,12 +14,7 @@ from judgebayes.report.page import Block, Paragraph, Row, Section, Table
 from judgebayes.sentence import percent, rounded, with_interval
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
-
-COVERAGE_ITEMS = 10_000
-"""The number of new items for the coverage, large enough to make their sampling error negligible."""
-
-THRESHOLD_SHARE = 1 / 3
-"""Share of the labels used for a conformal threshold."""
+from judgebayes.workflow.conformal_sets import COVERAGE_ITEMS, FITTED_SHARE
 
 MULTIPLES = (1, 2, 4)
 """The multiples of the number of labels in the table."""
@@ -153,7 +148,7 @@ def _law_blocks(
         columns.append([_accuracy_range(accuracy, n) for n in sizes])
     if level is not None:
         head.append(f"coverage of conformal sets at {percent(level)}")
-        columns.append([_coverage_range(round(n * THRESHOLD_SHARE), level) for n in sizes])
+        columns.append([_coverage_range(round(n * (1 - FITTED_SHARE)), level) for n in sizes])
     if not columns:
         return []
     rows = [

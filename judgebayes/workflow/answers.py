@@ -70,7 +70,7 @@ def abstention(
     """
     own = compared.evaluations[name]
     items, labels = np.asarray(own.items), np.asarray(own.labels)
-    sent = losses.sent(np.exp(np.asarray(own.log_probs)), _least_risk(own, losses))
+    sent = sent_of(own, losses)
 
     def spread(values: Float[np.ndarray, "split item"]) -> Spread:
         return held_out_spread(
@@ -118,6 +118,11 @@ def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
             "risk": lost.cumsum()[last] / decided,
         }
     )
+
+
+def sent_of(evaluation: Evaluation, losses: Losses) -> Bool[np.ndarray, "split item"]:
+    """Return which held-out items are sent to a person, given the method's probabilities."""
+    return losses.sent(np.exp(np.asarray(evaluation.log_probs)), _least_risk(evaluation, losses))
 
 
 def _least_risk(evaluation: Evaluation, losses: Losses) -> Float[np.ndarray, "split item"]:
