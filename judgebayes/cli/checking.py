@@ -1,8 +1,6 @@
 """`judgebayes check`: all problems of a user's files at once, and one command that runs."""
 
-from dataclasses import replace
-
-from judgebayes.cli.console import MARKS, say, say_plainly, show_rows
+from judgebayes.cli.console import MARKS, say, say_commands, say_plainly, show_rows
 from judgebayes.cli.machine import BAD_INPUT
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.workflow.checking import check
@@ -28,9 +26,7 @@ def check_files(request: CheckRequest) -> CommandResult:
     if result.command is None:
         say("No command can read these files as they are: mend what is marked with x first.")
     else:
-        say("This command runs:")
-        say_plainly(f"  {result.command}")
+        say_commands(("This command runs:", result.command))
     if request.out is not None:
         say_plainly(f"The items of the labels are in {request.out}.")
-    code = BAD_INPUT if result.command is None else 0
-    return replace(result.for_machines(), exit_code=code)
+    return result.for_machines(BAD_INPUT if result.command is None else 0)

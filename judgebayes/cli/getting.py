@@ -12,6 +12,7 @@ import pandas as pd
 
 from judgebayes.cli.console import say_plainly, show_rows
 from judgebayes.compiled.stopping import keeping
+from judgebayes.compiled.store import make_folder
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
 from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
@@ -39,10 +40,7 @@ def write_example(folder: Path, seed: int) -> CommandResult:
     for path in paths:
         if path.exists():
             raise JudgeBayesError(f"{str(path)!r} exists already; choose another folder.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JudgeBayesError(f"{str(folder)!r} cannot be written: {error.strerror}.") from error
+    make_folder(folder)
     for table, path in zip((votes, labels), paths, strict=True):
         write_table(table, path)
     say_plainly(

@@ -37,11 +37,9 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
         For bad input, as in `judgebayes calibrate`, or if the page cannot be written.
     """
     check_writable(request.out, table=False)
-    if request.conformal is not None and request.labels is None and request.method == "sc":
-        request = _without_sets(request)
     data = read_request(request)
     if (data.labels >= 0).sum() < LEAST_FOR_SPLITS:
-        request = _without_sets(request)
+        request = replace(request, conformal=None, conformal_by=None, no_empty_sets=False)
     wins = win_rate_of(data, request)
     if wins is not None:
         print_wins(wins)
@@ -75,7 +73,3 @@ def write_report(request: ReportRequest, command: str, calibrating: str) -> Comm
     say_next(result.next_steps)
     done = result.for_machines()
     return replace(done, values={**done.values, "page": request.out})
-
-
-def _without_sets(request: ReportRequest) -> ReportRequest:
-    return replace(request, conformal=None, conformal_by=None, no_empty_sets=False)

@@ -17,6 +17,7 @@ from judgebayes.cli.machine import INTERRUPTED
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.store import make_folder
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference import NUTS, posterior
@@ -440,12 +441,7 @@ def _plot(
             title=f"Data drawn from the model, and observed: {what}",
         ),
     }
-    try:
-        request.plot.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JudgeBayesError(
-            f"{str(request.plot)!r} cannot be written: {error.strerror}."
-        ) from error
+    make_folder(request.plot)
     for name in PLOTS:
         figures[name].savefig(request.plot / f"{name}.{request.plots_as}", dpi=130)
 

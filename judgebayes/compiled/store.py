@@ -58,6 +58,20 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder, and those above it.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JudgeBayesError(f"{str(folder)!r} cannot be written: {error.strerror}.") from error
+
+
 def clear_half_written(folder: Path) -> None:
     """Remove half-written files of killed processes; only where no other process can be writing."""
     for path in folder.rglob(f".*{HALF}"):
