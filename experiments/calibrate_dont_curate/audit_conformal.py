@@ -180,9 +180,7 @@ def replayed(panel: Panel, rng: np.random.Generator, seed: int) -> Iterator[Obse
         shown = every if by is None else {by: strata}
         held = parts.evaluation[0][parts.evaluation[0] >= 0]
         for filled in (False, True):
-            sets, pooled = sets_by_stratum(
-                log_probs, truth, held, LEVEL, strata=strata, no_empty=filled
-            )
+            sets, pooled = sets_by_stratum(log_probs, truth, held, LEVEL, strata, no_empty=filled)
             printed = strata_table(
                 held_out,
                 LEVEL,

@@ -151,8 +151,8 @@ def sets_by_stratum(
     labels: ItemInts,
     held: Int[np.ndarray, " held"],
     level: float,
-    *,
     strata: Strata,
+    *,
     no_empty: bool,
 ) -> tuple[Bool[np.ndarray, "item class"], list[int]]:
     """Return each item's set by a threshold for each stratum (Mondrian), from the labels of some items.
@@ -177,8 +177,8 @@ def set_words(
     labels: ItemInts,
     held: Int[np.ndarray, " held"],
     level: float,
-    *,
     strata: Strata,
+    *,
     pooled: Sequence[int],
     fitted_on: int,
     few: Sequence[str] = (),
@@ -437,13 +437,9 @@ def conformal_sets(
     fitted = fit_to_labels(choice, method, given, own, request.seed)
     log_probs = np.asarray(predict(fitted, given.votes))
     no_empty = request.no_empty_sets
-    inside, pooled = sets_by_stratum(
-        log_probs, labels, held, level, strata=strata, no_empty=no_empty
-    )
+    inside, pooled = sets_by_stratum(log_probs, labels, held, level, strata, no_empty=no_empty)
     n = len(fitted_on)
-    words = set_words(
-        inside, labels, held, level, strata=strata, pooled=pooled, fitted_on=n, few=few
-    )
+    words = set_words(inside, labels, held, level, strata, pooled=pooled, fitted_on=n, few=few)
     if compared is None:
         return ConformalSets(inside, words)
     evaluation = evaluate_splits(

@@ -80,7 +80,7 @@ def test_every_stratum_has_the_threshold_of_its_own_labels() -> None:
     strata = Strata(np.arange(200) % 3 // 2, ["two thirds", "one third"])
     held = np.arange(0, 200, 3)[:30]
     held = np.concatenate([held, np.arange(2, 20, 3)])  # 30 of the first stratum, 6 of the second
-    sets, pooled = sets_by_stratum(log_probs, labels, held, 0.9, strata=strata, no_empty=False)
+    sets, pooled = sets_by_stratum(log_probs, labels, held, 0.9, strata, no_empty=False)
     assert pooled == [1]
     first, whole = held[:30], held
     for stratum, of in ((0, first), (1, whole)):
@@ -88,7 +88,7 @@ def test_every_stratum_has_the_threshold_of_its_own_labels() -> None:
         fit = jb.SplitConformal(0.9).fit(log_probs[of], labels[of])
         np.testing.assert_array_equal(sets[here], np.asarray(fit(log_probs[here])))
     few = {"fitted_on": 10, "few": ["one third"]}
-    words = set_words(sets, labels, held, 0.9, strata=strata, pooled=pooled, **few)
+    words = set_words(sets, labels, held, 0.9, strata, pooled=pooled, **few)
     assert "one threshold together, that of all 36" in words[1]
 
 
