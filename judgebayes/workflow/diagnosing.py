@@ -67,9 +67,8 @@ class Diagnosis(Result):
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The judges, the findings with severity, topic and judges, and the rates by value."""
-        columns = ("severity", "topic", "judges", "sentence")
-        rows = [[getattr(each, name) for name in columns] for each in self.findings]
-        table = pd.DataFrame(rows, columns=list(columns)).astype(object)
+        columns = ["severity", "topic", "judges", "sentence"]
+        table = pd.DataFrame([*map(vars, self.findings)], columns=columns).astype(object)
         tables = {"judges": self.judges, "findings": table.assign(judges=table["judges"].map(list))}
         return tables if self.by is None else tables | {"by": self.by}
 
