@@ -83,9 +83,9 @@ def other_command(context: Any, name: str, without: Collection[str] = ()) -> str
 
 
 def _words_of(context: Any, names: set[str]) -> list[str]:
-    """Return the words of those parameters that were set on the command line, if named."""
+    """Return the words of the named parameters that were set on the command line, arguments first."""
     words = []
-    for parameter in context.command.params:
+    for parameter in sorted(context.command.params, key=lambda each: each.param_type_name):
         if parameter.name in MACHINE_OPTIONS:
             continue
         source = context.get_parameter_source(parameter.name)
