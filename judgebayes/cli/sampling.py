@@ -208,7 +208,7 @@ def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
         rows.append(
             {
                 "posterior": name,
-                "log_score": float(loo.elpd.sum()),
+                "log_score": float(loo["elpd"].sum()),
                 "items": comparison.n_items,
                 "behind": gap,
                 "standard_error": error,

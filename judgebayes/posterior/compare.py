@@ -1,6 +1,6 @@
 """Compare posteriors by how well they predict each item from all others (PSIS-LOO), in sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
