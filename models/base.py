@@ -11,7 +11,8 @@ Labels may be partly known: they are -1 where unknown; the `label` of such an it
 `votes` have the distribution for an unknown class.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -170,30 +171,29 @@ def observe_label(
     return observe("label", category, labels, labelled, weight), labelled
 
 
-def observe_panel(
-    log_class: Float[Array, "item class"],
-    panel: Callable[[Float[Array, "item class"]], PanelVotes],
-    data: Any,
-    *,
-    noise: Scalar = 0.0,
-    labelled_only: bool = False,
-) -> None:
-    """Sample `label`, then `votes` given it; together they are p(z) p(votes | z).
+class PanelProgram(ABC):
+    """A program of labels and votes that says how votes are distributed, their class summed out."""
 
-    Parameters
-    ----------
-    log_class
-        The log prior of the items' classes.
-    panel
-        The votes' distribution given the log-probabilities of the true class.
-    data
-        Votes, labels and weights, as in `PanelData`.
-    noise
-        The known share of the labels that are wrong.
-    labelled_only
-        Whether the votes on items without a label are masked.
-    """
-    labels, labelled = observe_label(log_class, data.labels, data.weight, noise)
-    votes = panel(class_given_label(log_class, labels, labelled, noise))
-    used = labelled if labelled_only else None
-    observe("votes", votes, data.votes, used, data.weight, ("judge", "repeat"))
+    noise: Scalar = 0.0
+    """The known share of the labels that are wrong."""
+
+    @property
+    @abstractmethod
+    def traits(self) -> Traits:
+        """The data that it is fitted to."""
+
+    @abstractmethod
+    def votes(self, sites: Sites, data: Any) -> PanelVotes:
+        """Return the distribution of the votes, with the prior of the items' classes."""
+
+    def observe(self, sites: Sites, data: Any) -> None:
+        """Sample `label`, then `votes` given it; together they are p(z) p(votes | z)."""
+        votes = self.votes(sites, data)
+        labels, labelled = observe_label(votes.log_class, data.labels, data.weight, self.noise)
+        given = votes.of_class(class_given_label(votes.log_class, labels, labelled, self.noise))
+        used = labelled if self.traits.enters == "labelled items" else None
+        observe("votes", given, data.votes, used, data.weight, ("judge", "repeat"))
+
+    def predict(self, sites: Sites, data: Any) -> Float[Array, "item class"]:
+        """Return the log-probabilities of the items' classes given their votes."""
+        return self.votes(sites, data).log_class_given(data.votes)

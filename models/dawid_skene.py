@@ -20,7 +20,6 @@ judges are right more often than chance *on average*, right > wrong / (K - 1), a
 at accuracy 0.75 and at the majority vote. Single judges may be worse than chance.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -29,7 +28,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Scalar, Sites, Traits, observe_panel
+from judgebayes.models.base import PanelData, PanelProgram, Scalar, Sites, Traits
 from judgebayes.models.distributions import ConfusionVotes
 
 
@@ -54,7 +53,7 @@ def accuracy(
 
 
 @dataclass(frozen=True)
-class DawidSkeneModel:
+class DawidSkeneModel(PanelProgram):
     """The program: class shares and confusion matrices, then the labels and votes of all items.
 
     Sites: `pi` (class), `confusion` (judge, class, vote); `label` (item), `votes` (item, judge,
@@ -70,26 +69,19 @@ class DawidSkeneModel:
 
     def __call__(self, data: PanelData) -> None:
         """Sample class shares and confusion matrices, then labels and votes."""
-        n_items, n_judges, _ = data.cast.shape
-        k = self.n_classes
+        n_judges, k = data.cast.shape[1], self.n_classes
         shares = dist.Dirichlet(jnp.full(k, 1.0) + self.prior.classes)
         pi = numpyro.sample("pi", shares, infer={"event_dims": ("class",)})
         rows = dist.Dirichlet(1 + self.prior.of_votes(k))
         with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", k, dim=-1):
             confusion = numpyro.sample("confusion", rows, infer={"event_dims": ("vote",)})
-        observe_panel(
-            jnp.broadcast_to(jnp.log(pi), (n_items, k)),
-            lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.cast),
-            data,
-            noise=self.noise,
-        )
+        self.observe({"pi": pi, "confusion": confusion}, data)
 
     def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
         """Return each judge's accuracy, and the sites."""
         return {"accuracy": accuracy(jnp.log(sites["confusion"])), **sites}
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items' classes given their votes."""
+    def votes(self, sites: Sites, data: PanelData) -> ConfusionVotes:
+        """Return the distribution of the votes."""
         log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.cast), self.n_classes))
-        votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.cast)
-        return votes.log_class_given(data.votes)
+        return ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.cast)

@@ -15,6 +15,7 @@ log-likelihood for counts that are not whole, which cannot be sampled.
 """
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar
 
@@ -74,6 +75,12 @@ class PanelVotes(Distribution):  # type: ignore[misc]
     ) -> None:
         self.log_class, self.cast = log_class, cast
         super().__init__(batch_shape=cast.shape[:1], event_shape=cast.shape[1:])
+
+    def of_class(self, log_class: Float[Array, "item class"]) -> "PanelVotes":
+        """Return the votes on items whose classes have other probabilities."""
+        other = copy(self)
+        other.log_class = log_class
+        return other
 
     def log_prob(self, value: Int[Array, "*draw item judge sample"]) -> Float[Array, "*draw item"]:
         """Return log p(votes) of every item, its class summed out."""

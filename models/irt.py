@@ -38,7 +38,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Scalar, Sites, Traits, observe_panel, uniform_class
+from judgebayes.models.base import PanelData, PanelProgram, Scalar, Sites, Traits, uniform_class
 from judgebayes.models.distributions import CoinVotes
 
 NODES = 121, 15
@@ -115,7 +115,7 @@ def marginal(
 
 
 @dataclass(frozen=True)
-class ItemResponseModel:
+class ItemResponseModel(PanelProgram):
     """The program: abilities, difficulties, discriminations; then labels and right or wrong votes.
 
     Sites: `ability` (judge), `difficulty` and `log_discrimination` (item); `label` (item), `votes`
@@ -139,24 +139,19 @@ class ItemResponseModel:
             log_discrimination = numpyro.sample(
                 "log_discrimination", dist.Normal(*self.prior.log_discrimination)
             )
-        logits = link(Parameters(ability, difficulty, log_discrimination))
-        observe_panel(
-            uniform_class(len(data.cast), self.n_classes),
-            lambda log_class: self._votes(log_class, logits, data),
-            data,
-            noise=self.noise,
-            labelled_only=True,
-        )
+        self.observe(Parameters(ability, difficulty, log_discrimination)._asdict(), data)
 
     def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
         """Return abilities, difficulties and discriminations."""
         unchanged = {name: sites[name] for name in ("ability", "difficulty")}
         return unchanged | {"discrimination": jnp.exp(sites["log_discrimination"])}
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items' classes given their votes."""
+    def votes(self, sites: Sites, data: PanelData) -> CoinVotes:
+        """Return the distribution of the votes; classes are uniform."""
+        logits = link(Parameters(**sites))
+        right, wrong = jax.nn.log_sigmoid(logits), jax.nn.log_sigmoid(-logits)
         log_class = uniform_class(len(data.cast), self.n_classes)
-        return self._votes(log_class, link(Parameters(**sites)), data).log_class_given(data.votes)
+        return CoinVotes(log_class, right, wrong, data.cast)
 
     def pointwise(
         self, sites: Mapping[str, Array], data: PanelData
@@ -169,12 +164,3 @@ class ItemResponseModel:
         right, cast = ((x.sum(2)).astype(float) for x in (data.votes == labels, data.votes >= 0))
         each = marginal(sites["ability"], right, cast, n_classes=self.n_classes, prior=self.prior)
         return {"votes": jnp.where(data.labels >= 0, each, 0.0)}
-
-    def _votes(
-        self,
-        log_class: Float[Array, "item class"],
-        logits: Float[Array, "item judge"],
-        data: PanelData,
-    ) -> CoinVotes:
-        right, wrong = jax.nn.log_sigmoid(logits), jax.nn.log_sigmoid(-logits)
-        return CoinVotes(log_class, right, wrong, data.cast)

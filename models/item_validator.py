@@ -23,7 +23,7 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.models.base import Scalar, Sites, Traits, observe_panel
+from judgebayes.models.base import PanelProgram, Scalar, Sites, Traits
 from judgebayes.models.distributions import LeaningVotes
 from judgebayes.models.generator_counts import Pair, normals
 
@@ -99,7 +99,7 @@ class ItemData(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ItemModel:
+class ItemModel(PanelProgram):
     """The program of items: labels and leanings are summed out.
 
     Sites: `alpha`, `gap` (judge), `eta` (generator) and `w` (class, generator), all in units of
@@ -144,12 +144,7 @@ class ItemModel:
                 sites["w"] = numpyro.sample("w", dist.Normal())
         if not self.independent:
             sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(*prior.log_tau))
-        at = item_sites(sites, prior)
-        observe_panel(
-            self._log_class(at, data),
-            lambda log_class: self._votes(log_class, at, data),
-            data,
-        )
+        self.observe(sites, data)
 
     def quantities(self, sites: Sites, data: ItemData) -> dict[str, Array]:  # noqa: ARG002
         """Return qualities and the judges' rates as probabilities, the rest in logits."""
@@ -169,18 +164,11 @@ class ItemModel:
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         return jax.nn.sigmoid(base[:, None] + tau * nodes) @ jnp.asarray(weights / weights.sum())
 
-    def predict(self, sites: Mapping[str, Array], data: ItemData) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items' labels given their votes; invalid first."""
+    def votes(self, sites: Sites, data: ItemData) -> LeaningVotes:
+        """Return the distribution of the votes; the class invalid comes first."""
         at = item_sites(sites, self.prior)
-        return self._votes(self._log_class(at, data), at, data).log_class_given(data.votes)
-
-    def _log_class(self, at: ItemSites, data: ItemData) -> Float[Array, "item class"]:
         own = at.eta[data.generator]
-        return jnp.stack([jax.nn.log_sigmoid(-own), jax.nn.log_sigmoid(own)], axis=1)
-
-    def _votes(
-        self, log_class: Float[Array, "item class"], at: ItemSites, data: ItemData
-    ) -> LeaningVotes:
+        log_class = jnp.stack([jax.nn.log_sigmoid(-own), jax.nn.log_sigmoid(own)], axis=1)
         base = jnp.stack([at.alpha - at.gap, at.alpha])
         return LeaningVotes(
             log_class, base, at.shift, at.tau, data.generator, data.cast, self.points

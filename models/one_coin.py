@@ -12,16 +12,14 @@ sums out the true class y of each item.
 `judgebayes.inference.fast.one_coin_counts` has the conjugate posterior and the paper's weights (eq 1).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Scalar, Traits, observe_panel, uniform_class
+from judgebayes.models.base import PanelData, PanelProgram, Scalar, Sites, Traits, uniform_class
 from judgebayes.models.distributions import CoinVotes
 
 
@@ -33,7 +31,7 @@ class OneCoinPrior(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OneCoinModel:
+class OneCoinModel(PanelProgram):
     """The program: accuracies, then the labels and the votes on the labelled items.
 
     Sites: `accuracy` (judge); `label` (item), `votes` (item, judge, sample). Labels are uniform.
@@ -49,20 +47,9 @@ class OneCoinModel:
         """Sample the judges' accuracies, then labels and votes."""
         with numpyro.plate("judge", data.cast.shape[1]):
             accuracy = numpyro.sample("accuracy", dist.Beta(*self.prior.accuracy))
-        observe_panel(
-            uniform_class(len(data.cast), self.n_classes),
-            lambda log_class: self._votes(log_class, accuracy, data),
-            data,
-            noise=self.noise,
-            labelled_only=True,
-        )
+        self.observe({"accuracy": accuracy}, data)
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items' classes given their votes."""
-        log_class = uniform_class(len(data.cast), self.n_classes)
-        return self._votes(log_class, sites["accuracy"], data).log_class_given(data.votes)
-
-    def _votes(
-        self, log_class: Float[Array, "item class"], accuracy: Array, data: PanelData
-    ) -> CoinVotes:
+    def votes(self, sites: Sites, data: PanelData) -> CoinVotes:
+        """Return the distribution of the votes; classes are uniform."""
+        log_class, accuracy = uniform_class(len(data.cast), self.n_classes), sites["accuracy"]
         return CoinVotes(log_class, jnp.log(accuracy), jnp.log1p(-accuracy), data.cast)

@@ -24,9 +24,8 @@ average, and by fits that start at accuracy 0.75 and at the majority vote.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,9 +34,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelData, Scalar, Sites, Traits, observe_panel
-from judgebayes.models.dawid_skene import accuracy
-from judgebayes.models.distributions import ConfusionVotes
+from judgebayes.models.base import PanelData, Scalar
+from judgebayes.models.dawid_skene import DawidSkeneModel
 
 LEAST = 1e-6
 """The least entry of a mean row."""
@@ -85,7 +83,7 @@ def off_diagonal(matrix: Float[Array, "class vote"]) -> Float[Array, "class othe
 
 
 @dataclass(frozen=True)
-class PooledDawidSkeneModel:
+class PooledDawidSkeneModel(DawidSkeneModel):
     """The program: class shares, how judges vary, abilities, confusion matrices, then labels and votes.
 
     Sites: `pi` (class), `mean_ability`, `log_spread`, `shift` (class), `log_concentration` (class),
@@ -93,17 +91,11 @@ class PooledDawidSkeneModel:
     vote); `label` (item), `votes` (item, judge, sample).
     """
 
-    n_classes: int
-    prior: PooledPrior = PooledPrior()  # noqa: RUF009
-    noise: Scalar = 0.0
-    """The known share of the labels that are wrong."""
-    traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {"accuracy": ("judge",)}
+    prior: PooledPrior = PooledPrior()  # type: ignore[assignment]  # noqa: RUF009
 
     def __call__(self, data: PanelData) -> None:
         """Sample class shares, abilities and confusion matrices, then labels and votes."""
-        n_items, n_judges, _ = data.cast.shape
-        k, prior = self.n_classes, self.prior
+        n_judges, k, prior = data.cast.shape[1], self.n_classes, self.prior
         shares = dist.Dirichlet(jnp.full(k, 1.0) + prior.classes)
         pi = numpyro.sample("pi", shares, infer={"event_dims": ("class",)})
         ability = numpyro.sample("mean_ability", dist.Normal(*prior.ability))
@@ -125,19 +117,4 @@ class PooledDawidSkeneModel:
         with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("class", k, dim=-1):
             rows = dist.Dirichlet(mean)
             confusion = numpyro.sample("confusion", rows, infer={"event_dims": ("vote",)})
-        observe_panel(
-            jnp.broadcast_to(jnp.log(pi), (n_items, k)),
-            lambda log_class: ConfusionVotes(log_class, jnp.log(confusion), data.cast),
-            data,
-            noise=self.noise,
-        )
-
-    def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
-        """Return each judge's accuracy, and the sites."""
-        return {"accuracy": accuracy(jnp.log(sites["confusion"])), **sites}
-
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items' classes given their votes."""
-        log_class = jnp.broadcast_to(jnp.log(sites["pi"]), (len(data.cast), self.n_classes))
-        votes = ConfusionVotes(log_class, jnp.log(sites["confusion"]), data.cast)
-        return votes.log_class_given(data.votes)
+        self.observe({"pi": pi, "confusion": confusion}, data)

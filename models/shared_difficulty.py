@@ -52,11 +52,11 @@ from numpyro.distributions import constraints
 
 from judgebayes.models.base import (
     PanelData,
+    PanelProgram,
     Scalar,
     Sites,
     Traits,
     observe_label,
-    observe_panel,
     uniform_class,
 )
 from judgebayes.models.distributions import LEAST, PanelVotes
@@ -174,7 +174,7 @@ class DifficultyVotes(PanelVotes):
 
 
 @dataclass(frozen=True)
-class SharedDifficultyModel:
+class SharedDifficultyModel(PanelProgram):
     """The program: reliabilities, biases and the effect of the ease, then labels and votes.
 
     Sites: `mean`, `variance`, `reliability` (judge, in deviations from the mean), `ease`; with biases
@@ -207,13 +207,7 @@ class SharedDifficultyModel:
             sites["level_variance"] = numpyro.sample("level_variance", spread)
             with numpyro.plate("judge", n_judges, dim=-2), numpyro.plate("bias_class", biases):
                 sites["bias"] = numpyro.sample("bias", dist.Normal())
-        observe_panel(
-            uniform_class(len(data.cast), self.n_classes),
-            lambda log_class: self._votes(log_class, sites, data),
-            data,
-            noise=self.noise,
-            labelled_only=True,
-        )
+        self.observe(sites, data)
 
     def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
         """Return the sites, with reliabilities and biases in log-odds."""
@@ -229,18 +223,12 @@ class SharedDifficultyModel:
         bias = sites["level"] + jnp.sqrt(sites["level_variance"]) * sites["bias"]
         return jnp.concatenate([own[:, None], bias], axis=1)
 
-    def predict(self, sites: Mapping[str, Array], data: PanelData) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items' classes given their votes."""
-        log_class = uniform_class(len(data.cast), self.n_classes)
-        return self._votes(log_class, sites, data).log_class_given(data.votes)
-
-    def _votes(
-        self, log_class: Float[Array, "item class"], sites: Sites, data: PanelData
-    ) -> DifficultyVotes:
+    def votes(self, sites: Sites, data: PanelData) -> DifficultyVotes:
+        """Return the distribution of the votes; classes are uniform."""
         table = log_vote_table(
             self.parameters(sites), sites["ease"], self.n_classes, self.symmetric
         )
-        return DifficultyVotes(log_class, table, data.cast)
+        return DifficultyVotes(uniform_class(len(data.cast), self.n_classes), table, data.cast)
 
 
 class ScalePrior(NamedTuple):
