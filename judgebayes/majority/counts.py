@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
+from scipy.stats import hypergeom
 
 from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
@@ -54,6 +55,19 @@ def check_sizes(sizes: Sequence[int]) -> None:
             f"A majority of {wrong[0] if wrong else 'no'} votes is not defined; use odd numbers "
             "of votes (1, 3, 5, ...)."
         )
+
+
+def wrong_majority(
+    right: Int[np.ndarray, "*any"], given: Int[np.ndarray, "*any"], size: int
+) -> Float[np.ndarray, "*any"]:
+    """Return P(S < k/2), S the number of right votes among k random ones of those given (P3 eq 3).
+
+    With two classes and odd k this is the error of the majority. With more classes it is the
+    probability that less than half of the votes are right, which is not the error of the plurality.
+    NaN where fewer than k votes are given, or fewer than are right.
+    """
+    below = hypergeom.cdf((size - 1) // 2, np.maximum(given, size), np.minimum(right, given), size)
+    return np.where((right <= given) & (given >= size), below, np.nan)
 
 
 def distinct_rows(

@@ -219,21 +219,6 @@ def decision_probs(
     return decided[where]
 
 
-def wrong_majority(
-    given: Int[np.ndarray, "item class"], size: int
-) -> Float[np.ndarray, "item class"]:
-    """Return P(S < k/2) if the label is each class, S the number of k random votes for it (P3 eq 3).
-
-    With two classes and odd k this is the error of the majority. With more classes it is the
-    probability that less than half of the votes are right, which is not the error of the plurality.
-    Items with fewer than k votes have NaN.
-    """
-    given = np.asarray(given)
-    total = given.sum(1, keepdims=True)
-    below = hypergeom.cdf((size - 1) // 2, np.maximum(total, size), given, size)
-    return np.where(total >= size, below, np.nan)
-
-
 def _plurality(
     counts: Int[np.ndarray, "cell class"],
     size: int,

@@ -29,14 +29,13 @@ from judgebayes.inference import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites, check_prior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.majority.counts import ErrorCurve, distinct_rows, padded
+from judgebayes.majority.counts import ErrorCurve, distinct_rows, padded, wrong_majority
 from judgebayes.majority.plurality import (
     Decision,
     Splits,
     decision_probs,
     item_data,
     labelled_data,
-    wrong_majority,
 )
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.split_curve import SplitCurveModel, SplitCurvePrior, SplitData, split_data
@@ -119,7 +118,7 @@ def losses(
     """
     possible = list(splits.label_classes)
     if measure == "paper":
-        return wrong_majority(splits.given, size)[:, possible]
+        return wrong_majority(splits.given, splits.total[:, None], size)[:, possible]
     chances = decision_probs(splits.given, size, decision, breaker, splits.label_classes)
     if measure == "absolute":
         distance = np.abs(np.arange(splits.given.shape[1])[:, None] - np.array(possible))

@@ -27,7 +27,14 @@ from judgebayes.arrays import AnyArray, ItemFloats, ItemInts, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.status import summary
-from judgebayes.majority.counts import Counts, ErrorCurve, check_sizes, labelled_weight, prepare
+from judgebayes.majority.counts import (
+    Counts,
+    ErrorCurve,
+    check_sizes,
+    labelled_weight,
+    prepare,
+    wrong_majority,
+)
 from judgebayes.measures.significance import clustered_mean
 
 
@@ -45,19 +52,8 @@ def thin(counts: Counts, size: int) -> Float[AnyArray, "*item"]:
 @lru_cache(maxsize=256)
 def _table(most: int, size: int) -> Float[np.ndarray, "given correct"]:
     """Return h_k by the numbers of given and correct votes, NaN if undefined."""
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
-    n, s = np.arange(most + 1)[:, None], np.arange(most + 1)[None, :]
-
-    def log_choose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        a, b = np.maximum(a, 0), np.clip(b, 0, np.maximum(a, 0))
-        return log_factorial[a] - log_factorial[b] - log_factorial[a - b]
-
-    wrong = np.zeros((most + 1, most + 1))
-    for j in range((size + 1) // 2):
-        possible = (j <= s) & (size - j <= n - s)
-        log_ways = log_choose(s, np.array(j)) + log_choose(n - s, np.array(size - j))
-        wrong += np.where(possible, np.exp(log_ways - log_choose(n, np.array(size))), 0.0)
-    return np.where((s <= n) & (n >= size), wrong, np.nan)
+    each = np.arange(most + 1)
+    return wrong_majority(each, each[:, None], size)
 
 
 @jax.tree_util.register_dataclass
