@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, AnyProbs, ItemCodes, ItemValues
-from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.compiled.jit_inline import jit_inline
 
 TIE_TOLERANCE = 1e-9
@@ -48,10 +48,6 @@ def risk(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Float[Array, 
     >>> print(risk(np.log([[0.2, 0.5, 0.3]]), absolute_loss(3)).round(2))
     [[1.1 0.5 0.9]]
     """
-    return _risk(log_probs, loss)
-
-
-def _risk(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Float[Array, "*item action"]:
     return jnp.exp(jnp.asarray(log_probs)) @ jnp.asarray(loss).T
 
 
@@ -69,23 +65,19 @@ def bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[A
     >>> bayes_action(log_probs, zero_one_loss(3)).tolist()
     [2, 0]
     """
-    return _bayes_action(log_probs, loss)
+    log_probs, loss = jnp.asarray(log_probs), jnp.asarray(loss)
+    if loss.shape == (2, 2):
+        return _second_of_two(log_probs[..., 1] - log_probs[..., 0], loss).astype(int)
+    risks = inside(risk)(log_probs, loss)
+    return middle_most(risks <= risks.min(-1, keepdims=True) + TIE_TOLERANCE)
 
 
 @in_float64
 @jit_inline()
 def decide(log_probs: AnyProbs, loss: Loss) -> tuple[ItemCodes, ItemValues]:
     """Return the action of least risk on every item, as `bayes_action` does, and that risk."""
-    decisions = _bayes_action(log_probs, loss)
-    return decisions, _risk(log_probs, loss)[jnp.arange(len(log_probs)), decisions]
-
-
-def _bayes_action(log_probs: Float[AnyArray, "*item class"], loss: Loss) -> Int[Array, "*item"]:
-    log_probs, loss = jnp.asarray(log_probs), jnp.asarray(loss)
-    if loss.shape == (2, 2):
-        return _second_of_two(log_probs[..., 1] - log_probs[..., 0], loss).astype(int)
-    risks = _risk(log_probs, loss)
-    return middle_most(risks <= risks.min(-1, keepdims=True) + TIE_TOLERANCE)
+    decisions = inside(bayes_action)(log_probs, loss)
+    return decisions, inside(risk)(log_probs, loss)[jnp.arange(len(log_probs)), decisions]
 
 
 def _second_of_two(margin: Float[Array, "*item"], loss: Loss) -> Bool[Array, "*item"]:

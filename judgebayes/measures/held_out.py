@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.measures.significance import Interval, item_means
+from judgebayes.measures.significance import Interval, clustered_mean, grouped, item_means
 
 CONSTANT = 1e-9
 """Outcomes do not vary if an effective event is this part of an item's outcome, or less."""
@@ -84,22 +83,12 @@ def held_out_spread(
     use = (items >= 0) & np.isfinite(values)
     mean = item_means(values, items, n_items)
     held = np.isfinite(mean)
-    n_held = int(held.sum())
+    middle, error, freedom = clustered_mean(mean, groups)
     group = np.full(n_items, -1)
-    names = np.flatnonzero(held) if groups is None else np.asarray(groups)[held]
-    group[held] = np.unique(names, return_inverse=True)[1]
-    n_groups = int(group.max()) + 1
-    if n_groups < 2:
-        raise JudgeBayesError(
-            f"An interval over groups needs at least two of them; there is {n_groups}."
-        )
-    around = mean - mean[held].mean()
-    sums = np.bincount(group[held], weights=around[held])
-    of_items = n_groups / (n_groups - 1) * float((sums**2).sum()) / n_held**2
-    of_fits = _of_fits(values, items, use, mean, around, group, fitted)
-    return Spread(
-        unseen * of_items + max(of_fits, 0.0), n_held, None if groups is None else n_groups
-    )
+    group[held] = grouped(mean, groups)[1]
+    of_fits = _of_fits(values, items, use, mean, mean - middle, group, fitted)
+    n_groups = None if groups is None else freedom + 1
+    return Spread(unseen * error**2 + max(of_fits, 0.0), int(held.sum()), n_groups)
 
 
 def _of_fits(
