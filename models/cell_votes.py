@@ -109,8 +109,6 @@ class CellVotes(Distribution):  # type: ignore[misc]
         Their distribution in units of sigma.
     log_odds
         The logit of each judge's share of odd cells; no cell is odd if None.
-    whole
-        Whether counts are whole; fractions have a quasi-likelihood and cannot be sampled.
     """
 
     support = constraints.independent(constraints.nonnegative, 1)
@@ -120,7 +118,7 @@ class CellVotes(Distribution):  # type: ignore[misc]
         "sigma": constraints.positive,
     }
     pytree_data_fields = ("total", "logits", "sigma", "log_odds")
-    pytree_aux_fields = ("deviations", "whole")
+    pytree_aux_fields = ("deviations",)
 
     def __init__(
         self,
@@ -129,15 +127,13 @@ class CellVotes(Distribution):  # type: ignore[misc]
         sigma: Float[Array, ""],
         deviations: Deviations,
         log_odds: Float[Array, " judge"] | None = None,
-        *,
-        whole: bool = True,
     ) -> None:
         self.total, self.logits, self.sigma = total, logits, sigma
-        self.deviations, self.log_odds, self.whole = deviations, log_odds, whole
+        self.deviations, self.log_odds = deviations, log_odds
         super().__init__(batch_shape=logits.shape[:-1], event_shape=logits.shape[-1:])
 
     def log_prob(self, value: Array) -> Float[Array, "*draw generator judge"]:
-        """Return the log-likelihood of each cell; for fractions, up to a constant."""
+        """Return the log-likelihood of each cell."""
         n = self.total.astype(self.logits.dtype)
         count = jnp.clip(value.astype(n.dtype), 0, n)
         ordinary = self._ordinary(*jnp.broadcast_arrays(count, n, self.logits))
@@ -148,8 +144,6 @@ class CellVotes(Distribution):  # type: ignore[misc]
                 jax.nn.log_sigmoid(-self.log_odds) + ordinary,
                 jax.nn.log_sigmoid(self.log_odds) + odd,
             )
-        if not self.whole:
-            return ordinary
         return ordinary + (gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)).sum(-1)
 
     def _ordinary(self, count: Array, n: Array, logits: Array) -> Array:
@@ -169,18 +163,7 @@ class CellVotes(Distribution):  # type: ignore[misc]
     def sample(
         self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()
     ) -> Int[Array, "*draw generator judge label"]:
-        """Draw each cell's deviations and whether it is odd, then the counts.
-
-        Raises
-        ------
-        ValueError
-            If counts are fractions.
-        """
-        if not self.whole:
-            raise ValueError(
-                "These counts are fractions of items, not whole numbers: they have a "
-                "quasi-likelihood, which cannot be sampled. Use whole counts."
-            )
+        """Draw each cell's deviations and whether it is odd, then the counts."""
         scale, weight, each, _ = self.deviations
         shape = (*sample_shape, *self.logits.shape)
         own = shape if each else (*shape[:-1], 1)

@@ -10,8 +10,7 @@ discrete latent site. A missing vote is -1 and contributes a factor of one; the 
 votes is fixed (`cast`).
 
 Counts. `CorrectVotes` is the Beta-Binomial, or a mixture of two of them, parametrised by means and
-dispersions; `Hypergeometric` is sampling without replacement; `QuasiBinomial` is a binomial
-log-likelihood for counts that are not whole, which cannot be sampled.
+dispersions; `Hypergeometric` is sampling without replacement.
 """
 
 from collections.abc import Callable, Mapping
@@ -415,44 +414,3 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
         )
         logits = jnp.moveaxis(every, 0, -1)
         return jax.random.categorical(key, logits, shape=(*sample_shape, *self.batch_shape))
-
-
-class QuasiBinomial(Distribution):  # type: ignore[misc]
-    r"""The binomial log-likelihood for counts that may be fractions, without its constant.
-
-    .. math:: \ell(c) = c \log p + (n - c) \log(1 - p)
-
-    A quasi-likelihood: it has the binomial's mode and curvature, but is not the density of a
-    distribution over such counts, and so cannot be sampled.
-    """
-
-    support = constraints.nonnegative
-    arg_constraints: ClassVar[Mapping[str, Any]] = {
-        "total": constraints.nonnegative,
-        "probs": constraints.unit_interval,
-    }
-
-    def __init__(self, total: Float[Array, "*any"], probs: Float[Array, "*any"]) -> None:
-        self.total, self.probs = jnp.broadcast_arrays(total, probs)
-        super().__init__(batch_shape=self.total.shape)
-
-    def log_prob(self, value: Float[Array, "*any"]) -> Float[Array, "*any"]:
-        """Return the log-likelihood up to a constant."""
-        return value * jnp.log(self.probs) + (self.total - value) * jnp.log1p(-self.probs)
-
-    def sample(
-        self,
-        key: PRNGKeyArray,  # noqa: ARG002
-        sample_shape: tuple[int, ...] = (),  # noqa: ARG002
-    ) -> Array:
-        """Raise an error, because fractional counts have no distribution.
-
-        Raises
-        ------
-        ValueError
-            Always.
-        """
-        raise ValueError(
-            "These counts are fractions of items, not whole numbers: they have a quasi-likelihood, "
-            "which cannot be sampled. Use whole counts."
-        )

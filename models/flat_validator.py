@@ -13,14 +13,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from judgebayes.models.base import Traits
-from judgebayes.models.generator_counts import (
-    GIVEN,
-    Counted,
-    Pair,
-    cells,
-    observe_count,
-    observe_labels,
-)
+from judgebayes.models.generator_counts import GIVEN, Counted, CountProgram, Pair, cells
 
 
 class FlatPrior(NamedTuple):
@@ -42,7 +35,7 @@ def link(
 
 
 @dataclass(frozen=True)
-class FlatModel:
+class FlatModel(CountProgram):
     """The program whose judges have the same rates on all generators.
 
     g ~ Beta(1, 1), TPR ~ Beta(2, 1) and FPR ~ Beta(1, 1) by default. Sites: `g` (generator), `tpr`
@@ -51,19 +44,12 @@ class FlatModel:
     """
 
     prior: FlatPrior = FlatPrior()
-    whole: bool = True
-    """Whether counts are whole; fractions have a quasi-likelihood and cannot be sampled."""
-    most_labelled: int = 0
-    """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
     traits: ClassVar[Traits] = Traits(
         ("valid", "true_accepted", "false_accepted", "accepted"),
         "all cells",
         GIVEN,
         ("valid_judged",),
     )
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "precision": ("generator",),
-    }
 
     def __call__(self, data: Counted) -> None:
         """Sample g, TPR and FPR, then the counts."""
@@ -74,13 +60,8 @@ class FlatModel:
             tpr = numpyro.sample("tpr", dist.Beta(*self.prior.tpr))
             fpr = numpyro.sample("fpr", dist.Beta(*self.prior.fpr))
         wide = jnp.zeros((generators, 1))
-        whole = self.whole
-        valid_judged, invalid_judged = observe_labels(data, g, whole, self.most_labelled)
+        valid_judged, invalid_judged = self.observe_labels(data, g)
         with cells(data):
-            observe_count(
-                "true_accepted", data.true_accepted, valid_judged, wide + tpr, whole=whole
-            )
-            observe_count(
-                "false_accepted", data.false_accepted, invalid_judged, wide + fpr, whole=whole
-            )
-            observe_count("accepted", data.accepted, data.judged, link(g, tpr, fpr), whole=whole)
+            self.observe_count("true_accepted", data.true_accepted, valid_judged, wide + tpr)
+            self.observe_count("false_accepted", data.false_accepted, invalid_judged, wide + fpr)
+            self.observe_count("accepted", data.accepted, data.judged, link(g, tpr, fpr))

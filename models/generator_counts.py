@@ -20,7 +20,8 @@ zero counts and carry no information.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,9 +30,9 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import Scalar
+from judgebayes.models.base import Scalar, Traits
 from judgebayes.models.cell_votes import CellVotes, Deviations
-from judgebayes.models.distributions import Hypergeometric, QuasiBinomial
+from judgebayes.models.distributions import Hypergeometric
 
 Pair = tuple[Scalar, Scalar]
 
@@ -83,15 +84,6 @@ class Counted(NamedTuple):
         return counts._replace(invalid_judged=judged - counts.valid_judged)
 
 
-def observe_count(name: str, count: Array | None, n: Array, p: Array, *, whole: bool) -> Array:
-    """Sample independent binomial counts; fractional counts have the quasi-likelihood."""
-    p = jnp.clip(p, 1e-9, 1 - 1e-9)
-    counts = dist.Binomial(n.astype(int), p) if whole else QuasiBinomial(n, p)
-    value = count.astype(int) if whole and count is not None else count
-    sample: Array = numpyro.sample(name, counts, obs=value)
-    return sample
-
-
 @contextmanager
 def cells(data: Counted) -> Iterator[None]:
     """Enter the plates of generators and judges."""
@@ -100,59 +92,87 @@ def cells(data: Counted) -> Iterator[None]:
         yield
 
 
-def observe_labels(data: Counted, g: Array, whole: bool, most_labelled: int) -> tuple[Array, Array]:
-    """Sample the labels; return how many valid and invalid items each judge voted on.
+@dataclass(frozen=True)
+class CountProgram:
+    """What programs of counts have in common: how labels and votes are observed."""
 
-    Given are the number of labelled items, and how many labelled and unlabelled items each judge voted
-    on. The number of valid items among a judge's labelled items depends on the labels: if these are
-    sampled, it is sampled too, without replacement.
-    """
-    given = data.valid is not None
-    with numpyro.plate("generator", len(g)):
-        valid = observe_count("valid", data.valid, data.labelled, g, whole=whole)
-    if given:
-        return data.valid_judged, data.invalid_judged
-    judged = (data.valid_judged + data.invalid_judged).astype(int)
-    total = data.labelled.astype(int)[:, None]
-    most = most_labelled or _most_labelled(data)
-    of_valid = Hypergeometric(total, valid[:, None], judged, most)
-    with cells(data):
-        valid_judged = numpyro.sample("valid_judged", of_valid)
-    return valid_judged, judged - valid_judged
+    prior: Any
+    whole: bool = True
+    """Whether counts are whole numbers. Fractions have a quasi-likelihood, the binomial formula, but are
+    not the values of a distribution, and so cannot be sampled."""
+    most_labelled: int = 0
+    """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
+    traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {
+        "g": ("generator",),
+        "precision": ("generator",),
+    }
 
+    def observe_count(self, name: str, count: Array | None, n: Array, p: Array) -> Array:
+        """Sample independent binomial counts."""
+        self._refuse_fractions(count)
+        p = jnp.clip(p, 1e-9, 1 - 1e-9)
+        number = int if self.whole else float
+        value = None if count is None else count.astype(number)
+        sample: Array = numpyro.sample(name, dist.Binomial(n.astype(number), p), obs=value)
+        return sample
 
-def observe_cells(
-    data: Counted,
-    quality: Float[Array, " generator"],
-    logits: Float[Array, "3 generator judge"],
-    sigma: Array,
-    deviations: Deviations,
-    log_odds: Float[Array, " judge"] | None = None,
-    *,
-    whole: bool,
-    most_labelled: int,
-) -> None:
-    """Sample the labels, and the votes of all cells with their deviations summed out.
+    def observe_labels(self, data: Counted, g: Array) -> tuple[Array, Array]:
+        """Sample the labels; return how many valid and invalid items each judge voted on.
 
-    Parameters
-    ----------
-    data
-        The counts.
-    quality
-        The logits of the generators' shares of valid items.
-    logits
-        The logits of accepting an item, from `vote_logits`.
-    sigma, deviations, log_odds, whole
-        As in `CellVotes`.
-    most_labelled
-        As in `FlatModel`.
-    """
-    by_label = observe_labels(data, jax.nn.sigmoid(quality), whole, most_labelled)
-    total = jnp.stack([*by_label, data.judged], axis=-1)
-    votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds, whole=whole)
-    given = None if data.accepted is None else jnp.asarray(data.accepted_by_label)
-    with cells(data):
-        numpyro.sample(BY_LABEL, votes, obs=given, infer={"event_dims": ("of_label",)})
+        Given are the number of labelled items, and how many labelled and unlabelled items each judge
+        voted on. The number of valid items among a judge's labelled items depends on the labels: if
+        these are sampled, it is sampled too, without replacement.
+        """
+        given = data.valid is not None
+        with numpyro.plate("generator", len(g)):
+            valid = self.observe_count("valid", data.valid, data.labelled, g)
+        if given:
+            return data.valid_judged, data.invalid_judged
+        judged = (data.valid_judged + data.invalid_judged).astype(int)
+        total = data.labelled.astype(int)[:, None]
+        most = self.most_labelled or _most_labelled(data)
+        of_valid = Hypergeometric(total, valid[:, None], judged, most)
+        with cells(data):
+            valid_judged = numpyro.sample("valid_judged", of_valid)
+        return valid_judged, judged - valid_judged
+
+    def observe_cells(
+        self,
+        data: Counted,
+        quality: Float[Array, " generator"],
+        logits: Float[Array, "3 generator judge"],
+        sigma: Array,
+        deviations: Deviations,
+        log_odds: Float[Array, " judge"] | None = None,
+    ) -> None:
+        """Sample the labels, and the votes of all cells with their deviations summed out.
+
+        Parameters
+        ----------
+        data
+            The counts.
+        quality
+            The logits of the generators' shares of valid items.
+        logits
+            The logits of accepting an item, from `vote_logits`.
+        sigma, deviations, log_odds
+            As in `CellVotes`.
+        """
+        self._refuse_fractions(data.accepted)
+        by_label = self.observe_labels(data, jax.nn.sigmoid(quality))
+        total = jnp.stack([*by_label, data.judged], axis=-1)
+        votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds)
+        given = None if data.accepted is None else jnp.asarray(data.accepted_by_label)
+        with cells(data):
+            numpyro.sample(BY_LABEL, votes, obs=given, infer={"event_dims": ("of_label",)})
+
+    def _refuse_fractions(self, count: Array | None) -> None:
+        if count is None and not self.whole:
+            raise ValueError(
+                "These counts are fractions of items, not whole numbers: they have a "
+                "quasi-likelihood, which cannot be sampled. Use whole counts."
+            )
 
 
 def _most_labelled(data: Counted) -> int:

@@ -29,16 +29,9 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import Scalar, Sites, Traits
+from judgebayes.models.base import Scalar, Sites
 from judgebayes.models.cell_votes import normal_deviations, vote_logits
-from judgebayes.models.generator_counts import (
-    BY_LABEL,
-    GIVEN,
-    Counted,
-    Pair,
-    normals,
-    observe_cells,
-)
+from judgebayes.models.generator_counts import Counted, CountProgram, Pair, normals
 
 
 class HierarchicalPrior(NamedTuple):
@@ -62,7 +55,7 @@ class HierarchicalPrior(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HierarchicalModel:
+class HierarchicalModel(CountProgram):
     """The program whose judges and generators are partially pooled; cells' deviations are summed out.
 
     Sites: `a`, `kappa` (judge), `eta` (generator), `impression` (generator, lambda eta + d), `u`
@@ -71,15 +64,6 @@ class HierarchicalModel:
     """
 
     prior: HierarchicalPrior = HierarchicalPrior()
-    whole: bool = True
-    """Whether counts are whole numbers, as in `FlatModel`."""
-    most_labelled: int = 0
-    """As in `FlatModel`."""
-    traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "g": ("generator",),
-        "precision": ("generator",),
-    }
     coords: ClassVar[dict[str, list[str]]] = {
         "mean_of": ["a", "kappa", "eta"],
         "spread_of": ["d", "u", "cell"],
@@ -99,15 +83,7 @@ class HierarchicalModel:
         with numpyro.plate("generator", generators):
             eta, impression, u = self._of_generators(data, slope, centre[2], sigma)
         logits = vote_logits(*impressions(a, kappa, eta, impression, u))
-        observe_cells(
-            data,
-            eta,
-            logits,
-            sigma[2],
-            normal_deviations(),
-            whole=self.whole,
-            most_labelled=self.most_labelled,
-        )
+        self.observe_cells(data, eta, logits, sigma[2], normal_deviations())
 
     def _of_generators(
         self,

@@ -43,16 +43,9 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from judgebayes.models.base import Scalar, Sites, Traits
+from judgebayes.models.base import Scalar, Sites
 from judgebayes.models.cell_votes import student_deviations, vote_logits
-from judgebayes.models.generator_counts import (
-    BY_LABEL,
-    GIVEN,
-    Counted,
-    Pair,
-    normals,
-    observe_cells,
-)
+from judgebayes.models.generator_counts import Counted, CountProgram, Pair, normals
 from judgebayes.models.hierarchical_validator import impressions
 
 FREEDOM = 4.0
@@ -88,7 +81,7 @@ class RobustPrior(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RobustModel:
+class RobustModel(CountProgram):
     """The program with heavy-tailed cells, odd cells, and a mixture of slopes.
 
     Sites: `centre` (means of a, kappa, eta), `a`, `kappa` (judge), `slope`, `log_sigma_cell`,
@@ -98,16 +91,7 @@ class RobustModel:
     """
 
     prior: RobustPrior = RobustPrior()
-    whole: bool = True
-    """Whether counts are whole; fractions have a quasi-likelihood and cannot be sampled."""
-    most_labelled: int = 0
-    """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
-    traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
-    dims: ClassVar[dict[str, tuple[str, ...]]] = {
-        "odd_share": ("judge",),
-        "g": ("generator",),
-        "precision": ("generator",),
-    }
+    dims: ClassVar[dict[str, tuple[str, ...]]] = {**CountProgram.dims, "odd_share": ("judge",)}
     coords: ClassVar[dict[str, list[str]]] = {
         "mean_of": ["a", "kappa", "eta"],
         "shift_of": ["d", "u"],
@@ -132,16 +116,9 @@ class RobustModel:
             eta = numpyro.sample("eta", dist.Normal(centre[2], prior.quality_spread))
             impression = numpyro.sample("impression", dist.Normal(slope * eta, sigma[0]))
             u = sigma[1] * numpyro.sample("u", dist.Normal())
-        observe_cells(
-            data,
-            eta,
-            vote_logits(*impressions(a, kappa, eta, impression, u)),
-            jnp.exp(log_cell),
-            student_deviations(FREEDOM),
-            log_odds,
-            whole=self.whole,
-            most_labelled=self.most_labelled,
-        )
+        logits = vote_logits(*impressions(a, kappa, eta, impression, u))
+        deviations = student_deviations(FREEDOM)
+        self.observe_cells(data, eta, logits, jnp.exp(log_cell), deviations, log_odds)
 
     def _slope(self, kappa: Float[Array, " judge"]) -> dist.Distribution:
         """Return the distribution of lambda given the judges' knowledge."""

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.models import cell_votes as cv
@@ -58,13 +58,13 @@ def test_the_likelihood_is_that_of_integration(form: str) -> None:
     @jax.jit
     def log_prob(count: jax.Array, n: jax.Array) -> jax.Array:
         b, sigma = jnp.asarray(logits)[None, None], jnp.asarray(SIGMA)
-        votes = cv.CellVotes(n[None, None], b, sigma, deviations, whole=False)
+        votes = cv.CellVotes(n[None, None], b, sigma, deviations)
         return votes.log_prob(count[None, None])[0, 0]
 
     coarse = 2e-6 if form == "one for all" else 5e-4  # a wide normal, cut off by saturation
     for (count, n), tolerance in [(x, 1e-7) for x in ORDINARY] + [(x, coarse) for x in SATURATED]:
         pair = np.array(count, float), np.array(n, float)
-        wanted = integral(*pair, logits, deviations)
+        wanted = integral(*pair, logits, deviations) + np.log(special.binom(*pair[::-1])).sum()
         assert float(log_prob(*pair)) == pytest.approx(wanted, abs=tolerance)
 
 

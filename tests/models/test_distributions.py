@@ -21,7 +21,6 @@ from judgebayes.models.distributions import (
     CorrectVotes,
     Hypergeometric,
     LeaningVotes,
-    QuasiBinomial,
 )
 from judgebayes.models.shared_difficulty import DifficultyVotes, log_vote_table
 
@@ -165,18 +164,6 @@ def test_the_hypergeometric_is_scipys_and_matches_samples() -> None:
             assert stats.chisquare(counts[possible], expected).pvalue > 1e-4
 
 
-@in_float64
-def test_a_quasi_likelihood_is_the_binomials_and_cannot_be_sampled() -> None:
-    p = jnp.array([0.3, 0.8])
-    own = QuasiBinomial(jnp.array([10.0, 7.0]), p)
-    log_binomial = stats.binom.logpmf([4, 6], [10, 7], p) - stats.binom.logpmf([2, 1], [10, 7], p)
-    difference = own.log_prob(jnp.array([4.0, 6.0])) - own.log_prob(jnp.array([2.0, 1.0]))
-    ways = [np.log(stats.binom.pmf(k, n, 0.5)) for k, n in ((4, 10), (6, 7), (2, 10), (1, 7))]
-    np.testing.assert_allclose(difference, log_binomial - np.subtract(ways[:2], ways[2:]))
-    with pytest.raises(ValueError, match="fractions of items, not whole numbers"):
-        own.sample(jax.random.key(0))
-
-
 @pytest.mark.parametrize("scale", [1e3, 1e10, 1e27])
 def test_votes_of_extreme_judges_have_no_log_probability_above_zero(scale: float) -> None:
     # A difference of large numbers did have, and a sampler's chain got stuck there.
@@ -208,7 +195,6 @@ EVERY: dict[str, Callable[[], Any]] = {
     "odd cells": lambda: cell_votes(jnp.array([-2.0, -3.0])),
     "correct": correct_votes,
     "hypergeometric": lambda: Hypergeometric(jnp.array([20, 8]), jnp.array([13, 8]), 5, most=6),
-    "quasi-binomial": lambda: QuasiBinomial(jnp.array([5.0, 2.0]), jnp.array([0.3, 0.8])),
 }
 
 
@@ -219,7 +205,7 @@ def test_arrays_are_leaves_that_pass_through_jit_and_vmap_and_are_validated(name
         own = EVERY[name]()
     arrays = {id(x) for x in vars(own).values() if isinstance(x, jax.Array)}
     assert arrays == {id(x) for x in jax.tree.leaves(own)}
-    value = jnp.ones(own.shape(), float if name == "quasi-binomial" else int)
+    value = jnp.ones(own.shape(), int)
     wanted = np.asarray(own.log_prob(value))
     np.testing.assert_allclose(jax.jit(lambda d: d.log_prob(value))(own), wanted)
     np.testing.assert_allclose(own.log_prob(jnp.stack([value, value])), [wanted, wanted])

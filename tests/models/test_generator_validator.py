@@ -11,6 +11,7 @@ from scipy import integrate, stats
 from scipy.special import expit, logit
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.models import flat_validator, item_validator
 from judgebayes.models import hierarchical_validator as gv
 from judgebayes.models.cell_votes import student_deviations
@@ -89,6 +90,8 @@ def test_the_flat_density_is_that_of_the_story(counted: Counted) -> None:
     points = [{"g": rng.random(G), "tpr": rng.random(J), "fpr": rng.random(J)} for _ in range(3)]
     assert_the_same_density(flat_validator.FlatModel(), counted, twin, points)
     assert_the_same_density(flat_validator.FlatModel(whole=False), counted, twin, points)
+    with pytest.raises(ValueError, match="fractions of items, not whole numbers"):
+        drawn_from_prior(flat_validator.FlatModel(whole=False), counted, jax.random.key(0))
 
 
 def logits_by_label(at: Point, spreads: np.ndarray, a: np.ndarray, kappa: np.ndarray) -> np.ndarray:
