@@ -18,6 +18,7 @@ from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.vote_splits import SplitSet, split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import FittedSplitCurve, SplitCurve, Splits, losses, next_labels, odd_sizes
+from judgebayes.majority.split_curve import MeanLoss
 from judgebayes.measures.significance import normal_interval
 
 REPLAYS = 10
@@ -74,7 +75,7 @@ def _rows(run: Run, one: SplitSet, replays: int) -> list[dict[str, Any]]:
         known = order[:FIRST]
         while len(known) < max(LABELS):
             fit, splits = _fitted(whole, known)
-            chosen = next_labels(fit, splits, BATCH, sizes, target="these", seed=replay)
+            chosen = next_labels(fit, splits, BATCH, sizes, MeanLoss("these"), seed=replay)
             known = np.concatenate([known, chosen])
             if len(known) in LABELS:
                 fit, splits = _fitted(whole, known)
@@ -163,7 +164,7 @@ def _scores(
     fit: FittedSplitCurve, splits: Splits, sizes: tuple[int, ...], truth: np.ndarray, seed: int
 ) -> tuple[float, float, float]:
     """Return error, width and coverage, means over the numbers of votes."""
-    curve = fit.curve(splits, sizes, target="these", seed=seed)
+    curve = fit.curve(splits, sizes, MeanLoss("these"), seed=seed)
     covered = (curve.low <= truth + 1e-9) & (truth <= curve.high + 1e-9)
     each = np.abs(curve.error - truth), curve.high - curve.low, covered
     error, width, cover = (float(x.mean()) for x in each)

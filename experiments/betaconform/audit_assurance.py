@@ -15,7 +15,7 @@ from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.curve_worlds import WORLDS
 from judgebayes.experiments.betaconform.vote_splits import split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.majority import SplitCurve, Splits, label_forecast, odd_sizes
+from judgebayes.majority import MeanLoss, SplitCurve, Splits, label_forecast, odd_sizes
 from judgebayes.measures.significance import normal_interval
 
 REPLAYS = 3
@@ -95,13 +95,13 @@ def _bought(whole: Splits, by_class: bool, rng: np.random.Generator) -> dict[str
 
     def width(n: int) -> float:
         splits = labelled(n)
-        curve = method.fit(splits).curve(splits, (size,), target="these", measure="wrong", seed=n)
+        curve = method.fit(splits).curve(splits, (size,), MeanLoss("these", "wrong"), seed=n)
         return float(curve.high[0] - curve.low[0])
 
     now = labelled(LABELS)
     goal = width(LABELS) / 2
     forecast = label_forecast(
-        method.fit(now), now, size, goal, target="these", measure="wrong", seed=int(order[0])
+        method.fit(now), now, size, goal, MeanLoss("these", "wrong"), seed=int(order[0])
     )
     result = {}
     for name, assurance in ASSURANCES.items():

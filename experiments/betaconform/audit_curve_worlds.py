@@ -19,6 +19,7 @@ from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.curve_worlds import WORLDS, World
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import ErrorCurve, SplitCurve, Splits, Thinning, counts_of, losses
+from judgebayes.majority.split_curve import MeanLoss
 
 REPLAYS = 200
 LABELS = (10, 20, 50)
@@ -71,14 +72,8 @@ def _replayed(
         these = _truth(complete, sizes)
         cells: list[tuple[str, str, ErrorCurve, np.ndarray]] = []
         for target, truth in (("these", these), ("more", population)):
-            curve = fit.curve(
-                splits,
-                sizes,
-                target="these" if target == "these" else "more",
-                measure="wrong",
-                level=LEVEL,
-                seed=replay,
-            )
+            of = MeanLoss("these" if target == "these" else "more", "wrong", level=LEVEL)
+            curve = fit.curve(splits, sizes, of, seed=replay)
             every = ITEMS if target == "these" else None
             cells.append((target, "split curve", curve, truth))
             cells.append(

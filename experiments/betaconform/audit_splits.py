@@ -19,6 +19,7 @@ from judgebayes.experiments.betaconform.vote_splits import SplitSet, split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import (
     ErrorCurve,
+    MeanLoss,
     Measure,
     SplitCurve,
     Thinning,
@@ -106,9 +107,7 @@ def _replayed(
         splits = whole.with_labels(labels)
         fit = SplitCurve(by_class=False).fit(splits)
         for quantity, measure in MEASURES.items():
-            curve = fit.curve(
-                splits, sizes, target="these", measure=measure, level=LEVEL, seed=replay
-            )
+            curve = fit.curve(splits, sizes, MeanLoss("these", measure, level=LEVEL), seed=replay)
             add(quantity, "split curve", curve)
         counts = counts_of(whole.given[part, 0], whole.total[part])
         free = Thinning().fit(counts).curve(sizes, level=LEVEL, population=items)

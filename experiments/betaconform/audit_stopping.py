@@ -20,6 +20,7 @@ from judgebayes.experiments.betaconform.curve_worlds import WORLDS
 from judgebayes.experiments.betaconform.vote_splits import split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.majority import (
+    MeanLoss,
     SplitCurve,
     Splits,
     labelling_order,
@@ -106,7 +107,7 @@ def _labelled(one: _Set, seed: int, short: bool) -> _Path:
         splits = whole.with_labels(labels)
         fit = SplitCurve(by_class=one.by_class).fit(splits)
         ends = [
-            fit.curve(splits, (size,), target="these", measure="wrong", level=level, seed=count)
+            fit.curve(splits, (size,), MeanLoss("these", "wrong", level=level), seed=count)
             for level in LEVELS.values()
         ]
         counts.append(count)

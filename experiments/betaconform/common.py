@@ -22,6 +22,7 @@ from judgebayes.majority import (
     BetaBinomial,
     Binomial,
     Counts,
+    MeanLoss,
     SplitCurve,
     Splits,
     Thinning,
@@ -255,7 +256,7 @@ def split_curve_estimates(
         labels[part] = 0
         splits = Splits(given, labels, (0, 1))
         fit = SplitCurve(by_class=False).fit(splits)
-        values.append(fit.curve(splits, data_set.sizes, target="these").error)
+        values.append(fit.curve(splits, data_set.sizes, MeanLoss("these")).error)
     return np.stack(values)
 
 

@@ -14,7 +14,7 @@ from judgebayes.experiments.betaconform.stopping_rules import (
     replay,
 )
 from judgebayes.experiments.core import Run
-from judgebayes.majority import SplitCurve, Splits, next_check, stopping_level
+from judgebayes.majority import MeanLoss, SplitCurve, Splits, next_check, stopping_level
 from judgebayes.measures.significance import Interval, normal_interval
 
 CAP = 400
@@ -50,7 +50,7 @@ def split_curve_stops(run: Run, data_set: DataSet, width: float) -> Int[np.ndarr
             labels[order[:count]] = 0
             splits = Splits(given, labels, (0, 1))
             fit = SplitCurve(by_class=False).fit(splits)
-            curve = fit.curve(splits, (size,), target="these", level=level, seed=count)
+            curve = fit.curve(splits, (size,), MeanLoss("these", level=level), seed=count)
             if curve.high[0] - curve.low[0] <= width:
                 break
             count = next_check(count)

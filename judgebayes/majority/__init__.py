@@ -10,6 +10,7 @@ from judgebayes.majority.next_labels import next_labels
 from judgebayes.majority.plurality import Decision, Splits, decision_probs, splits_of
 from judgebayes.majority.split_curve import (
     FittedSplitCurve,
+    MeanLoss,
     Measure,
     SplitCurve,
     Target,
@@ -29,6 +30,7 @@ __all__ = [
     "ErrorCurve",
     "FittedDistribution",
     "FittedSplitCurve",
+    "MeanLoss",
     "Measure",
     "SplitCurve",
     "Splits",

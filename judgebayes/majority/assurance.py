@@ -17,8 +17,8 @@ from scipy.stats import norm
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NormalAtMode
-from judgebayes.majority.plurality import Decision, Splits
-from judgebayes.majority.split_curve import FittedSplitCurve, Measure, SplitCurve, Target
+from judgebayes.majority.plurality import Splits
+from judgebayes.majority.split_curve import FittedSplitCurve, MeanLoss, SplitCurve
 
 SIMULATIONS = 48
 SEARCH = 12
@@ -70,14 +70,8 @@ def label_forecast(
     splits: Splits,
     size: int,
     width: float,
+    of: MeanLoss = MeanLoss(),
     *,
-    target: Target = "more",
-    measure: Measure = "paper",
-    decision: Decision = "random",
-    breaker: ItemInts | None = None,
-    groups: ItemInts | None = None,
-    design_effect: float = 1.0,
-    level: float = 0.9,
     simulations: int = SIMULATIONS,
     seed: int = 0,
 ) -> LabelForecast:
@@ -93,8 +87,8 @@ def label_forecast(
         The number of votes.
     width
         The target width of the interval.
-    target, measure, decision, breaker, groups, design_effect, level
-        As in `FittedSplitCurve.curve`.
+    of
+        The loss, its mean over which items, and the interval.
     simulations
         The number of simulated data sets.
     seed
@@ -116,7 +110,7 @@ def label_forecast(
     now = int(splits.labelled.sum())
     least = min(max(now, LEAST), len(voted))
     method = SplitCurve(fitted.method.by_class, REFIT, fitted.method.prior, fitted.method.noise)
-    weight = np.full(len(splits.labels), 1 / design_effect)
+    weight = np.full(len(splits.labels), 1 / of.design_effect)
     possible, noise = np.array(splits.label_classes), float(fitted.method.noise)
 
     def simulated_width(n: int, number: int) -> float:
@@ -128,18 +122,7 @@ def label_forecast(
         labels[bought] = possible[_observed(drawn, len(possible), noise, rng)]
         simulated = splits.with_labels(labels)
         fit = method.fit(simulated, weight=weight, key=jax.random.key(number))
-        curve = fit.curve(
-            simulated,
-            (size,),
-            target=target,
-            measure=measure,
-            decision=decision,
-            breaker=breaker,
-            groups=groups,
-            design_effect=design_effect,
-            level=level,
-            seed=number,
-        )
+        curve = fit.curve(simulated, (size,), of, seed=number)
         return float(curve.high[0] - curve.low[0])
 
     search = np.geomspace(least, len(voted), SEARCH).round().astype(int)

@@ -20,8 +20,8 @@ from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.majority.counts import distinct_rows
-from judgebayes.majority.plurality import Decision, Splits
-from judgebayes.majority.split_curve import FittedSplitCurve, Measure, Target, losses
+from judgebayes.majority.plurality import Splits
+from judgebayes.majority.split_curve import FittedSplitCurve, MeanLoss, losses
 
 FLOOR = 0.75
 """The least number of labels of a stratum, relative to that of random choice; not yet compared."""
@@ -33,10 +33,8 @@ def next_labels(
     splits: Splits,
     most: int,
     sizes: tuple[int, ...],
+    of: MeanLoss = MeanLoss(),
     *,
-    target: Target = "more",
-    measure: Measure = "paper",
-    decision: Decision = "random",
     floor: float = FLOOR,
     seed: int = 0,
 ) -> Int[np.ndarray, " chosen"]:
@@ -52,8 +50,9 @@ def next_labels(
         The number of items.
     sizes
         The numbers of votes whose mean loss, averaged over them, is to be known.
-    target, measure, decision
-        As in `FittedSplitCurve.curve`.
+    of
+        The loss, and its mean over which items; a judge who breaks ties, groups and the interval's level
+        are not used.
     floor
         The least number of labels of a stratum of margins, relative to that of random choice: 0 is the
         greedy choice, 1 is nearly proportional.
@@ -81,12 +80,12 @@ def next_labels(
     left = np.bincount(where[~labelled], minlength=len(first))
     probs = fitted.probs(cells)
     probs /= probs.sum(-1, keepdims=True)
-    table = np.stack([losses(cells, k, measure, decision) for k in sizes])
+    table = np.stack([losses(cells, k, of.measure, of.decision) for k in sizes])
     finite = np.isfinite(table)
     loss = np.where(finite, table, 0.0).sum(0) / np.maximum(finite.sum(0), 1)
-    counted = size if target == "more" else left
+    counted = size if of.target == "more" else left
     own = (probs * loss**2).sum(-1) - (probs * loss).sum(-1) ** 2
-    own = np.zeros(len(size)) if target == "more" else own.mean(0) / size.sum() ** 2
+    own = np.zeros(len(size)) if of.target == "more" else own.mean(0) / size.sum() ** 2
     cost = (counted[:, None] * loss / size.sum()).ravel()
     n_labels = probs.shape[-1]
     mean = np.maximum(probs.mean(0), 1e-6)
@@ -116,7 +115,7 @@ def next_labels(
         to_all = covariance[:, part]
         # The variance of a label is that of its probability and the noise together: p (1 - p).
         covariance = covariance - to_all @ np.linalg.pinv(noise, rcond=1e-9) @ to_all.T
-        if target == "these":
+        if of.target == "these":
             cost[part] -= loss[cell] / size.sum()
     return np.array(chosen, int)
 

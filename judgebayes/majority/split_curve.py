@@ -92,6 +92,28 @@ Measure = Literal["paper", "wrong", "absolute"]
 expected distance of the decision from the label, in classes."""
 Target = Literal["these", "more"]
 """These items, or more items like these."""
+
+
+@dataclass(frozen=True)
+class MeanLoss:
+    """A mean loss over items, of which a curve is asked for."""
+
+    target: Target = "more"
+    """The mean over "these" items; or over "more" items like these, whose votes and labels have a
+    Dirichlet distribution around those of these items (the Bayesian bootstrap), with the weight of one
+    item for the curve."""
+    measure: Measure = "paper"
+    decision: Decision = "random"
+    """As in `decision_probs`, like `breaker`. Not used with the measure "paper"."""
+    breaker: ItemInts | None = None
+    groups: ItemInts | None = None
+    """With "more", groups of related items, which have one weight each."""
+    design_effect: float = 1.0
+    """With "these", the variance of a mean over unlabelled items, relative to independent ones."""
+    level: float = 0.9
+    """The probability of the interval."""
+
+
 PRIOR_ITEMS = 1.0
 """The weight of the curve in the distribution of new items, as a number of items."""
 
@@ -252,14 +274,8 @@ class FittedSplitCurve(Sampled):
         self,
         splits: Splits,
         sizes: tuple[int, ...] | None,
+        of: MeanLoss = MeanLoss(),
         *,
-        target: Target = "more",
-        measure: Measure = "paper",
-        decision: Decision = "random",
-        breaker: ItemInts | None = None,
-        groups: ItemInts | None = None,
-        design_effect: float = 1.0,
-        level: float = 0.9,
         seed: int = 0,
     ) -> ErrorCurve:
         """Return the mean loss at each number of votes with its interval, NaN for a point estimate.
@@ -271,38 +287,27 @@ class FittedSplitCurve(Sampled):
         sizes
             Numbers of votes. Items with fewer votes do not count; NaN if no item has as many. None: one
             loss, of a decision by all votes that each item has.
-        target
-            "these" items; or "more" items like these, whose votes and labels have a Dirichlet
-            distribution around those of these items (the Bayesian bootstrap), with the weight of one
-            item for the curve.
-        measure, decision, breaker
-            The loss (`losses`).
-        groups
-            With "more", groups of related items, which have one weight each.
-        design_effect
-            With "these", the variance of a mean over unlabelled items, relative to independent ones.
-        level
-            Probability of the interval.
+        of
+            The loss, its mean over which items, and the interval.
         seed
             Seed of labels and weights.
         """
-        cells = _cells(splits, groups if target == "more" else None, breaker)
+        cells = _cells(splits, of)
         if sizes is None:
-            sizes, table = (0,), _by_all_votes(cells, measure, decision)[None]
+            sizes, table = (0,), _by_all_votes(cells, of)[None]
         else:
             table = np.stack(
-                [losses(cells.splits, size, measure, decision, cells.breaker) for size in sizes]
+                [losses(cells.splits, k, of.measure, of.decision, cells.breaker) for k in sizes]
             )
-        draws = self._means(cells, table, target, design_effect, seed)
-        return _interval(draws, sizes, level, _one_sided(cells, table))
+        draws = self._means(cells, table, of, seed)
+        return _interval(draws, sizes, of.level, _one_sided(cells, table))
 
     @in_float64
     def _means(
         self,
         cells: "_Cells",
         table: Float[np.ndarray, "size cell label"],
-        target: Target,
-        design_effect: float,
+        of: MeanLoss,
         seed: int,
     ) -> Float[np.ndarray, "draw size"]:
         """Return the mean of a loss over items under every draw."""
@@ -327,8 +332,8 @@ class FittedSplitCurve(Sampled):
             rng.multinomial(np.broadcast_to(count, chance.shape[:2]), chance)
             for count, chance in doubtful
         )
-        if target == "these":
-            return _mean(known + expected + np.sqrt(design_effect) * (drawn - expected), table)
+        if of.target == "these":
+            return _mean(known + expected + np.sqrt(of.design_effect) * (drawn - expected), table)
         counts = known + drawn
         prior = PRIOR_ITEMS * share[:, None] * probs
         if cells.group is None:
@@ -350,7 +355,8 @@ class _Cells(NamedTuple):
     """The number of items without a label."""
 
 
-def _cells(splits: Splits, groups: ItemInts | None, breaker: ItemInts | None) -> _Cells:
+def _cells(splits: Splits, of: MeanLoss) -> _Cells:
+    breaker, groups = of.breaker, of.groups if of.target == "more" else None
     more = [x for x in (breaker, groups) if x is not None]
     table = distinct_rows(np.column_stack([splits.given, *more])) if more else splits.kinds
     _, first, where = table
@@ -366,16 +372,14 @@ def _cells(splits: Splits, groups: ItemInts | None, breaker: ItemInts | None) ->
     )
 
 
-def _by_all_votes(
-    cells: _Cells, measure: Measure, decision: Decision
-) -> Float[np.ndarray, "cell label"]:
+def _by_all_votes(cells: _Cells, of: MeanLoss) -> Float[np.ndarray, "cell label"]:
     """Return the losses of decisions by all votes of each item; NaN without votes."""
     total = cells.splits.total
     table = np.full((len(total), len(cells.splits.label_classes)), np.nan)
     for size in np.unique(total[total > 0]):
         part = np.flatnonzero(total == size)
         own = None if cells.breaker is None else cells.breaker[part]
-        table[part] = losses(cells.splits.take(part), int(size), measure, decision, own)
+        table[part] = losses(cells.splits.take(part), int(size), of.measure, of.decision, own)
     return table
 
 

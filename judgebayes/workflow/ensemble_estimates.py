@@ -5,7 +5,6 @@ How wide the interval is now, and how many labels a target width needs, in sente
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import jax
 import numpy as np
@@ -18,6 +17,7 @@ from judgebayes.majority import (
     ErrorCurve,
     FittedDistribution,
     FittedSplitCurve,
+    MeanLoss,
     Measure,
     SplitCurve,
     Splits,
@@ -69,8 +69,8 @@ class Estimates:
     ) -> ErrorCurve:
         """Return the curve as it is asked for; `of` other votes than the panel's, with their fit."""
         fitted, splits = (self.fitted, self.panel.splits) if of is None else of
-        level = self.request.level if level is None else level
-        return fitted.curve(splits, sizes, measure=measure, level=level, **self.asked)
+        asked = replace(self.asked, measure=measure, level=level or self.request.level)
+        return fitted.curve(splits, sizes, asked, seed=self.request.seed)
 
     @property
     def weight(self) -> ItemFloats:
@@ -88,16 +88,17 @@ class Estimates:
         return "paper" if self.panel.papers_error else "wrong"
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What is asked of a split curve, whatever the measure and the level."""
-        return {
-            "target": self.request.target,
-            "decision": self.panel.decision,
-            "breaker": self.panel.breaker,
-            "groups": self.groups,
-            "design_effect": self.effect,
-            "seed": self.request.seed,
-        }
+    def asked(self) -> MeanLoss:
+        """The mean loss in question."""
+        return MeanLoss(
+            self.request.target,
+            self.measure,
+            self.panel.decision,
+            self.panel.breaker,
+            self.groups,
+            self.effect,
+            self.request.level,
+        )
 
     def population(self, sizes: tuple[int, ...]) -> Float[np.ndarray, " size"] | None:
         """Return the number of independent items that those with k votes are, by k.
@@ -269,10 +270,9 @@ def labels_to_go(estimates: Estimates) -> list[str]:
         splits,
         size,
         goal,
-        measure=estimates.measure,
-        level=request.level,
+        estimates.asked,
         simulations=SIMULATIONS,
-        **estimates.asked,
+        seed=request.seed,
     )
     typical, assured = forecast.needed(), forecast.needed(ASSURANCE)
     labels, items = int(splits.labelled.sum()), forecast.items

@@ -208,9 +208,7 @@ def _next_items(estimates: Estimates, data: Data, sizes: tuple[int, ...]) -> pd.
         splits,
         most,
         tuple(size for size in sizes if size % 2) if papers else sizes,
-        target="these" if estimates.these else "more",
-        measure=estimates.measure,
-        decision=estimates.panel.decision,
+        estimates.asked,
         seed=estimates.request.seed,
     )
     some = splits.take(chosen)

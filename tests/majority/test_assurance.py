@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP
-from judgebayes.majority import SplitCurve, Splits, label_forecast
+from judgebayes.majority import MeanLoss, SplitCurve, Splits, label_forecast
 from judgebayes.majority.assurance import LabelForecast
 
 
@@ -25,7 +25,7 @@ def bought(whole: Splits, items: np.ndarray) -> Splits:
 
 
 def width(splits: Splits) -> float:
-    curve = SplitCurve().fit(splits).curve(splits, (5,), target="these")
+    curve = SplitCurve().fit(splits).curve(splits, (5,), MeanLoss("these"))
     return float(curve.high[0] - curve.low[0])
 
 
@@ -34,7 +34,7 @@ def test_more_assurance_and_narrower_intervals_need_more_labels() -> None:
     splits = bought(whole, np.arange(20))
     fit = SplitCurve().fit(splits)
     wide, narrow = (
-        label_forecast(fit, splits, 5, share * width(splits), target="these", simulations=20)
+        label_forecast(fit, splits, 5, share * width(splits), MeanLoss("these"), simulations=20)
         for share in (0.8, 0.6)
     )
     few, many = wide.needed(), narrow.needed()

@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import MAP
-from judgebayes.majority import SplitCurve, Splits, Thinning, counts_of, losses, splits_of
+from judgebayes.majority import MeanLoss, SplitCurve, Splits, Thinning, counts_of, losses, splits_of
 from judgebayes.models.split_curve import HALF_LENGTH, TERMS, SplitCurveModel, split_data
 from judgebayes.votes import from_counts
 
@@ -80,10 +80,10 @@ def test_with_noise_labels_are_drawn_given_votes_and_what_was_observed(classes: 
             for y in range(classes):
                 chance[y] *= 1 - noise if y == splits.labels[i] else noise / (classes - 1)
         naive += float(chance / chance.sum() @ losses(splits.take(np.array([i])), 3, "wrong")[0])
-    curve = fit.curve(splits, (3,), target="these", measure="wrong")
+    curve = fit.curve(splits, (3,), MeanLoss("these", "wrong"))
     assert float(curve.error[0]) == pytest.approx(naive / 40, abs=1e-9)
-    none = SplitCurve(noise=1e-9).fit(splits).curve(splits, SIZES, target="these")
-    zero = SplitCurve().fit(splits).curve(splits, SIZES, target="these")
+    none = SplitCurve(noise=1e-9).fit(splits).curve(splits, SIZES, MeanLoss("these"))
+    zero = SplitCurve().fit(splits).curve(splits, SIZES, MeanLoss("these"))
     np.testing.assert_allclose(none.error, zero.error, atol=2e-3)
     np.testing.assert_allclose(none.high - none.low, zero.high - zero.low, rtol=0.1)
 
@@ -95,7 +95,7 @@ def test_noise_in_labels_is_no_error_of_the_majority() -> None:
     wrong = rng.random(600) < 0.15
     observed = splits.with_labels(np.where(wrong, 1 - splits.labels, splits.labels))
     ours, taken_as_right = (
-        SplitCurve(noise=noise).fit(observed).curve(observed, (5,), target="these", measure="wrong")
+        SplitCurve(noise=noise).fit(observed).curve(observed, (5,), MeanLoss("these", "wrong"))
         for noise in (0.15, 0.0)
     )
     assert ours.low[0] < truth < ours.high[0]
@@ -105,7 +105,7 @@ def test_noise_in_labels_is_no_error_of_the_majority() -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_with_every_label_the_error_on_these_items_is_known(classes: int) -> None:
     splits = simulated(labels=300, classes=classes)
-    curve = SplitCurve().fit(splits).curve(splits, SIZES, target="these", measure="wrong")
+    curve = SplitCurve().fit(splits).curve(splits, SIZES, MeanLoss("these", "wrong"))
     item = np.arange(300)
     exact = [losses(splits, size, "wrong")[item, splits.labels].mean() for size in SIZES]
     np.testing.assert_allclose(curve.error, exact, atol=1e-12)
@@ -138,7 +138,7 @@ def test_related_items_widen_the_interval() -> None:
     groups = np.repeat(np.arange(60), 5)
     fit = SplitCurve().fit(splits)
     alone = fit.curve(splits, SIZES)
-    grouped = fit.curve(repeated, SIZES, groups=groups)
+    grouped = fit.curve(repeated, SIZES, MeanLoss(groups=groups))
     naive = fit.curve(repeated, SIZES)
     width = alone.high - alone.low
     np.testing.assert_allclose(grouped.high - grouped.low, width, rtol=0.15)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.experiments.core import Run
-from judgebayes.majority import SplitCurve, Splits
+from judgebayes.majority import MeanLoss, SplitCurve, Splits
 
 CLASSES = (-1, 0, 1)
 
@@ -33,7 +33,7 @@ def test_the_plurality_is_wrong_as_often_as_in_all_panels(
     given = np.stack([(table == c).sum(1) for c in CLASSES], axis=1)
     splits = Splits(given, np.searchsorted(CLASSES, label), (0, 1, 2))
     fit = SplitCurve().fit(splits)
-    ours = fit.curve(splits, (size,), target="these", measure="wrong").error[0]
+    ours = fit.curve(splits, (size,), MeanLoss("these", "wrong")).error[0]
     wrong = np.zeros(len(table))
     panels = list(combinations(range(table.shape[1]), size))
     for panel in panels:

@@ -10,6 +10,7 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.majority import SplitCurve, Splits, is_check, labelling_order, stopping_level
+from judgebayes.majority.split_curve import MeanLoss
 from judgebayes.workflow.label_session import SessionStep, label_session
 
 ITEMS = 40
@@ -54,7 +55,9 @@ def test_labelling_as_proposed_until_the_interval_is_narrow(
     labels = np.full(ITEMS, -1)
     labels[order[:used]] = 1
     splits = Splits(np.stack([5 - ones, ones], axis=1), labels, (0, 1))
-    curve = SplitCurve().fit(splits).curve(splits, (5,), target="these", level=stopping_level(0.9))
+    curve = (
+        SplitCurve().fit(splits).curve(splits, (5,), MeanLoss("these", level=stopping_level(0.9)))
+    )
     assert state.width == pytest.approx(float(curve.high[0] - curve.low[0]), abs=0.02)
 
 
