@@ -93,11 +93,24 @@ class PanelData(NamedTuple):
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
     voted: Bool[Array, "item judge sample"] | None = None
     """Which votes are not missing; read from the votes if None."""
+    generator: Int[Array, " item"] = None  # type: ignore[assignment]
+    """The generator of each item, from 0, for programs of generators; given."""
 
     @property
     def cast(self) -> Bool[Array, "item judge sample"]:
         """Which votes are not missing."""
         return self.votes >= 0 if self.voted is None else self.voted
+
+
+class ProbsData(NamedTuple):
+    """Log-probabilities of the classes, which are given, and the labels."""
+
+    log_probs: Float[Array, "item *method class"]
+    """Finite: an impossible class has a large negative number."""
+    labels: Int[Array, " item"] = None  # type: ignore[assignment]
+    """Class indices, -1 where unknown."""
+    weight: Float[Array, " item"] | None = None
+    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
 def unobserved(model: Model, data: D, observed: Collection[str] = ()) -> D:

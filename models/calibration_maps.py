@@ -36,9 +36,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.models.base import Scalar, Traits, observe_label
+from judgebayes.models.base import ProbsData, Scalar, Traits, observe_label
 
 
 class Form(NamedTuple):
@@ -57,17 +57,6 @@ class CalibrationMapPrior(NamedTuple):
 
     slope: Scalar = 2.0
     intercept: Scalar = 2.0
-
-
-class MapData(NamedTuple):
-    """An aggregator's log-probabilities, which are given, and the labels."""
-
-    log_probs: Float[Array, "item class"]
-    """Clipped, so that they are finite."""
-    labels: Int[Array, " item"] = None  # type: ignore[assignment]
-    """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
-    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
 def members(form: Form, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +82,7 @@ class CalibrationMapModel:
     """The known share of the labels that are wrong, any other class alike."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
 
-    def __call__(self, data: MapData) -> None:
+    def __call__(self, data: ProbsData) -> None:
         """Sample the parameters from their priors, then each item's label from the map."""
         slopes, intercepts = map(len, members(self.form, self.n_classes))
         slope = dist.Normal(1.0, self.prior.slope)
@@ -107,7 +96,7 @@ class CalibrationMapModel:
                 sites["intercept"] = numpyro.sample("intercept", intercept)
         observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: MapData) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: ProbsData) -> Float[Array, "item class"]:
         """Return log q of every item."""
         slope_of, intercept_of = members(self.form, self.n_classes)
         slope, intercept = sites["slope"] @ slope_of, jnp.zeros(self.n_classes)

@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.models.base import PanelProgram, Scalar, Sites, Traits
+from judgebayes.models.base import PanelData, PanelProgram, Scalar, Sites, Traits
 from judgebayes.models.distributions import LeaningVotes
 from judgebayes.models.generator_counts import Pair, normals
 
@@ -78,26 +78,6 @@ def item_sites(sites: Mapping[str, Array], prior: ItemPrior) -> ItemSites:
     )
 
 
-class ItemData(NamedTuple):
-    """Items with their votes, labels and generators."""
-
-    votes: Int[Array, "item judge 1"]
-    """1 valid, 0 invalid, -1 missing; None where these are sampled."""
-    labels: Int[Array, " item"]
-    """Likewise, -1 unknown."""
-    generator: Int[Array, " item"]
-    """From 0; given."""
-    weight: Float[Array, " item"] | None = None
-    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
-    voted: Bool[Array, "item judge 1"] | None = None
-    """Which votes are not missing; read from the votes if None."""
-
-    @property
-    def cast(self) -> Bool[Array, "item judge 1"]:
-        """Which votes are not missing."""
-        return self.votes >= 0 if self.voted is None else self.voted
-
-
 @dataclass(frozen=True)
 class ItemModel(PanelProgram):
     """The program of items: labels and leanings are summed out.
@@ -124,7 +104,7 @@ class ItemModel(PanelProgram):
         "shift": ("class", "generator"),
     }
 
-    def __call__(self, data: ItemData) -> None:
+    def __call__(self, data: PanelData) -> None:
         """Sample judges, generators and their shifts, then labels and votes."""
         prior = self.prior
         spreads = prior.log_sigma_invalid, prior.log_sigma_valid
@@ -146,7 +126,7 @@ class ItemModel(PanelProgram):
             sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(*prior.log_tau))
         self.observe(sites, data)
 
-    def quantities(self, sites: Sites, data: ItemData) -> dict[str, Array]:  # noqa: ARG002
+    def quantities(self, sites: Sites, data: PanelData) -> dict[str, Array]:  # noqa: ARG002
         """Return qualities and the judges' rates as probabilities, the rest in logits."""
         own = item_sites(sites, self.prior)
         return {
@@ -164,7 +144,7 @@ class ItemModel(PanelProgram):
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         return jax.nn.sigmoid(base[:, None] + tau * nodes) @ jnp.asarray(weights / weights.sum())
 
-    def votes(self, sites: Sites, data: ItemData) -> LeaningVotes:
+    def votes(self, sites: Sites, data: PanelData) -> LeaningVotes:
         """Return the distribution of the votes; the class invalid comes first."""
         at = item_sites(sites, self.prior)
         own = at.eta[data.generator]

@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from judgebayes.models.base import Scalar, Traits, observe_label
+from judgebayes.models.base import ProbsData, Scalar, Traits, observe_label
 from judgebayes.models.distributions import LEAST
 
 
@@ -34,17 +34,6 @@ class OpinionPoolPrior(NamedTuple):
     """The standard deviation of each weight, as a share of its mean."""
     intercept: Scalar = 0.5
     """The standard deviation of each intercept, in log-odds."""
-
-
-class PoolData(NamedTuple):
-    """The methods' log-probabilities, which are given, and the labels."""
-
-    log_probs: Float[Array, "item method class"]
-    """Finite: an impossible class has a large negative number."""
-    labels: Int[Array, " item"] = None  # type: ignore[assignment]
-    """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
-    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +51,7 @@ class OpinionPoolModel:
     """The known share of the labels that are wrong."""
     traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
 
-    def __call__(self, data: PoolData) -> None:
+    def __call__(self, data: ProbsData) -> None:
         """Sample the weights, then each item's label from the pool."""
         methods = data.log_probs.shape[1]
         mean = self.prior.total / methods
@@ -75,7 +64,7 @@ class OpinionPoolModel:
                 sites["intercept"] = numpyro.sample("intercept", each)
         observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
-    def predict(self, sites: Mapping[str, Array], data: PoolData) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: ProbsData) -> Float[Array, "item class"]:
         """Return the pool's log-probabilities of the items' classes."""
         logit = jnp.einsum("m,imk->ik", sites["weight"], data.log_probs)
         if not self.symmetric:

@@ -14,9 +14,9 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
 )
 from judgebayes.models import davidson
-from judgebayes.models.base import Model, PanelData
+from judgebayes.models.base import Model, PanelData, ProbsData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
-from judgebayes.models.calibration_maps import CalibrationMapModel, MapData
+from judgebayes.models.calibration_maps import CalibrationMapModel
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.flat_validator import FlatModel
@@ -24,9 +24,9 @@ from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
-from judgebayes.models.item_validator import ItemData, ItemModel
+from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
+from judgebayes.models.opinion_pool import OpinionPoolModel
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import ScaledData, ScaledModel, SharedDifficultyModel
@@ -95,11 +95,11 @@ def of_splits() -> SplitData:
     return split_data(given, data.labels, data.weight)
 
 
-def answers() -> MapData:
+def answers() -> ProbsData:
     """Return log-probabilities and labels."""
     data, rng = panel(), np.random.default_rng(8)
     logits = jnp.asarray(2 * rng.normal(size=(ITEMS, CLASSES)))
-    return MapData(jax.nn.log_softmax(logits), data.labels, data.weight)
+    return ProbsData(jax.nn.log_softmax(logits), data.labels, data.weight)
 
 
 def scaled_judges() -> ScaledData:
@@ -110,11 +110,11 @@ def scaled_judges() -> ScaledData:
     return ScaledData(data.votes, parameters, log_class, data.labels, data.weight)
 
 
-def two_answers() -> PoolData:
+def two_answers() -> ProbsData:
     """Return the log-probabilities of two methods, and labels."""
     data, rng = panel(), np.random.default_rng(10)
     logits = jnp.asarray(2 * rng.normal(size=(ITEMS, 2, CLASSES)))
-    return PoolData(jax.nn.log_softmax(logits), data.labels, data.weight)
+    return ProbsData(jax.nn.log_softmax(logits), data.labels, data.weight)
 
 
 def counts() -> CountData:
@@ -148,10 +148,10 @@ def cells() -> Counted:
     )
 
 
-def items() -> ItemData:
+def items() -> PanelData:
     """Return binary votes on the items of three generators."""
     data = panel(classes=2, samples=1)
-    return ItemData(data.votes, data.labels, jnp.arange(ITEMS) % 3, data.weight)
+    return data._replace(generator=jnp.arange(ITEMS) % 3)
 
 
 PROGRAMS: dict[str, Program] = {

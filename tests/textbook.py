@@ -12,7 +12,6 @@ from jax import Array
 
 from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import CountData
-from judgebayes.models.item_validator import ItemData
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE
 
@@ -154,7 +153,7 @@ def irt(data: PanelData, n_classes: int, noise: float = 0.0) -> None:
         observe_class_and_votes(y, vote, data, n_classes, noise, labelled_only=True)
 
 
-def items_of_generators(data: ItemData, n_generators: int) -> None:
+def items_of_generators(data: PanelData, n_generators: int) -> None:
     """Validity by generator, and judges who are independent given it."""
     n_items, n_judges, _ = data.votes.shape
     centre = numpyro.sample(

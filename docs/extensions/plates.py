@@ -15,6 +15,7 @@ import numpy as np
 import numpyro
 
 from judgebayes.models import (
+    base,
     beta_binomial,
     calibration_maps,
     davidson,
@@ -47,10 +48,10 @@ def subjects() -> dict[str, tuple[Model, Any]]:
     counted = generator_counts.Counted(*[by_pair] * 6, np.ones(GENERATORS), np.ones(GENERATORS))
     form = stacking.Form(JUDGES, 4, symmetric=True)
     counts = beta_binomial.CountData(labels, labels + 5, weight)
-    items = item_validator.ItemData(np.zeros((ITEMS, JUDGES, 1), int), labels, labels, weight)
+    items = base.PanelData(np.zeros((ITEMS, JUDGES, 1), int), labels, weight, generator=labels)
     tasks = hierarchical_davidson.HierarchicalData(evidence, labels, labels, weight)
     beta = calibration_maps.Form(tied=False, intercepts=True, symmetric=False, monotone=True)
-    answers = calibration_maps.MapData(np.zeros((ITEMS, CLASSES)), labels, weight)
+    answers = base.ProbsData(np.zeros((ITEMS, CLASSES)), labels, weight)
     return {
         "calibration_maps": (calibration_maps.CalibrationMapModel(CLASSES, beta), answers),
         "davidson": (
@@ -80,7 +81,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "opinion_pool": (
             opinion_pool.OpinionPoolModel(CLASSES, symmetric=False),
-            opinion_pool.PoolData(np.zeros((ITEMS, 2, CLASSES)), labels, weight),
+            base.ProbsData(np.zeros((ITEMS, 2, CLASSES)), labels, weight),
         ),
         "split_curve": (
             split_curve.SplitCurveModel(CLASSES, by_class=True),

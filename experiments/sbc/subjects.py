@@ -40,18 +40,18 @@ from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import irt as irt_model
 from judgebayes.models import stacking as stacking_model
-from judgebayes.models.base import PanelData
+from judgebayes.models.base import PanelData, ProbsData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parameters
-from judgebayes.models.calibration_maps import CalibrationMapModel, MapData
+from judgebayes.models.calibration_maps import CalibrationMapModel
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.hierarchical_validator import HierarchicalModel
-from judgebayes.models.item_validator import ItemData, ItemModel
+from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.models.opinion_pool import OpinionPoolModel, PoolData
+from judgebayes.models.opinion_pool import OpinionPoolModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
@@ -240,7 +240,7 @@ def opinion_pool() -> Subject:
     logits = np.random.default_rng(2).normal(0, 2, (ITEMS, 2, 3))
     program = OpinionPoolModel(3, symmetric=False)
 
-    def fit(data: PoolData, key: PRNGKeyArray) -> Chains:
+    def fit(data: ProbsData, key: PRNGKeyArray) -> Chains:
         chains = SAMPLER.solve(Problem(program, data), key).chains
         assert chains is not None
         return chains
@@ -248,7 +248,7 @@ def opinion_pool() -> Subject:
     return of_program(
         "Opinion pool, free form, 3 classes",
         program,
-        PoolData(jax.nn.log_softmax(jnp.asarray(logits)), unlabelled()),
+        ProbsData(jax.nn.log_softmax(jnp.asarray(logits)), unlabelled()),
         fit,
         hide=sixth_hidden,
     )
@@ -278,13 +278,13 @@ def calibration_map(own: Temperature | Platt | Beta, n_classes: int) -> Subject:
     logits = 2 * np.random.default_rng(4).normal(size=(ITEMS, n_classes))
     log_probs = jax.nn.log_softmax(jnp.asarray(logits))
 
-    def fit(data: MapData, key: PRNGKeyArray) -> Chains:
+    def fit(data: ProbsData, key: PRNGKeyArray) -> Chains:
         return chains_of(BayesianMap(own, SAMPLER).fit(log_probs, data.labels, key=key))
 
     return of_program(
         f"{type(own).__name__} map, {n_classes} classes",
         CalibrationMapModel(n_classes, own.form),
-        MapData(log_probs, unlabelled()),
+        ProbsData(log_probs, unlabelled()),
         fit,
         hide=sixth_hidden,
     )
@@ -392,17 +392,17 @@ def generator_validator_items() -> Subject:
     cast = blank_votes(FEW_ITEMS, FEW_JUDGES)
     program = ItemModel(FEW_GENERATORS)
 
-    def fit(data: ItemData, key: PRNGKeyArray) -> Chains:
+    def fit(data: PanelData, key: PRNGKeyArray) -> Chains:
         return chains_of(sampler.solve(Problem(program, data), key))
 
-    def half(data: ItemData) -> ItemData:
+    def half(data: PanelData) -> PanelData:
         labelled = jnp.arange(FEW_ITEMS) % 4 < FEW_GENERATORS
         return data._replace(labels=jnp.where(labelled, data.labels, -1))
 
     return of_program(
         "Generators and judges, items",
         program,
-        ItemData(cast, unlabelled(FEW_ITEMS), generator),
+        PanelData(cast, unlabelled(FEW_ITEMS), generator=generator),
         fit,
         hide=half,
     )

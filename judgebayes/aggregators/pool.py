@@ -24,7 +24,8 @@ from judgebayes.inference.problem import Problem
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import worst
-from judgebayes.models.opinion_pool import OpinionPoolModel, OpinionPoolPrior, PoolData
+from judgebayes.models.base import ProbsData
+from judgebayes.models.opinion_pool import OpinionPoolModel, OpinionPoolPrior
 from judgebayes.models.stacking import StackingPrior
 from judgebayes.votes.array import Votes
 
@@ -112,7 +113,7 @@ class Pool(JaxMethod):
         log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
         problem = Problem(
             OpinionPoolModel(votes.n_classes, self.symmetric, self.prior, self.label_noise),
-            PoolData(log_probs, labels, weight),
+            ProbsData(log_probs, labels, weight),
             design=_design(log_probs, self.symmetric),
         )
         result = MAP(starts=1).solve(problem, key)
@@ -124,7 +125,7 @@ class Pool(JaxMethod):
         """Return the items' log-probabilities."""
         answers = [fit.parts[name](given) for name in METHODS if name in fit.parts]
         log_probs = jnp.maximum(jnp.stack(answers, axis=1), LEAST_LOG_PROB)
-        data = PoolData(log_probs, jnp.full(given.n_items, -1))
+        data = ProbsData(log_probs, jnp.full(given.n_items, -1))
         return OpinionPoolModel(given.n_classes, self.symmetric).predict(fit.first, data)
 
     def words(self, fit: Fit) -> list[str]:

@@ -18,11 +18,8 @@ from judgebayes.inference.fit import NO_POSTERIOR, Fit, Method, ModelMethod, Tra
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import in_files
-from judgebayes.models.calibration_maps import (
-    CalibrationMapModel,
-    CalibrationMapPrior,
-    MapData,
-)
+from judgebayes.models.base import ProbsData
+from judgebayes.models.calibration_maps import CalibrationMapModel, CalibrationMapPrior
 
 ITEMS_AT_ONCE = 1024
 """Items whose quantiles are computed at a time."""
@@ -102,10 +99,10 @@ class BayesianMap(ModelMethod):
         own = self._map
         return CalibrationMapModel(given.shape[1], own.form, self.prior, own.label_noise)
 
-    def data(self, given: AnyProbs, labels: Any, weight: Any) -> MapData:
+    def data(self, given: AnyProbs, labels: Any, weight: Any) -> ProbsData:
         """Return the log-probabilities, at least the map's `clip`, with the labels."""
         log_probs = clipped(jnp.asarray(given, float), self._map.clip)
-        return MapData(log_probs, labels, weight)
+        return ProbsData(log_probs, labels, weight)
 
     @property
     def _map(self) -> SoftmaxMap:

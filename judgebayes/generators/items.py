@@ -25,7 +25,8 @@ from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.sampled import with_source
 from judgebayes.models import item_validator
-from judgebayes.models.item_validator import ItemData, ItemModel, ItemPrior
+from judgebayes.models.base import PanelData
+from judgebayes.models.item_validator import ItemModel, ItemPrior
 from judgebayes.votes.array import MISSING, Votes
 
 NO_SCORE = (
@@ -96,15 +97,11 @@ class ItemLevel:
         weight: ItemValues | None = None,
     ) -> Problem:
         """Return the model with these data, with a row for every item."""
-        arrays = (
-            jnp.maximum(jnp.asarray(votes.index, int), MISSING),
-            jnp.asarray(labels),
-            jnp.asarray(generators),
-            weight,
-        )
-        return self._problem(ItemData(*arrays), n_generators)
+        index = jnp.maximum(jnp.asarray(votes.index, int), MISSING)
+        data = PanelData(index, jnp.asarray(labels), weight, generator=jnp.asarray(generators))
+        return self._problem(data, n_generators)
 
-    def _problem(self, data: ItemData, n_generators: int) -> Problem:
+    def _problem(self, data: PanelData, n_generators: int) -> Problem:
         points = 1 if self.independent else item_validator.POINTS
         program = ItemModel(n_generators, points, self.independent, self.prior)
         size = None if data.weight is None else data.weight.sum()
@@ -116,7 +113,7 @@ def unique_items(
     labels: Labels,
     generators: Labels,
     weight: Weights | None = None,
-) -> tuple[ItemData, ItemInts]:
+) -> tuple[PanelData, ItemInts]:
     """Return the distinct items with their weights, and the index of the row of every item.
 
     Raises
@@ -133,18 +130,18 @@ def unique_items(
     # Rows of weight 0 pad to a power of two, so that fewer sizes are compiled.
     padding = (1 << (len(unique_rows) - 1).bit_length()) - len(unique_rows)
     unique_rows = np.pad(unique_rows, ((0, padding), (0, 0)))
-    rows = ItemData(
+    rows = PanelData(
         jnp.asarray(unique_rows[:, :-2, None]),
         jnp.asarray(unique_rows[:, -2]),
-        jnp.asarray(unique_rows[:, -1]),
         jnp.asarray(np.pad(total, (0, padding))),
+        generator=jnp.asarray(unique_rows[:, -1]),
     )
     return rows, row_of_item.ravel()
 
 
 @jax.jit
 def _solve(
-    method: ItemLevel, rows: ItemData, zeros: Float[Array, " generator"], key: Key
+    method: ItemLevel, rows: PanelData, zeros: Float[Array, " generator"], key: Key
 ) -> FittedGeneratorValidator:
     generators = zeros.shape[0]
     problem = method._problem(rows, generators)

@@ -12,7 +12,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.items import unique_items
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.sampled import Described
-from judgebayes.models.item_validator import ItemData, ItemModel, ItemPrior
+from judgebayes.models.base import PanelData
+from judgebayes.models.item_validator import ItemModel, ItemPrior
 from judgebayes.posterior.story import coords_of, of_agreement
 from judgebayes.votes.array import Data
 
@@ -34,7 +35,7 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> Described:
     generator, truth = jnp.asarray(of_item), jnp.asarray(labels)
     total = jnp.asarray(np.bincount(of_item, minlength=len(names)))
     program = ItemModel(len(names), points, points == 1, prior)
-    item_data = ItemData(jnp.asarray(data.index[..., :1], int), truth, generator)
+    item_data = PanelData(jnp.asarray(data.index[..., :1], int), truth, generator=generator)
 
     def constrained(sites: Sites, key: Key) -> Sites:
         valid = jnp.exp(program.predict(sites, rows)[row_of_item, 1])

@@ -91,7 +91,7 @@ class Estimates:
     def asked(self) -> MeanLoss:
         """The mean loss in question."""
         return MeanLoss(
-            self.request.target,
+            "these" if self.these else "more",
             self.measure,
             self.panel.decision,
             self.panel.breaker,

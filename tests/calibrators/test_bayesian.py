@@ -14,7 +14,8 @@ from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.calibrators.calibrator import clipped
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import MAP, Status
-from judgebayes.models.calibration_maps import CalibrationMapModel, CalibrationMapPrior, MapData
+from judgebayes.models.base import ProbsData
+from judgebayes.models.calibration_maps import CalibrationMapModel, CalibrationMapPrior
 from judgebayes.models.label_noise import with_label_noise
 
 MAPS = {
@@ -81,7 +82,7 @@ def test_the_density_is_the_point_fits_objective_and_the_prior(
         at["intercept"] = intercepts[inner]
         total += norm.logpdf(at["intercept"], 0, 1.7).sum()
     used = np.where(labels >= 0, weight, 0.0)
-    data = MapData(clipped(jnp.asarray(log_probs), own.clip), *map(jnp.asarray, (labels, weight)))
+    data = ProbsData(clipped(jnp.asarray(log_probs), own.clip), *map(jnp.asarray, (labels, weight)))
     density, _ = log_density(model, (data,), {}, jax.tree.map(jnp.asarray, at))
     loss = float(fit.details["objective"]) * used.sum()
     assert float(density) == pytest.approx(total - loss, abs=1e-9)

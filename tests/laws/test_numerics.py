@@ -53,7 +53,7 @@ from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
 from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
-from judgebayes.models.item_validator import ItemData, ItemModel
+from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import StackingData, StackingModel
@@ -147,9 +147,8 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
     def of_items() -> Any:
         votes, data = of_panel(2)
         program = ItemModel(votes.n_tasks)
-        return program, ItemData(
-            data.votes[..., :1], data.labels, jnp.asarray(votes.task), data.weight
-        )
+        generator = jnp.asarray(votes.task)
+        return program, data._replace(votes=data.votes[..., :1], generator=generator)
 
     return {
         "davidson": of_davidson,

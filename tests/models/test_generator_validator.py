@@ -14,6 +14,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.models import flat_validator, item_validator
 from judgebayes.models import hierarchical_validator as gv
+from judgebayes.models.base import PanelData
 from judgebayes.models.cell_votes import student_deviations
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.robust_validator import RobustModel, RobustPrior
@@ -59,7 +60,7 @@ def binomials(
 
 def assert_the_same_density(
     model: Callable[..., None],
-    data: Counted | item_validator.ItemData,
+    data: Counted | PanelData,
     twin: Callable[[Point], float],
     points: list[Point],
     tolerance: float = 1e-7,
@@ -262,7 +263,7 @@ def test_the_item_level_density_is_that_of_the_story(
 ) -> None:
     assert_the_same_density(
         item_validator.ItemModel(2, points=81),
-        item_validator.ItemData(VOTES[..., None], LABELS, GENERATOR, weight),
+        PanelData(VOTES[..., None], LABELS, weight, generator=GENERATOR),
         lambda at: item_twin(at, weight),
         item_points,
     )
