@@ -94,12 +94,13 @@ def cells(data: Counted) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class CountProgram:
-    """What programs of counts have in common: how labels and votes are observed."""
+    """What programs of counts have in common: how labels and votes are observed.
+
+    Counts may be fractions of items. They have a quasi-likelihood, the binomial's formula, but are not
+    the values of a distribution, and so cannot be sampled.
+    """
 
     prior: Any
-    whole: bool = True
-    """Whether counts are whole numbers. Fractions have a quasi-likelihood, the binomial formula, but are
-    not the values of a distribution, and so cannot be sampled."""
     most_labelled: int = 0
     """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
     traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
@@ -110,11 +111,9 @@ class CountProgram:
 
     def observe_count(self, name: str, count: Array | None, n: Array, p: Array) -> Array:
         """Sample independent binomial counts."""
-        self._refuse_fractions(count)
-        p = jnp.clip(p, 1e-9, 1 - 1e-9)
-        number = int if self.whole else float
-        value = None if count is None else count.astype(number)
-        sample: Array = numpyro.sample(name, dist.Binomial(n.astype(number), p), obs=value)
+        n = n if count is not None else _whole(n)
+        counts = dist.Binomial(n, jnp.clip(p, 1e-9, 1 - 1e-9))
+        sample: Array = numpyro.sample(name, counts, obs=count)
         return sample
 
     def observe_labels(self, data: Counted, g: Array) -> tuple[Array, Array]:
@@ -159,20 +158,23 @@ class CountProgram:
         sigma, deviations, log_odds
             As in `CellVotes`.
         """
-        self._refuse_fractions(data.accepted)
         by_label = self.observe_labels(data, jax.nn.sigmoid(quality))
-        total = jnp.stack([*by_label, data.judged], axis=-1)
+        judged = data.judged if data.accepted is not None else _whole(data.judged)
+        total = jnp.stack([*by_label, judged], axis=-1)
         votes = CellVotes(total, jnp.moveaxis(logits, 0, -1), sigma, deviations, log_odds)
         given = None if data.accepted is None else jnp.asarray(data.accepted_by_label)
         with cells(data):
             numpyro.sample(BY_LABEL, votes, obs=given, infer={"event_dims": ("of_label",)})
 
-    def _refuse_fractions(self, count: Array | None) -> None:
-        if count is None and not self.whole:
-            raise ValueError(
-                "These counts are fractions of items, not whole numbers: they have a "
-                "quasi-likelihood, which cannot be sampled. Use whole counts."
-            )
+
+def _whole(n: Array) -> Array:
+    """Return numbers of items as integers; compiled code cannot check that they are no fractions."""
+    if not isinstance(n, jax.core.Tracer) and (n != np.round(n)).any():
+        raise ValueError(
+            "These counts are fractions of items, not whole numbers: they have a "
+            "quasi-likelihood, which cannot be sampled. Use whole counts."
+        )
+    return n.astype(int)
 
 
 def _most_labelled(data: Counted) -> int:

@@ -111,7 +111,7 @@ class HierarchicalModel(CountProgram):
             eta = jnp.where(labelled, sites["eta"], location + scale * sites["eta"])
             return {**sites, "eta": eta, "u": sites["u"] / sigma[1]}
 
-        return _Sampled(self.prior, self.whole, self.most_labelled), back
+        return _Sampled(self.prior, self.most_labelled), back
 
     def quantities(self, sites: Sites, data: Counted) -> dict[str, Array]:  # noqa: ARG002
         """Return g, and the sites."""

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -33,7 +32,7 @@ NO_SCORE = (
 
 TARGET = 0.97
 """The acceptance of the default sampler."""
-FORMS: dict[str, tuple[type, Callable[[Any, bool], Model]]] = {
+FORMS: dict[str, tuple[type, Callable[[Any], Model]]] = {
     "flat": (FlatPrior, FlatModel),
     "hierarchical": (HierarchicalPrior, HierarchicalModel),
     "robust": (RobustPrior, RobustModel),
@@ -80,14 +79,10 @@ class GeneratorValidator:
             that of the other form.
         """
         key = jax.random.key(0) if key is None else key
-        return with_source(_fit(self, counts, key, whole=_are_whole_numbers(counts)), counts)
+        return with_source(_fit(self, counts, key), counts)
 
-    def problem(self, counts: PrecisionCounts, *, whole: bool | None = None) -> Problem:
-        """Return the model with these data, the problem that every inference solves.
-
-        `whole` states whether the counts are whole numbers, which compiled code cannot check.
-        """
-        whole = _are_whole_numbers(counts) if whole is None else whole
+    def problem(self, counts: PrecisionCounts) -> Problem:
+        """Return the model with these data, the problem that every inference solves."""
         labelled = counts.valid + counts.invalid
         data = Counted(
             *(counts.accepted, counts.judged, counts.true_accepted, counts.valid_judged),
@@ -100,10 +95,9 @@ class GeneratorValidator:
                 f"A {type(prior).__name__} is not a prior of the form {self.form!r}; pass a "
                 f"{prior_type.__name__}."
             )
-        program: Model = make(prior, whole)
         total = jnp.stack([a.sum() for a in data]).sum()
         in_turns = self.form != "flat"
-        return Problem(program, data, size=total, in_turns=in_turns, no_score=NO_SCORE)
+        return Problem(make(prior), data, size=total, in_turns=in_turns, no_score=NO_SCORE)
 
 
 class Posterior(ABC):
@@ -183,19 +177,9 @@ class FittedGeneratorValidator(Sampled, Posterior):
         return self.draws["precision"][places.astype(int)]
 
 
-def _are_whole_numbers(counts: PrecisionCounts) -> bool:
-    """Tell whether counts are whole numbers; False in compiled code, which cannot check this."""
-    leaves = jax.tree.leaves(counts)
-    if any(isinstance(x, jax.core.Tracer) for x in leaves):
-        return False
-    return all(bool((np.asarray(x) == np.round(x)).all()) for x in leaves)
-
-
-@partial(jax.jit, static_argnames="whole")
-def _fit(
-    method: GeneratorValidator, counts: PrecisionCounts, key: Key, *, whole: bool
-) -> FittedGeneratorValidator:
-    problem = method.problem(counts, whole=whole)
+@jax.jit
+def _fit(method: GeneratorValidator, counts: PrecisionCounts, key: Key) -> FittedGeneratorValidator:
+    problem = method.problem(counts)
     result = method.inference.solve(problem, key)
     sites = result.draws
     g = sites["g"] if "g" in sites else jax.nn.sigmoid(sites["eta"])

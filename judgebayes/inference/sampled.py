@@ -198,10 +198,11 @@ class Described:
                 arrays[name] = self._restrict(name, array)
         return arrays
 
-    @property
+    @cached_property
     def generates(self) -> bool:
         """Whether data can be replicated: not where counts are fractions, which have no distribution."""
-        return bool(getattr(self.problem.model, "whole", True))
+        each = [np.asarray(getattr(self.data, _field(n))) for n in self.problem.model.traits.sites]
+        return all((x == np.round(x)).all() for x in each if x.dtype.kind == "f")
 
     def used_items(self, site: str) -> Int[np.ndarray, " some"] | None:
         """Return the positions of the items that enter a site; None where it has no item axis."""

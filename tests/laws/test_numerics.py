@@ -135,14 +135,13 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
         data = PooledData(one.correct, one.given, jnp.asarray([0, 0, 1, 1, 1]), jnp.ones(5))
         return PooledBetaBinomialModel(2, 7), data
 
-    def of_counts(program: Model, *, whole: bool) -> Any:
+    def of_counts(program: Model) -> Any:
         rng = np.random.default_rng(3)
         n = rng.integers(5, 40, (4, 3, 2)).astype(float)
         share = rng.uniform(0.2, 0.9, n.shape)
         cells = [x for a, b in zip(n[:3] * share[:3], n[:3], strict=True) for x in (a, b)]
         own = np.array([20.0, 0.0, 12.0])
-        data = Counted(*map(jnp.asarray, (*cells, 0.7 * own, own)))
-        return program, jax.tree.map(jnp.round, data) if whole else data
+        return program, Counted(*map(jnp.asarray, (*cells, 0.7 * own, own)))
 
     def of_items() -> Any:
         votes, data = of_panel(2)
@@ -159,11 +158,9 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
         "beta-binomial": of_beta_binomial,
         "pooled beta-binomial": of_pool,
         "2PL": lambda: (ItemResponseModel(3, noise=0.1), of_panel()[1]),
-        "generator-validator": lambda: of_counts(FlatModel(whole=False), whole=False),
-        "generator-validator, whole": lambda: of_counts(FlatModel(), whole=True),
-        "impressions": lambda: of_counts(HierarchicalModel(whole=False), whole=False),
-        "impressions, whole": lambda: of_counts(HierarchicalModel(), whole=True),
-        "robust impressions": lambda: of_counts(RobustModel(), whole=True),
+        "generator-validator": lambda: of_counts(FlatModel()),
+        "impressions": lambda: of_counts(HierarchicalModel()),
+        "robust impressions": lambda: of_counts(RobustModel()),
         "items": of_items,
     }
 

@@ -90,9 +90,9 @@ def test_the_flat_density_is_that_of_the_story(counted: Counted) -> None:
     rng = np.random.default_rng(0)
     points = [{"g": rng.random(G), "tpr": rng.random(J), "fpr": rng.random(J)} for _ in range(3)]
     assert_the_same_density(flat_validator.FlatModel(), counted, twin, points)
-    assert_the_same_density(flat_validator.FlatModel(whole=False), counted, twin, points)
+    part = counted._replace(labelled=counted.labelled / 4)
     with pytest.raises(ValueError, match="fractions of items, not whole numbers"):
-        drawn_from_prior(flat_validator.FlatModel(whole=False), counted, jax.random.key(0))
+        drawn_from_prior(flat_validator.FlatModel(), part, jax.random.key(0))
 
 
 def logits_by_label(at: Point, spreads: np.ndarray, a: np.ndarray, kappa: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ def test_the_hierarchical_density_is_that_of_the_story(counted: Counted) -> None
     for at in points:
         at["log_sigma"] = at["log_sigma"] - 1.5  # as the prior has it
     assert_the_same_density(gv.HierarchicalModel(), counted, twin, points, 1e-6)
-    assert_the_same_density(gv.HierarchicalModel(whole=False), counted, twin, points, 1e-6)
+    assert_the_same_density(gv.HierarchicalModel(), counted, twin, points, 1e-6)
 
 
 def test_the_robust_density_is_that_of_the_story(counted: Counted) -> None:
@@ -276,7 +276,7 @@ def test_the_form_for_samplers_has_the_same_posterior(counted: Counted) -> None:
     assert labelled.any()
     assert not labelled.all()
     data = jax.tree.map(jnp.asarray, counted)
-    program = gv.HierarchicalModel(whole=False)
+    program = gv.HierarchicalModel()
     sampled, back = program.for_sampler(data)
     rng = np.random.default_rng(0)
     shapes = {**SHAPES, "log_sigma": 3}
