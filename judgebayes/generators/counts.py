@@ -104,6 +104,14 @@ class PrecisionCounts:
         )
 
 
+def check_binary(votes: Votes, what: str) -> None:
+    """Raise JudgeBayesError unless votes have two classes."""
+    if votes.n_classes != 2:
+        raise JudgeBayesError(
+            f"The votes have {votes.n_classes} classes; {what} needs two: invalid (0) and valid (1)."
+        )
+
+
 def check_one_vote(votes: Votes, what: str) -> None:
     """Raise JudgeBayesError unless votes are binary, at most one of each judge on an item."""
     if votes.n_classes != 2 or votes.n_samples != 1:
@@ -135,11 +143,7 @@ def count_votes(
     JudgeBayesError
         If the votes are not binary, or lengths differ.
     """
-    if votes.n_classes != 2:
-        raise JudgeBayesError(
-            f"The votes have {votes.n_classes} classes; generator precision needs two: invalid "
-            "(0) and valid (1)."
-        )
+    check_binary(votes, "generator precision")
     labels, generators = jnp.asarray(labels), jnp.asarray(generators)
     votes.check_per_item("labels", labels)
     votes.check_per_item("generators", generators)

@@ -227,7 +227,10 @@ class Pairs(ABC):
     def __init__(self, counts: PrecisionCounts, prior: Any) -> None:
         self.prior = prior
         self.generators, self.judges = counts.accepted.shape
-        self.rates = counts.rates()
+        rates = counts.rates()
+        self.youden = rates.tpr + rates.tnr - 1
+        self.accepted = jnp.stack([counts.true_accepted, counts.false_accepted, counts.accepted])
+        self.judged = jnp.stack([counts.valid_judged, counts.invalid_judged, counts.judged])
         self.eta = slice(2 * self.judges, 2 * self.judges + self.generators)
 
     @abstractmethod
@@ -310,14 +313,10 @@ class _System(Pairs):
 
     def __init__(self, counts: PrecisionCounts, prior: ImpressionPrior) -> None:
         super().__init__(counts, prior)
-        self.cells = _cells(
-            jnp.stack([counts.true_accepted, counts.false_accepted, counts.accepted]),
-            jnp.stack([counts.valid_judged, counts.invalid_judged, counts.judged]),
-        )
+        self.cells = _cells(self.accepted, self.judged)
         self.label = _cells(counts.valid, counts.valid + counts.invalid)
-        youden = self.rates.tpr + self.rates.tnr - 1
-        rated = jnp.isfinite(youden)
-        mean = jnp.where(rated, youden, 0.0).sum() / jnp.maximum(rated.sum(), 1)
+        rated = jnp.isfinite(self.youden)
+        mean = jnp.where(rated, self.youden, 0.0).sum() / jnp.maximum(rated.sum(), 1)
         location, scale = prior.slope
         self.slope = location * (1 - jnp.clip(mean, 0.0, 1.0) ** 2) ** 3, scale
 

@@ -46,6 +46,7 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.arrays import ItemCodes, ItemFloats, ItemInts, Key, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.generators.counts import check_binary
 from judgebayes.generators.posterior import Posterior, grid_status, spread_grid
 from judgebayes.inference.status import summary
 from judgebayes.votes.array import Votes
@@ -64,7 +65,7 @@ class Design(NamedTuple):
     member: Float[Array, "generator cell"]
     """1 for the cells of a generator."""
     contrasts: Float[Array, "contrast generator"]
-    more: bool | Bool[Array, ""]
+    more: Bool[Array, ""]
     """Whether the contrasts are of more items like these."""
 
 
@@ -102,14 +103,12 @@ def labels_by_cell(design: Design, n: Int[Array, ""]) -> Float[Array, " cell"]:
         return _labelled(design, jnp.argmax(gain))
 
     n_labels = jnp.minimum(n, design.remaining.sum().astype(n.dtype))
-    design = design._replace(more=jnp.asarray(design.more))
     return design.remaining - jax.lax.fori_loop(0, n_labels, add, design).remaining
 
 
 @jax.jit
 def _label_all(design: Design, cells: ItemCodes) -> tuple[Design, Float[Array, " cell"]]:
     """Return the design with labels in these cells (-1 is padding), and the gains of the next."""
-    design = design._replace(more=jnp.asarray(design.more))
 
     def add(design: Design, cell: Int[Array, ""]) -> tuple[Design, None]:
         new = _labelled(design, cell)
@@ -206,11 +205,7 @@ def valid_share(votes: Votes) -> ItemFloats:
     JudgeBayesError
         If the votes are not binary, or there are none.
     """
-    if votes.n_classes != 2:
-        raise JudgeBayesError(
-            f"The votes have {votes.n_classes} classes; a share of valid votes needs two: invalid "
-            "(0) and valid (1)."
-        )
+    check_binary(votes, "a share of valid votes")
     counts = np.asarray(votes.counts(), float).sum(1)
     cast = counts.sum(1)
     if not cast.any():
@@ -347,7 +342,7 @@ class StratumPosterior(Posterior):
             (counts.valid + counts.invalid + counts.unlabelled).ravel(),
             jnp.repeat(jnp.eye(generators), strata, axis=1),
             contrasts,
-            more,
+            jnp.asarray(more),
         )
 
 

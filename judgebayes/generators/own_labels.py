@@ -106,13 +106,18 @@ def expected_validity(
         x = np.tile(np.hstack([mean_votes(votes)[known], own]), (2, 1))
         fit = LogisticRegression(C=RIDGE, max_iter=1000, warm_start=True)
         for _ in range(STEPS):
-            fit.fit(x, np.repeat([0, 1], len(r)), np.concatenate([1 - r, r]))
+            fit.fit(x, *_both(r))
             new = expit(fit.decision_function(x[: len(r)]) + given)
             change, r = np.abs(new - r).max(), new
             if change < TOLERANCE:
                 break
     result[known] = r
     return result
+
+
+def _both(valid: ItemFloats) -> tuple[ItemInts, ItemFloats]:
+    """Return every item as an invalid and as a valid one, with the weights of both."""
+    return np.repeat([0, 1], len(valid)), np.concatenate([1 - valid, valid])
 
 
 TARGETS = ("these", "more")
@@ -182,9 +187,7 @@ def item_scores(votes: Votes, labels: ItemInts, valid: ItemFloats | None = None)
     if valid is None:
         fit.fit(mean[known], labels[known])
     else:
-        p = valid[known]
-        both = np.repeat([0, 1], len(p))
-        fit.fit(np.tile(mean[known], (2, 1)), both, np.concatenate([1 - p, p]))
+        fit.fit(np.tile(mean[known], (2, 1)), *_both(valid[known]))
     return np.asarray(fit.decision_function(mean))
 
 

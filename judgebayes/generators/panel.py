@@ -219,20 +219,16 @@ class _System(Pairs):
 
     def __init__(self, counts: PrecisionCounts, prior: PanelPrior) -> None:
         super().__init__(counts, prior)
-        self.cells = _Cells(
-            jnp.stack([counts.true_accepted, counts.false_accepted, counts.accepted]),
-            jnp.stack([counts.valid_judged, counts.invalid_judged, counts.judged]),
-        )
+        self.cells = _Cells(self.accepted, self.judged)
         self.valid, self.labelled = counts.valid, counts.valid + counts.invalid
 
     def follow(self, odd: Array) -> Scalar:
         """Return f, from the mean Youden index of judges who vote both ways, weighted by how much."""
-        youden = self.rates.tpr + self.rates.tnr - 1
-        rated = jnp.isfinite(youden)
+        rated = jnp.isfinite(self.youden)
         n = self.cells.n[:2].sum((0, 1))
         share = self.cells.accepted[:2].sum((0, 1)) / jnp.where(n > 0, n, 1.0)
         weight = jnp.where(rated, _ordinary(odd, self.cells.n) * share * (1 - share), 0.0)
-        mean = (weight * jnp.where(rated, youden, 0.0)).sum() / jnp.maximum(weight.sum(), 1e-6)
+        mean = (weight * jnp.where(rated, self.youden, 0.0)).sum() / jnp.maximum(weight.sum(), 1e-6)
         return 1 / (1 + (jnp.clip(mean, 0.0, 1.0) / HALF_YOUDEN) ** 6)
 
     def logits(self, x: Array) -> Array:

@@ -43,7 +43,7 @@ def checked(labels: Any, weight: Any, n_items: int, n_classes: int) -> tuple[Ite
     """
     labels = jnp.asarray(labels)
     weight = jnp.ones(n_items) if weight is None else jnp.asarray(weight, dtype=float)
-    for name, array in (("labels", labels), ("weight", weight)):
+    for name, array in (("labels", labels), ("weights", weight)):
         if array.shape != (n_items,):
             raise JudgeBayesError(
                 f"The {name} have the shape {array.shape}; there are {n_items} items, so the shape "

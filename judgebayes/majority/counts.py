@@ -17,6 +17,7 @@ from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import checked
 from judgebayes.votes.array import Votes
 
 
@@ -210,17 +211,9 @@ def prepare(counts: Counts, weight: Weights | None) -> tuple[Counts, Float[Array
     JudgeBayesError
         If the weights' length differs from the counts', or one is negative or NaN.
     """
-    n = counts.correct.shape[0]
-    weights = jnp.ones(n) if weight is None else jnp.asarray(weight, dtype=float)
-    if weights.shape != (n,):
-        raise JudgeBayesError(
-            f"The weights have the shape {weights.shape}; there are {n} items, so the shape must "
-            f"be ({n},)."
-        )
+    _, weights = checked(counts.correct, weight, counts.correct.shape[0], counts.most + 1)
     if any(isinstance(x, jax.core.Tracer) for x in (counts.correct, counts.given, weights)):
         return counts, weights
-    if not bool((np.asarray(weights) >= 0).all()):
-        raise JudgeBayesError("A weight is negative or NaN; weights must be 0 or more.")
     cells, total = counts.tallied(weights)
     if len(total) == 0:
         return counts, weights

@@ -26,6 +26,7 @@ from judgebayes.arrays import ItemInts, Key, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NormalAtMode
+from judgebayes.inference.fit import checked
 from judgebayes.inference.problem import Inference, Problem, Sites, check_prior
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
@@ -210,11 +211,7 @@ class SplitCurve:
         JudgeBayesError
             If the weights' length differs from the items', or one is negative or NaN.
         """
-        weights = np.ones(len(splits.labels)) if weight is None else np.asarray(weight, float)
-        if weights.shape != splits.labels.shape or not (weights >= 0).all():
-            raise JudgeBayesError(
-                f"Pass one weight of 0 or more for each of the {len(splits.labels)} items."
-            )
+        weights = np.asarray(checked(splits.labels, weight, *splits.given.shape)[1])
         data = labelled_data(splits, weights)
         fit = _fit(self, data, jax.random.key(0) if key is None else key)
         return fit if fit.chains is None else with_source(fit, item_data(splits), weights)

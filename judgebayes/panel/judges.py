@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
+from scipy.special import ndtri
 
 from judgebayes.arrays import ItemInts, Labels
 from judgebayes.errors import JudgeBayesError
@@ -79,10 +80,11 @@ def judge_table(
     columns["weight"] = np.log((votes.n_classes - 1) * alpha / beta)
     if votes.order is not None:
         bias, error = position_bias(votes, groups)
+        half = ndtri((1 + level) / 2) * error
         columns |= {
             "position_bias": bias,
-            "position_bias_low": bias - _normal(level) * error,
-            "position_bias_high": bias + _normal(level) * error,
+            "position_bias_low": bias - half,
+            "position_bias_high": bias + half,
         }
     return pd.DataFrame(columns)
 
@@ -99,12 +101,6 @@ def _with_interval(
     count = trials if groups is None else independent_trials(right, voted, groups, level=level)
     low, high = share_interval(np.nan_to_num(share) * count, count, level=level)
     return {name: share, f"{name}_low": low, f"{name}_high": high}
-
-
-def _normal(level: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2))
 
 
 def readable_share(

@@ -14,7 +14,7 @@ from judgebayes.votes import Votes
     [
         ({"labels": np.zeros(7, int)}, r"labels have the shape \(7,\); there are 60 items"),
         ({"labels": np.zeros(60)}, "must be class indices"),
-        ({"weight": np.ones(3)}, r"weight have the shape \(3,\)"),
+        ({"weight": np.ones(3)}, r"weights have the shape \(3,\)"),
         ({"weight": np.full(60, -1.0)}, "negative or NaN"),
         ({"weight": np.full(60, np.nan)}, "negative or NaN"),
         ({"labels": np.full(60, 3)}, "A label is 3; with 3 classes the highest index is 2"),
