@@ -59,8 +59,8 @@ def check_sizes(sizes: Sequence[int]) -> None:
 
 
 def wrong_majority(
-    right: Int[np.ndarray, "*any"], given: Int[np.ndarray, "*any"], size: int
-) -> Float[np.ndarray, "*any"]:
+    right: Int[np.ndarray, "..."], given: Int[np.ndarray, "..."], size: int
+) -> Float[np.ndarray, "..."]:
     """Return P(S < k/2), S the number of right votes among k random ones of those given (P3 eq 3).
 
     With two classes and odd k this is the error of the majority. With more classes it is the
