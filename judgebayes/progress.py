@@ -1,6 +1,6 @@
 """Progress bars and progress callbacks for long computations."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,9 +28,10 @@ def _reported(items: Collection[T], what: str, progress: Progress) -> Iterator[T
 
 @contextmanager
 def shown() -> Iterator[Progress | None]:
-    """Yield a callback that shows a progress bar for each task, under the conditions of `tracked`.
+    """Yield a callback that shows a progress bar for each task.
 
-    Where the bars are hidden, None is yielded.
+    The bars are written to standard error, in a terminal or a notebook, and disappear when the block
+    ends, also by an interrupt. Elsewhere, for example in a log, nothing is written: None is yielded.
     """
     with bar() as bars:
         tasks: dict[str, TaskID] = {}
@@ -45,24 +46,10 @@ def shown() -> Iterator[Progress | None]:
 
 
 @contextmanager
-def tracked(items: Collection[T], what: str, shown: bool) -> Iterator[Iterable[T]]:
-    """Yield items to loop over; if `shown`, display the number done and the time left.
-
-    The bar is written to standard error, in a terminal or a notebook, and disappears when the block
-    ends, also by an interrupt. Elsewhere, for example in a log, nothing is written.
-    """
-    if not shown:
-        yield items
-        return
-    with bar() as progress:
-        yield progress.track(items, description=what)
-
-
-@contextmanager
 def stepped(total: int) -> Iterator[Callable[[int, str], None] | None]:
     """Yield a callback that takes the number of finished steps, out of `total`, and a description.
 
-    The bar is shown under the conditions of `tracked`; where it is hidden, None is yielded.
+    The bar is shown under the conditions of `shown`; where it is hidden, None is yielded.
     """
     with bar() as progress:
         task = progress.add_task("compiling", total=total)

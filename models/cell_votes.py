@@ -24,9 +24,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from jax.scipy.special import betaln, gammaln
+from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpyro.distributions import Distribution, constraints
+
+from judgebayes.models.distributions import log_choose
 
 POINTS = 9
 """Nodes of the quadrature over a normal deviation."""
@@ -144,7 +146,7 @@ class CellVotes(Distribution):  # type: ignore[misc]
                 jax.nn.log_sigmoid(-self.log_odds) + ordinary,
                 jax.nn.log_sigmoid(self.log_odds) + odd,
             )
-        return ordinary + (gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)).sum(-1)
+        return ordinary + log_choose(n, count).sum(-1)
 
     def _ordinary(self, count: Array, n: Array, logits: Array) -> Array:
         """Return the log-likelihood of cells that are not odd, without binomial coefficients."""

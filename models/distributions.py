@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray
 from numpyro.distributions import Distribution, constraints
 
 MISSING = -1
@@ -81,6 +81,14 @@ class PanelVotes(Distribution):  # type: ignore[misc]
         other.log_class = log_class
         return other
 
+    def counts(
+        self, value: Int[Array, "*draw item judge sample"]
+    ) -> Float[Array, "*draw item judge_vote"]:
+        """Return each judge's number of votes for each class."""
+        n_classes = self.log_class.shape[-1]
+        count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
+        return count.reshape(*count.shape[:-2], -1).astype(self.log_class.dtype)
+
     def log_prob(self, value: Int[Array, "*draw item judge sample"]) -> Float[Array, "*draw item"]:
         """Return log p(votes) of every item, its class summed out."""
         return jax.nn.logsumexp(self.log_class + self.log_prob_by_class(value), axis=-1)
@@ -126,12 +134,9 @@ class ConfusionVotes(PanelVotes):
         self, value: Int[Array, "*draw item judge sample"]
     ) -> Float[Array, "*draw item class"]:
         """Return the sum of the votes' log-probabilities: counts times a table."""
-        n_classes = self.log_confusion.shape[-1]
-        count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
-        table = jnp.swapaxes(self.log_confusion, 1, 2).reshape(-1, n_classes)
+        table = jnp.swapaxes(self.log_confusion, 1, 2).reshape(-1, self.log_confusion.shape[-1])
         # `LEAST` is finite, so that impossible votes with count 0 contribute 0.
-        flat = count.reshape(*count.shape[:-2], -1).astype(table.dtype)
-        return flat @ jnp.maximum(table, LEAST)
+        return self.counts(value) @ jnp.maximum(table, LEAST)
 
     def draw_given(
         self, key: PRNGKeyArray, truth: Int[Array, " item"]
@@ -362,7 +367,7 @@ def component_log_pmf(
     )
 
 
-def log_choose(n: Int[Array, "..."], s: Int[Array, "..."]) -> Float[Array, "..."]:
+def log_choose(n: Num[Array, "..."], s: Num[Array, "..."]) -> Float[Array, "..."]:
     """Return the log of the binomial coefficient."""
     return gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0)
 

@@ -157,9 +157,8 @@ class DifficultyVotes(PanelVotes):
     ) -> Float[Array, "*draw item class"]:
         """Return log p(votes | y): counts times a table at each node, and the sum over nodes."""
         n_judges, n_classes = self.table.shape[:2]
-        count = jnp.stack([(value == k).sum(-1) for k in range(n_classes)], axis=-1)
-        flat = count.reshape(*count.shape[:-2], -1).astype(self.table.dtype)
-        each = flat @ jnp.maximum(self.table, LEAST).reshape(n_judges * n_classes, -1)
+        table = jnp.maximum(self.table, LEAST).reshape(n_judges * n_classes, -1)
+        each = self.counts(value) @ table
         at_node = each.reshape(*each.shape[:-1], n_classes, NODES) + jnp.asarray(LOG_EASE)
         return jax.nn.logsumexp(at_node, axis=-1)
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import product
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from judgebayes.evaluate.engine import Cell, Engine, Pytree
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, metrics_named
 from judgebayes.evaluate.splits import Splits
 from judgebayes.inference.fit import Method
-from judgebayes.progress import Progress, followed, tracked
+from judgebayes.progress import Progress, followed, shown
 from judgebayes.votes.array import Votes
 
 T = TypeVar("T")
@@ -188,7 +189,8 @@ def sweep(
             "`parallel_config`."
         )
     engine = Engine([*cells.values()], loss, seed, devices, tuple(chosen.values()))
-    with tracked(with_maps.values(), "methods", progress) as followed_methods:
+    with shown() if progress else nullcontext() as report:
+        followed_methods = followed(with_maps.values(), "methods", report)
         if in_turn:
             by_maps = [each for method in followed_methods for each in engine(method, fit_on)]
         else:

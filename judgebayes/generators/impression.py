@@ -40,6 +40,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import Posterior, grid_status, overall_precision, spread_grid
 from judgebayes.inference.status import summary
 from judgebayes.models.cell_votes import vote_logits
+from judgebayes.models.hierarchical_validator import impressions
 
 POINTS = (7, 3)
 SPAN = 1.9
@@ -241,8 +242,7 @@ class Pairs(ABC):
         """Return the logits of accepting and of knowing, and eta, of every pair."""
         g, j = self.generators, self.judges
         a, kappa, eta, d, u, centres = jnp.split(x, np.cumsum([j, j, g, g, g]))
-        wide = jnp.zeros_like(a)
-        return a + (centres[0] * eta + d)[:, None], kappa + u[:, None], eta[:, None] + wide
+        return impressions(a, kappa, eta, centres[0] * eta + d, u)
 
     def lift(self, margins: Float[Array, "*rows margin"], x: Array) -> Array:
         """Return derivatives in the parameters from those in (a, kappa, lambda eta + d, u, eta)."""

@@ -34,7 +34,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betaln, gammaln, logit, xlog1py, xlogy
+from jax.scipy.special import betaln, logit, xlog1py, xlogy
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
@@ -52,6 +52,7 @@ from judgebayes.generators.impression import (
 from judgebayes.generators.posterior import grid_status
 from judgebayes.inference.status import summary
 from judgebayes.models.cell_votes import vote_logits
+from judgebayes.models.distributions import log_choose
 
 STEPS = 30
 """Steps of the optimisation at each point of the grid."""
@@ -180,17 +181,13 @@ def _deviance(count: Array, n: Array, p: Array) -> Array:
     return 2 * jnp.maximum(own - xlogy(count, p) - xlog1py(n - count, -p), 0.0)
 
 
-def _log_binomial(count: Array, n: Array) -> Array:
-    return gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
-
-
 def _weigh(cells: _Cells, p: Array, sigma: Scalar) -> tuple[Array, Array]:
     """Return the power of each cell, and the probability that it is odd."""
     count, n = cells
     inflation = 1 + n * p * (1 - p) * sigma**2
     deviance = _deviance(count, n, p) / inflation
     share = count / jnp.where(n > 0, n, 1.0)
-    choose = _log_binomial(count, n)
+    choose = log_choose(n, count)
     own = choose + xlogy(count, share) + xlog1py(n - count, -share)
     ordinary = own - deviance / 2 - jnp.log(inflation) / 2
     anything = choose + betaln(count + SHAPE, n - count + SHAPE) - betaln(SHAPE, SHAPE)
