@@ -16,7 +16,6 @@ from scipy.stats import norm
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NormalAtMode
 from judgebayes.majority.plurality import Splits
 from judgebayes.majority.split_curve import FittedSplitCurve, MeanLoss, SplitCurve
 
@@ -27,8 +26,6 @@ REACH = 1.6
 """The largest ratio of the n of the others to the n of the target."""
 LEAST = 10
 """Fewest labels of a simulation."""
-REFIT = NormalAtMode(draws=2000, weighted=True)
-"""As the curve is fitted by default, so that both are one compiled program."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,9 @@ def label_forecast(
     unlabelled = voted[~splits.labelled[voted]]
     now = int(splits.labelled.sum())
     least = min(max(now, LEAST), len(voted))
-    method = SplitCurve(fitted.method.by_class, REFIT, fitted.method.prior, fitted.method.noise)
+    # As a curve is fitted by default, so that both are one compiled program.
+    of_fit = fitted.method
+    method = SplitCurve(of_fit.by_class, prior=of_fit.prior, noise=of_fit.noise)
     weight = np.full(len(splits.labels), 1 / of.design_effect)
     possible, noise = np.array(splits.label_classes), float(fitted.method.noise)
 

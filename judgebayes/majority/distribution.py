@@ -76,7 +76,6 @@ class FittedDistribution(Sampled):
         sizes: tuple[int, ...],
         *,
         level: float = 0.9,
-        population: int | None = None,
         of: Counts | None = None,
         design_effect: float = 1.0,
         seed: int = 0,
@@ -89,13 +88,11 @@ class FittedDistribution(Sampled):
             Odd numbers of votes; those beyond the observed number are marked as extrapolated.
         level
             Probability of the interval.
-        population
-            The total number of items, if the target is the error on these items and not on more items
-            like these. The labelled items are then known exactly, and the others are drawn from the
-            fitted distribution (the finite-population correction). The correction applies only up to
-            the observed number of votes.
         of
-            The fitted counts; required with a population.
+            The counts of all items, labelled or not, if the target is the error on these items and not
+            on more items like these. The labelled items are then known exactly, and the others are drawn
+            from the fitted distribution (the finite-population correction). The correction applies only
+            up to the observed number of votes.
         design_effect
             The variance of a mean over the other items, relative to that of independent items.
         seed
@@ -104,28 +101,23 @@ class FittedDistribution(Sampled):
         Raises
         ------
         JudgeBayesError
-            If a size is even, or a population is given without the labelled counts.
+            If a size is even.
         """
         check_sizes(sizes)
         errors = np.array(_errors(self.theta, sizes))
         observed = np.array([size <= self.most for size in sizes])
-        if population is not None and observed.any():
-            if of is None:
-                raise JudgeBayesError(
-                    "population= also needs the counts of the labelled items: pass of=counts."
-                )
+        if of is not None and observed.any():
             observed_sizes = tuple(size for size in sizes if size <= self.most)
             pmf = np.exp(np.asarray(_log_pmfs(self.theta, self.most)))
             errors[:, observed] = in_population(
                 pmf,
                 of,
                 observed_sizes,
-                population=population,
+                population=len(of.correct),
                 design_effect=design_effect,
                 seed=seed,
             )
-        ends = ((1 - level) / 2, (1 + level) / 2)
-        low, high = np.quantile(errors, ends, axis=0)
+        low, high = np.quantile(errors, ((1 - level) / 2, (1 + level) / 2), axis=0)
         if self.n_draws == 1:
             low = high = np.full(len(sizes), np.nan)
         return ErrorCurve(np.asarray(sizes), errors.mean(0), low, high, ~observed)

@@ -116,8 +116,7 @@ class Estimates:
         modelled = mixture.curve(
             sizes,
             level=level,
-            population=len(self.weight) if self.these else None,
-            of=self.counts,
+            of=self.counts if self.these else None,
             design_effect=self.effect,
             seed=self.request.seed,
         )

@@ -5,7 +5,6 @@ import pytest
 from scipy import optimize, stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.paper_em import Distribution, PaperEM
 from judgebayes.inference import MAP, NUTS, Status
 from judgebayes.majority import BetaBinomial, Binomial, Counts, Thinning, counts_of
@@ -127,8 +126,8 @@ def test_nuts_has_intervals_and_marks_extrapolation(sampled, easy_and_hard: Coun
     assert ((curve.low < curve.error) & (curve.error < curve.high)).all()
     free = Thinning().fit(easy_and_hard).curve((1, 7))
     assert (np.abs(curve.error[:2] - free.error) < free.high - free.low).all()
-    narrow = sampled.curve((7, 21), population=70, of=easy_and_hard)
+    correct = np.append(easy_and_hard.correct, [-1] * 10)
+    every = counts_of(correct, np.append(easy_and_hard.given, [7] * 10))
+    narrow = sampled.curve((7, 21), of=every)
     assert narrow.high[0] - narrow.low[0] < 0.7 * (curve.high[1] - curve.low[1])
     np.testing.assert_allclose(narrow.high[1], curve.high[2], atol=1e-12)
-    with pytest.raises(JudgeBayesError, match="of=counts"):
-        sampled.curve((7,), population=70)
