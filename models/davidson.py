@@ -160,6 +160,8 @@ class DavidsonData(NamedTuple):
     """Class indices, -1 where unknown."""
     weight: Float[Array, " item"] | None = None
     """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
+    task: Int[Array, " item"] = None  # type: ignore[assignment]
+    """The task of each item, for programs of tasks; given."""
 
 
 @dataclass(frozen=True)

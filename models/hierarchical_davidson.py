@@ -34,7 +34,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
 from judgebayes.models.base import Sites, Traits, observe_label
-from judgebayes.models.davidson import Features, Parameters, link, n_levels
+from judgebayes.models.davidson import DavidsonData, Parameters, link, n_levels
 
 TIE_EVIDENCE_AT_CENTRE = -1.0
 
@@ -52,17 +52,6 @@ class HierarchicalPrior(NamedTuple):
 
 
 SCALES: dict[str, float] = {"log_beta": 0.1, "tie": 0.2, "gamma": 0.1, "delta": 0.1}
-
-
-class HierarchicalData(NamedTuple):
-    """The evidence of the votes and each item's task, which are given, and the labels."""
-
-    evidence: Features
-    task: Int[Array, " item"]
-    labels: Int[Array, " item"] = None  # type: ignore[assignment]
-    """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
-    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +76,7 @@ class HierarchicalDavidsonModel:
         "delta_of_task": ("task",),
     }
 
-    def __call__(self, data: HierarchicalData) -> None:
+    def __call__(self, data: DavidsonData) -> None:
         """Sample centres and deviations, then each item's label from the link of its task."""
         sites: dict[str, Array] = {}
         levels = n_levels(self.n_classes, self.symmetric)
@@ -108,9 +97,7 @@ class HierarchicalDavidsonModel:
             sample("delta")
         observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
 
-    def predict(
-        self, sites: Mapping[str, Array], data: HierarchicalData
-    ) -> Float[Array, "item class"]:
+    def predict(self, sites: Mapping[str, Array], data: DavidsonData) -> Float[Array, "item class"]:
         """Return log p(k) of every item, by its task's parameters."""
         return link(
             task_parameters(sites, data.task),
@@ -119,7 +106,7 @@ class HierarchicalDavidsonModel:
             symmetric=self.symmetric,
         )
 
-    def quantities(self, sites: Sites, data: HierarchicalData) -> dict[str, Array]:  # noqa: ARG002
+    def quantities(self, sites: Sites, data: DavidsonData) -> dict[str, Array]:  # noqa: ARG002
         """Return the sites, and beta, eta0, gamma and delta of every task, as in `davidson`."""
         theta = task_parameters(sites, jnp.arange(self.n_tasks))
         own = {f"{n}_of_task": x for n, x in theta._asdict().items() if x.size}

@@ -21,7 +21,7 @@ from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
-from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.item_validator import ItemModel
@@ -75,10 +75,10 @@ def of_davidson(symmetric: bool) -> DavidsonData:
     return DavidsonData(evidence(symmetric), data.labels, data.weight)
 
 
-def of_tasks() -> HierarchicalData:
+def of_tasks() -> DavidsonData:
     """Return evidence and labels for three tasks."""
     data = panel()
-    return HierarchicalData(evidence(True), jnp.arange(ITEMS) % 3, data.labels, data.weight)
+    return DavidsonData(evidence(True), data.labels, data.weight, jnp.arange(ITEMS) % 3)
 
 
 def of_stacking() -> StackingData:

@@ -49,7 +49,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
     form = stacking.Form(JUDGES, 4, symmetric=True)
     counts = beta_binomial.CountData(labels, labels + 5, weight)
     items = base.PanelData(np.zeros((ITEMS, JUDGES, 1), int), labels, weight, generator=labels)
-    tasks = hierarchical_davidson.HierarchicalData(evidence, labels, labels, weight)
+    tasks = davidson.DavidsonData(evidence, labels, weight, task=labels)
     beta = calibration_maps.Form(tied=False, intercepts=True, symmetric=False, monotone=True)
     answers = base.ProbsData(np.zeros((ITEMS, CLASSES)), labels, weight)
     return {

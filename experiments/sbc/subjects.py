@@ -47,7 +47,7 @@ from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
-from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
@@ -149,13 +149,13 @@ def hierarchical(n_tasks: int) -> Subject:
     votes = some_votes(3, n_tasks)
     evidence = davidson_model.features(votes.pooled_counts())
 
-    def fit(data: HierarchicalData, key: PRNGKeyArray) -> Chains:
+    def fit(data: DavidsonData, key: PRNGKeyArray) -> Chains:
         return chains_of(HierarchicalDavidson(SAMPLER).fit(votes, data.labels, key=key))
 
     return of_program(
         f"Hierarchical Davidson, {n_tasks} tasks",
         HierarchicalDavidsonModel(n_tasks, 3),
-        HierarchicalData(evidence, tasks_of(votes), unlabelled()),
+        DavidsonData(evidence, unlabelled(), task=tasks_of(votes)),
         fit,
         hide=sixth_hidden,
     )

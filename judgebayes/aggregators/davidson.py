@@ -33,11 +33,7 @@ from judgebayes.models.davidson import (
     level_of_class,
     positions,
 )
-from judgebayes.models.hierarchical_davidson import (
-    HierarchicalData,
-    HierarchicalDavidsonModel,
-    HierarchicalPrior,
-)
+from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel, HierarchicalPrior
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Votes
 
@@ -267,7 +263,7 @@ class HierarchicalDavidson(ModelMethod):
             given.n_tasks, given.n_classes, self.symmetric, self.prior, self.label_noise
         )
 
-    def data(self, given: Votes, labels: Any, weight: Any) -> HierarchicalData:
+    def data(self, given: Votes, labels: Any, weight: Any) -> DavidsonData:
         """Return the evidence of the votes and the tasks, with the labels.
 
         An item of task -1, which is not among the fitted tasks, is predicted from the centre.
@@ -275,7 +271,7 @@ class HierarchicalDavidson(ModelMethod):
         evidence = davidson.features(
             given.pooled_counts(), self.alpha, self.kappa, symmetric=self.symmetric
         )
-        return HierarchicalData(evidence, tasks_of(given), labels, weight)
+        return DavidsonData(evidence, labels, weight, tasks_of(given))
 
     @in_float64
     def by_task(self, fit: Fit) -> dict[str, Float[np.ndarray, "task *level"]]:  # noqa: F821

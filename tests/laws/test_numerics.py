@@ -50,7 +50,7 @@ from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
-from judgebayes.models.hierarchical_davidson import HierarchicalData, HierarchicalDavidsonModel
+from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.item_validator import ItemModel
@@ -117,7 +117,7 @@ def models() -> dict[str, Callable[[], tuple[Model, Any]]]:
         evidence = davidson.features(votes.pooled_counts(), symmetric=False)
         task = jnp.asarray(votes.task)
         program = HierarchicalDavidsonModel(votes.n_tasks, 3, symmetric=False)
-        return program, HierarchicalData(evidence, task, data.labels, data.weight)
+        return program, DavidsonData(evidence, data.labels, data.weight, task)
 
     def of_stacking() -> Any:
         _, data = of_panel()

@@ -9,7 +9,6 @@ from judgebayes.models import davidson, hierarchical_davidson
 from judgebayes.models.base import unobserved
 from judgebayes.models.hierarchical_davidson import (
     SCALES,
-    HierarchicalData,
     HierarchicalDavidsonModel,
     HierarchicalPrior,
 )
@@ -55,7 +54,7 @@ def test_deviations_have_the_stated_spread_and_share_it() -> None:
     """Student t with 4 degrees of freedom: variance scale^2 * 4 / 2, with dependent magnitudes."""
     evidence = davidson.features(jnp.zeros((1, 3), int))
     program = HierarchicalDavidsonModel(3, 3, prior=HierarchicalPrior(df=12.0))
-    data = HierarchicalData(evidence, jnp.array([0]), jnp.array([-1]))
+    data = davidson.DavidsonData(evidence, jnp.array([-1]), task=jnp.array([0]))
     samples = Predictive(program, num_samples=20_000)(jax.random.key(0), unobserved(program, data))
     for name, scale in SCALES.items():
         if f"{name}_by_task" in samples:
