@@ -48,21 +48,14 @@ FAR = 3
 
 
 class Parameters(NamedTuple):
-    """Share, mean and dispersion of each component, the hard items first."""
+    """Share, mean and dispersion of each component, the hard items first.
+
+    The parameters of its Beta are mean / dispersion and (1 - mean) / dispersion.
+    """
 
     share: Float[Array, "*draw component"]
     mean: Float[Array, "*draw component"]
     dispersion: Float[Array, "*draw component"]
-
-    @property
-    def alpha(self) -> Float[Array, "*draw component"]:
-        """The first parameter of each Beta, infinite for a Binomial."""
-        return self.mean / self.dispersion
-
-    @property
-    def beta(self) -> Float[Array, "*draw component"]:
-        """The second parameter of each Beta, infinite for a Binomial."""
-        return (1 - self.mean) / self.dispersion
 
 
 class BetaBinomialPrior(NamedTuple):
