@@ -411,22 +411,15 @@ class Labelling:
         if len(unlabelled) == 0:
             raise JudgeBayesError("All items are already labelled.")
         design = self.fit().design(between=between, more=more)
+        cell = (self.generators * len(self.strata.position) + self.strata.of_item)[unlabelled]
         if groups is not None:
-            cell = self.generators * len(self.strata.position) + self.strata.of_item
-            return unlabelled[whole_groups(design, cell[unlabelled], groups[unlabelled], n)]
-        shape = self.n_generators, len(self.strata.position)
-        by_cell = labels_by_cell(design, jnp.asarray(min(n, len(unlabelled))))
-        n_per_cell = np.asarray(by_cell).reshape(shape).astype(int)
+            return unlabelled[whole_groups(design, cell, groups[unlabelled], n)]
+        n_labels = labels_by_cell(design, jnp.asarray(min(n, len(unlabelled))))
+        by_cell = np.asarray(n_labels).astype(int)
         rng = np.random.default_rng((seed, int((self.labels >= 0).sum())))
         chosen = [
-            rng.choice(
-                unlabelled[
-                    (self.generators[unlabelled] == g) & (self.strata.of_item[unlabelled] == h)
-                ],
-                n_per_cell[g, h],
-                replace=False,
-            )
-            for g, h in np.argwhere(n_per_cell > 0)
+            rng.choice(unlabelled[cell == c], by_cell[c], replace=False)
+            for c in np.flatnonzero(by_cell)
         ]
         return np.concatenate(chosen)
 
