@@ -147,11 +147,6 @@ def position_bias(
     bias = np.where(both, part_of(excess.sum(0), total.sum(0)), np.nan)
     residual = excess - bias * total
     if groups is not None:
-        group_index = np.unique(np.asarray(groups), return_inverse=True)[1]
-        each, residual = (
-            residual,
-            np.zeros((int(group_index.max(initial=0)) + 1, residual.shape[1])),
-        )
-        np.add.at(residual, group_index, each)
+        residual = pd.DataFrame(residual).groupby(np.asarray(groups)).sum(min_count=1).to_numpy()
     error = np.sqrt((residual**2).sum(0)) / np.maximum(total.sum(0), 1)
     return bias, error
