@@ -367,14 +367,8 @@ def _answer(
 
 def _labelled(model: _Model) -> Float[np.ndarray, "pair two"]:
     """Return the numbers of wins and of ties among each pair's labels."""
-    n = len(model.pairs)
-    return np.stack(
-        [
-            np.bincount(model.pair[model.known & (model.outcome == y)], minlength=n)
-            for y in (1.0, 0.5)
-        ],
-        1,
-    ).astype(float)
+    each = [model.known & (model.outcome == y) for y in (1.0, 0.5)]
+    return np.stack([np.bincount(model.pair, of, len(model.pairs)) for of in each], 1)
 
 
 def _sums(
