@@ -411,11 +411,6 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
 
     def sample(self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
         """Sample from the table of all counts up to `most`."""
-        every = jax.vmap(self.log_prob)(
-            jnp.broadcast_to(
-                jnp.arange(self.most + 1).reshape(-1, *[1] * len(self.batch_shape)),
-                (self.most + 1, *self.batch_shape),
-            )
-        )
-        logits = jnp.moveaxis(every, 0, -1)
+        each = jax.vmap(lambda x: self.log_prob(jnp.full(self.batch_shape, x)), out_axes=-1)
+        logits = each(jnp.arange(self.most + 1))
         return jax.random.categorical(key, logits, shape=(*sample_shape, *self.batch_shape))

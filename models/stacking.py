@@ -86,13 +86,7 @@ def read_out(form: Form) -> np.ndarray:
     """Return M (class, predictor): the logits of the classes are M (u, eta_1, eta_2, ...)."""
     levels = level_of_class(form.n_classes, form.symmetric)
     member = [[level == m for m in range(form.levels)] for level in levels]
-    return np.concatenate(
-        [
-            positions(form.n_classes)[:, None] / 2,
-            np.array(member, float).reshape(form.n_classes, form.levels),
-        ],
-        axis=1,
-    )
+    return np.hstack([positions(form.n_classes)[:, None] / 2, np.array(member, float)])
 
 
 def shares(

@@ -115,7 +115,7 @@ def expected_validity(
     return result
 
 
-def _both(valid: ItemFloats) -> tuple[ItemInts, ItemFloats]:
+def _both(valid: ItemFloats) -> tuple[Int[np.ndarray, " row"], Float[np.ndarray, " row"]]:
     """Return every item as an invalid and as a valid one, with the weights of both."""
     return np.repeat([0, 1], len(valid)), np.concatenate([1 - valid, valid])
 

@@ -292,12 +292,8 @@ def check_one_coin(tally: Tally, limits: Thresholds) -> list[Finding]:
     hits, trials = _by_label(tally.right, tally), _by_label(tally.voted.astype(float), tally)
     p = _homogeneity(hits, trials, limits.common)
     recall = part_of(hits, np.where(trials >= limits.common, trials, 0.0))
-    tested = np.isfinite(recall).sum(0) > 1
-    recall_range = np.where(
-        tested,
-        np.nanmax(np.where(tested, recall, 0.0), 0) - np.nanmin(np.where(tested, recall, 0.0), 0),
-        0.0,
-    )
+    tested = np.where(np.isfinite(recall).sum(0) > 1, recall, 0.0)
+    recall_range = np.nanmax(tested, 0) - np.nanmin(tested, 0)
     differs = (p * len(tally.names) < limits.significance) & (recall_range >= limits.asymmetry)
     findings = about(
         "note",
