@@ -169,7 +169,7 @@ class CountProgram:
 
 def _whole(n: Array) -> Array:
     """Return numbers of items as integers; compiled code cannot check that they are no fractions."""
-    if not isinstance(n, jax.core.Tracer) and (n != np.round(n)).any():
+    if not isinstance(n, jax.core.Tracer) and (np.asarray(n) % 1 != 0).any():
         raise ValueError(
             "These counts are fractions of items, not whole numbers: they have a "
             "quasi-likelihood, which cannot be sampled. Use whole counts."

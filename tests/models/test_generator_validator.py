@@ -90,7 +90,7 @@ def test_the_flat_density_is_that_of_the_story(counted: Counted) -> None:
     rng = np.random.default_rng(0)
     points = [{"g": rng.random(G), "tpr": rng.random(J), "fpr": rng.random(J)} for _ in range(3)]
     assert_the_same_density(flat_validator.FlatModel(), counted, twin, points)
-    part = counted._replace(labelled=counted.labelled / 4)
+    part = jax.tree.map(jnp.asarray, counted._replace(labelled=counted.labelled / 4))
     with pytest.raises(ValueError, match="fractions of items, not whole numbers"):
         drawn_from_prior(flat_validator.FlatModel(), part, jax.random.key(0))
 
