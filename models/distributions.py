@@ -411,6 +411,9 @@ class Hypergeometric(Distribution):  # type: ignore[misc]
 
     def sample(self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
         """Sample from the table of all counts up to `most`."""
-        each = jax.vmap(lambda x: self.log_prob(jnp.full(self.batch_shape, x)), out_axes=-1)
-        logits = each(jnp.arange(self.most + 1))
+
+        def log_prob(x: Int[Array, ""]) -> Float[Array, "*any"]:
+            return self.log_prob(jnp.full(self.batch_shape, x))
+
+        logits = jax.vmap(log_prob, out_axes=-1)(jnp.arange(self.most + 1))
         return jax.random.categorical(key, logits, shape=(*sample_shape, *self.batch_shape))
