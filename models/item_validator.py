@@ -83,15 +83,14 @@ class ItemModel(PanelProgram):
     """The program of items: labels and leanings are summed out.
 
     Sites: `alpha`, `gap` (judge), `eta` (generator) and `w` (class, generator), all in units of
-    their spread; `centre` (means of alpha, gap, eta), `log_tau` (unless judges are `independent`
+    their spread; `centre` (means of alpha, gap, eta), `log_tau` (unless judges are independent
     given the label), `log_sigma` (class), `follow`; `label` (item), `votes` (item, judge, 1).
     """
 
     n_generators: int
     points: int = POINTS
-    """Nodes of the quadrature over an item's leaning."""
-    independent: bool = False
-    """Whether judges are independent given the label, without leanings; then one node suffices."""
+    """Nodes of the quadrature over an item's leaning; with one, there is none, and judges are independent
+    given the label."""
     prior: ItemPrior = ItemPrior()
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items", given=("generator",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -122,7 +121,7 @@ class ItemModel(PanelProgram):
             sites["eta"] = numpyro.sample("eta", dist.Normal())
             with numpyro.plate("class", 2):
                 sites["w"] = numpyro.sample("w", dist.Normal())
-        if not self.independent:
+        if self.points > 1:
             sites["log_tau"] = numpyro.sample("log_tau", dist.Normal(*prior.log_tau))
         self.observe(sites, data)
 

@@ -103,7 +103,7 @@ class ItemLevel:
 
     def _problem(self, data: PanelData, n_generators: int) -> Problem:
         points = 1 if self.independent else item_validator.POINTS
-        program = ItemModel(n_generators, points, self.independent, self.prior)
+        program = ItemModel(n_generators, points, self.prior)
         size = None if data.weight is None else data.weight.sum()
         return Problem(program, data, size=size, no_score=NO_SCORE)
 

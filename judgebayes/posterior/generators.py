@@ -34,7 +34,7 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> Described:
     rows, row_of_item = unique_items(data.votes, labels, of_item)
     generator, truth = jnp.asarray(of_item), jnp.asarray(labels)
     total = jnp.asarray(np.bincount(of_item, minlength=len(names)))
-    program = ItemModel(len(names), points, points == 1, prior)
+    program = ItemModel(len(names), points, prior)
     item_data = PanelData(jnp.asarray(data.index[..., :1], int), truth, generator=generator)
 
     def constrained(sites: Sites, key: Key) -> Sites:

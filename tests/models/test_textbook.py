@@ -51,7 +51,7 @@ CASES: dict[str, tuple[Callable[..., None], Model, Any, float]] = {
 } | {
     "items": (
         partial(textbook.items_of_generators, n_generators=3),
-        ItemModel(3, points=1, independent=True),
+        ItemModel(3, points=1),
         items,
         1e-11,
     ),
