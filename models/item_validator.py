@@ -89,8 +89,8 @@ class ItemModel(PanelProgram):
 
     n_generators: int
     points: int = POINTS
-    """Nodes of the quadrature over an item's leaning; with one, there is none, and judges are independent
-    given the label."""
+    """Nodes of the quadrature over an item's leaning; with one there is none, and judges are
+    independent given the label."""
     prior: ItemPrior = ItemPrior()
     traits: ClassVar[Traits] = Traits(("label", "votes"), "all items", given=("generator",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {

@@ -58,7 +58,7 @@ class PrecisionCounts:
         """The share of a generator's items that each judge calls valid (P4's P), NaN if none."""
         accepted = self.accepted + self.true_accepted + self.false_accepted
         judged = self.judged + self.valid_judged + self.invalid_judged
-        return jnp.where(judged > 0, accepted / jnp.where(judged > 0, judged, 1.0), jnp.nan)
+        return _share(accepted, judged)
 
     @property
     def labelled(self) -> Bool[Array, "*batch generator"]:
@@ -69,8 +69,7 @@ class PrecisionCounts:
     @in_float64
     def labelled_precision(self) -> Float[Array, "*batch generator"]:
         """The share of valid items among the labelled ones, NaN without labels."""
-        total = self.valid + self.invalid
-        return jnp.where(total > 0, self.valid / jnp.where(total > 0, total, 1.0), jnp.nan)
+        return _share(self.valid, self.valid + self.invalid)
 
     @in_float64
     def reveal(self, shown: Bool[AnyArray, " generator"]) -> "PrecisionCounts":
@@ -96,12 +95,15 @@ class PrecisionCounts:
     @in_float64
     def rates(self) -> Rates:
         """Return every judge's pooled rates on the labelled items (P4's v+ and v-)."""
-        tp, valid = self.true_accepted.sum(-2), self.valid_judged.sum(-2)
-        fp, invalid = self.false_accepted.sum(-2), self.invalid_judged.sum(-2)
         return Rates(
-            jnp.where(valid > 0, tp / jnp.where(valid > 0, valid, 1.0), jnp.nan),
-            jnp.where(invalid > 0, 1 - fp / jnp.where(invalid > 0, invalid, 1.0), jnp.nan),
+            _share(self.true_accepted.sum(-2), self.valid_judged.sum(-2)),
+            1 - _share(self.false_accepted.sum(-2), self.invalid_judged.sum(-2)),
         )
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Return part / whole, NaN where the whole is 0."""
+    return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1.0), jnp.nan)
 
 
 def check_binary(votes: Votes, what: str) -> None:
