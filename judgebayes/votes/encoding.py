@@ -371,7 +371,4 @@ def _with_tasks(
             f"{frame.index[row]} says {canonical(frame[task].iloc[row])!r}); an item must have "
             "one task."
         )
-    with_tasks = Votes(
-        votes.index, votes.score, votes.order, jnp.asarray(result), votes.n_classes, len(tasks)
-    )
-    return with_tasks, tasks
+    return replace(votes, task=jnp.asarray(result), n_tasks=len(tasks)), tasks
