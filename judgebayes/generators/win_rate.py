@@ -50,6 +50,7 @@ from judgebayes.generators.logit_mixture import (
     standardised,
     weighted_score,
 )
+from judgebayes.majority.counts import distinct_rows
 from judgebayes.measures.significance import clustered_mean
 
 TIES = ("half", "excluded", "separate")
@@ -291,12 +292,8 @@ class _Model:
             used.append(self.scores.tie[tie.score])
         # Scores are whole hundredths.
         codes = np.round(100 * np.column_stack(used)[rows]).astype(np.int64)
-        one = np.zeros(len(rows), np.int64)
-        for column in codes.T:
-            _, place = np.unique(column, return_inverse=True)
-            one = one * (int(place.max(initial=0)) + 1) + place.ravel()
-        _, first, kind = np.unique(one, return_index=True, return_inverse=True)
-        return rows[first], kind.ravel()
+        _, first, kind = distinct_rows(codes)
+        return rows[first], kind
 
 
 def _sigmoid(
