@@ -75,7 +75,6 @@ def marginal(
     *,
     n_classes: int = 2,
     prior: ItemResponsePrior = ItemResponsePrior(),
-    nodes: tuple[int, int] = NODES,
 ) -> Float[Array, " item"]:
     r"""Return log p(votes of an item | label, abilities), for one draw of the abilities.
 
@@ -96,12 +95,10 @@ def marginal(
         The number of classes.
     prior
         The prior of the model.
-    nodes
-        The sizes of the grid.
     """
     axes = [
         location + scale * jnp.linspace(-reach, reach, n)
-        for (location, scale), reach, n in zip(prior, REACH, nodes, strict=True)
+        for (location, scale), reach, n in zip(prior, REACH, NODES, strict=True)
     ]
     difficulty, log_discrimination = (x.ravel() for x in jnp.meshgrid(*axes, indexing="ij"))
     mass = [

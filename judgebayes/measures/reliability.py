@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from judgebayes.arrays import AnyProbs, ItemValues, Labels, Weights
+from judgebayes.arrays import AnyProbs, ItemValues, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.measures.scores import TINY, labelled_weight
@@ -54,7 +54,6 @@ def answers(log_probs: AnyProbs, labels: Labels) -> tuple[ItemValues, ItemValues
 def reliability(
     log_probs: AnyProbs,
     labels: Labels,
-    weight: Weights | None = None,
     *,
     bins: int = 15,
     of: int | None = None,
@@ -64,7 +63,7 @@ def reliability(
     For the probability of the most probable class, and how often it is the label; with `of`, for that
     class instead. Both are 0 in an empty bin.
     """
-    w = labelled_weight(labels, weight)
+    w = labelled_weight(labels, None)
     if of is None:
         probability, happened = answers(log_probs, labels)
     else:
