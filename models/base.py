@@ -62,11 +62,9 @@ class Model(Protocol):
     @property
     def traits(self) -> Traits:
         """The data that it is fitted to."""
-        ...
 
     def __call__(self, data: Any) -> None:
         """Sample parameters and data; sites take the data's values where these are not None."""
-        ...
 
 
 @runtime_checkable
@@ -79,7 +77,6 @@ class Predictor(Protocol):
         These are of the items' true labels, given everything except their labels, or of counts if the
         program observes counts.
         """
-        ...
 
 
 class PanelData(NamedTuple):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betainc, betaincinv, expit, logit, ndtr
+from scipy.special import betainc, betaincinv, expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from judgebayes.arrays import AnyArray, ItemFloats, ItemInts, Key
@@ -169,9 +169,7 @@ def quantiles(
                 p = expit(logits + value)
                 middle += p @ of_value / n
                 variance += (p * (1 - p)) @ of_value / n**2
-        log_posterior = np.log(density + 1e-300) + likelihood / effect
-        posterior = np.exp(log_posterior - log_posterior.max())
-        posterior /= posterior.sum()
+        posterior = softmax(np.log(density + 1e-300) + likelihood / effect)
         some = posterior > NEGLIGIBLE  # a tenth of the offsets, and of the time
         if more:
             distance = (LOGITS[:, None] - eta[some]) / np.maximum(of_new[some], LEAST)

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri, softmax
 
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
@@ -245,8 +245,7 @@ class _Model:
         for t, w in joint:
             tie = which[t]
             rows.append(won[w].log_weight + (0.0 if tie is None else tie.log_weight))
-        weight = np.exp(np.array(rows) - max(row.max() for row in rows))
-        weight /= weight.sum()
+        weight = softmax(np.array(rows))
         use = weight.sum(1) > NEGLIGIBLE
         weight = weight[use] / weight[use].sum()
         return _Fit(which, won, [two for two, keep in zip(joint, use, strict=True) if keep], weight)

@@ -68,8 +68,7 @@ def rates_by(
             few = _independent_share(table, level) if groups is not None else {}
             table = _uncertain(table, votes, own, evidence, few, level, rng)
         tables.append(table)
-    order = np.arange(len(tables) * votes.n_judges).reshape(len(tables), -1).T.ravel()
-    return pd.concat(tables, ignore_index=True).iloc[order].reset_index(drop=True)
+    return pd.concat(tables).sort_index(kind="stable").reset_index(drop=True)
 
 
 def _uncertain(

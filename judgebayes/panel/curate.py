@@ -39,7 +39,6 @@ class Curator(Protocol):
 
     def choose(self, aggregator: Method, data: Training) -> Bool[Array, " judge"]:
         """Return the mask of the panel over the judges."""
-        ...
 
 
 def check_size(k: int, n_judges: int) -> None:
