@@ -112,7 +112,8 @@ class CountProgram:
     def observe_count(self, name: str, count: Array | None, n: Array, p: Array) -> Array:
         """Sample independent binomial counts."""
         n = n if count is not None else _whole(n)
-        counts = dist.Binomial(n, jnp.clip(p, 1e-9, 1 - 1e-9))
+        # Fractions are outside of the support that NumPyro validates.
+        counts = dist.Binomial(n, jnp.clip(p, 1e-9, 1 - 1e-9), validate_args=False)
         sample: Array = numpyro.sample(name, counts, obs=count)
         return sample
 
