@@ -43,8 +43,6 @@ class Traits:
     """Its observed sites, in order."""
     enters: Literal["labelled items", "all items", "items with a count", "all cells"]
     """The items that enter the likelihood; the others are masked."""
-    given: tuple[str, ...] = ()
-    """Data that the program conditions on and does not generate."""
     latent_data: tuple[str, ...] = ()
     """Sites that are sampled together with the data, but are data where these are observed."""
 

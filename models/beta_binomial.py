@@ -138,7 +138,7 @@ class BetaBinomialModel:
     prior: BetaBinomialPrior = BetaBinomialPrior()
     ordered: bool = True
     """Whether the harder component is the first; otherwise the gap may have either sign."""
-    traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given",))
+    traits: ClassVar[Traits] = Traits(("correct",), "items with a count")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "majority_error": ("votes",),
         "share": ("component",),

@@ -80,7 +80,7 @@ class CalibrationMapModel:
     prior: CalibrationMapPrior = CalibrationMapPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
 
     def __call__(self, data: ProbsData) -> None:
         """Sample the parameters from their priors, then each item's label from the map."""

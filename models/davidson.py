@@ -176,7 +176,7 @@ class DavidsonModel:
     prior: DavidsonPrior = DavidsonPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong, any other class alike."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
 
     def __call__(self, data: DavidsonData) -> None:
         """Sample the parameters from their priors, then each item's label from the link."""

@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from judgebayes.models.base import Traits
-from judgebayes.models.generator_counts import GIVEN, Counted, CountProgram, Pair, cells
+from judgebayes.models.generator_counts import Counted, CountProgram, Pair, cells
 
 
 class FlatPrior(NamedTuple):
@@ -47,7 +47,6 @@ class FlatModel(CountProgram):
     traits: ClassVar[Traits] = Traits(
         ("valid", "true_accepted", "false_accepted", "accepted"),
         "all cells",
-        GIVEN,
         ("valid_judged",),
     )
 

@@ -37,7 +37,6 @@ from judgebayes.models.distributions import Hypergeometric
 Pair = tuple[Scalar, Scalar]
 
 BY_LABEL = "accepted_by_label"
-GIVEN = ("labelled", "labelled_judged", "judged")
 
 
 def normals(name: str, axis: str, *priors: Pair) -> Array:
@@ -103,7 +102,7 @@ class CountProgram:
     prior: Any
     most_labelled: int = 0
     """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
-    traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", GIVEN, ("valid_judged",))
+    traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", ("valid_judged",))
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "g": ("generator",),
         "precision": ("generator",),

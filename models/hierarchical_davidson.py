@@ -68,7 +68,7 @@ class HierarchicalDavidsonModel:
     prior: HierarchicalPrior = HierarchicalPrior()
     noise: float | Float[Array, ""] = 0.0
     """The known share of the labels that are wrong, any other class alike."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "task"))
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "beta_of_task": ("task",),
         "eta0_of_task": ("task", "level"),

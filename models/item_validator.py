@@ -92,7 +92,7 @@ class ItemModel(PanelProgram):
     """Nodes of the quadrature over an item's leaning; with one there is none, and judges are
     independent given the label."""
     prior: ItemPrior = ItemPrior()
-    traits: ClassVar[Traits] = Traits(("label", "votes"), "all items", given=("generator",))
+    traits: ClassVar[Traits] = Traits(("label", "votes"), "all items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "precision": ("generator",),
         "quality": ("generator",),

@@ -49,7 +49,7 @@ class OpinionPoolModel:
     prior: OpinionPoolPrior = OpinionPoolPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("log_probs",))
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
 
     def __call__(self, data: ProbsData) -> None:
         """Sample the weights, then each item's label from the pool."""

@@ -266,9 +266,7 @@ class ScaledModel:
     prior: ScalePrior = ScalePrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
-    traits: ClassVar[Traits] = Traits(
-        ("label",), "labelled items", given=("votes", "parameters", "log_class")
-    )
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
 
     def __call__(self, data: ScaledData) -> None:
         """Sample the scale and the effect of the ease, then each item's label."""

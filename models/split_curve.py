@@ -144,7 +144,7 @@ class SplitCurveModel:
     prior: SplitCurvePrior = SplitCurvePrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes",))
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
 
     @property
     def levels(self) -> tuple[int, ...]:

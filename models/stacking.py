@@ -165,7 +165,7 @@ class StackingModel:
     prior: StackingPrior = StackingPrior()
     noise: Scalar = 0.0
     """The known share of the labels that are wrong."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items", given=("votes", "direction"))
+    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "weight": ("judge",),
         "absent": ("judge",),

@@ -102,7 +102,7 @@ class PooledBetaBinomialModel:
     prior: PooledPrior = PooledPrior()
     ordered: bool = True
     """Whether the harder component is the first; otherwise the gap may have either sign."""
-    traits: ClassVar[Traits] = Traits(("correct",), "items with a count", given=("given", "member"))
+    traits: ClassVar[Traits] = Traits(("correct",), "items with a count")
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "majority_error": ("set", "votes"),
         "share": ("set", "component"),
