@@ -8,11 +8,11 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit, logit
 
-from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.arrays import AnyArray
 from judgebayes.experiments.coverage.engine import Ends, Setting, Trials, at_levels, trials
 from judgebayes.generators.posterior import Posterior
 from judgebayes.panel.by_value import rates_by
+from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.data import Data, read
 from judgebayes.workflow.precision import precision

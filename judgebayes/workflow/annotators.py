@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from judgebayes.aggregators.annotators import Annotations, ErrorRates, Merge, error_rates
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
 from judgebayes.measures.scores import krippendorff_alpha
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes
+from judgebayes.votes.annotators import Annotations, ErrorRates, Merge, error_rates
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import numbered
 from judgebayes.votes.slots import class_indices

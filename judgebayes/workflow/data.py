@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from judgebayes.aggregators.annotators import NODE_WEIGHTS
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import listed_roles
 from judgebayes.sentence import sentences
 from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
+from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import Evidence, name_of
 from judgebayes.workflow.annotators import merged

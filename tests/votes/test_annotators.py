@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from judgebayes.aggregators.annotators import Annotations, ErrorRates, error_rates
+from judgebayes.votes.annotators import Annotations, ErrorRates, error_rates
 
 
 def annotations(
