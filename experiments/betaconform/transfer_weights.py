@@ -1,6 +1,6 @@
 """P3's transfer of a fitted distribution from other data sets (its section 6)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -98,12 +98,13 @@ def transfer(
         )
     share = jnp.asarray(weights) / jnp.sum(jnp.asarray(weights))
 
-    def weighted_mean(values: list[Array]) -> Array:
+    def weighted_mean(values: Iterable[Array]) -> Array:
         return sum((x * s for x, s in zip(values, share, strict=True)), jnp.zeros(()))
 
-    w, alpha, beta = (
-        weighted_mean([getattr(f.theta, name) for f in fits]) for name in ("share", "alpha", "beta")
-    )
+    thetas = [f.theta for f in fits]
+    w = weighted_mean(t.share for t in thetas)
+    alpha = weighted_mean(t.mean / t.dispersion for t in thetas)
+    beta = weighted_mean((1 - t.mean) / t.dispersion for t in thetas)
     theta = Parameters(w, alpha / (alpha + beta), 1 / (alpha + beta))
     return replace(fits[0], draws=theta._asdict(), most=max(f.most for f in fits))
 

@@ -1,13 +1,21 @@
 """A check of the values of votes: classes, scores, odd values, and the presentation order."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names
-from judgebayes.votes.classes import canonical, distinct, usual_classes, written
+from judgebayes.votes.classes import (
+    canonical,
+    distinct,
+    infer_classes,
+    listing,
+    usual_classes,
+    written,
+)
 from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.check_draft import Draft, try_open
@@ -23,37 +31,62 @@ def find_scale(draft: Draft) -> Draft:
     try:
         classes = classes_of(opened)
     except JudgeBayesError as error:
-        what, options = _settling(opened)
-        return draft.with_finding("bad", "scale", f"{error} {what}".strip(), **options)
+        sentence, options = _settling(opened, str(error))
+        return draft.with_finding("bad", "scale", sentence, **options)
     for sentence in no_order(classes):
         draft = draft.with_finding("note", "scale", sentence)
     return draft
 
 
-def _settling(opened: Opened) -> tuple[str, dict[str, str]]:
-    """Return the option that most likely settles the classes of votes, and what it does."""
-    counts = Counter(value for value in vote_cells(opened).map(canonical) if value is not None)
+def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
+    """Return the option that most likely settles the classes, and what it does; else the error."""
+    counts = Counter(value for value in map(canonical, vote_cells(opened)) if value is not None)
     gold = opened.labels
     labels = [] if gold is None else distinct(gold.table[gold.label].unique())
     numbers = all(isinstance(value, int | float) for value in counts)
     scores, usual = are_scores(list(counts)), usual_classes(counts)
-    graded = numbers and bool(labels) and not are_scores(list(labels))
+    graded = numbers and bool(labels) and not are_scores(labels)
     two_of_more = usual is None and len(labels) == 2 < len(counts) <= MOST_RATINGS
     if graded and (scores or set(labels) - set(counts) or two_of_more):
-        what = "Cut points that best reproduce the labels are learnt for each judge."
-        return what, {"bins": "learnt"}
+        return (
+            f"The votes are {len(counts)} different numbers, and the labels are {listing(labels)}: cut "
+            "points that best reproduce the labels are learnt for each judge.",
+            {"bins": "learnt"},
+        )
     if scores:
-        return "Five classes with about equal shares of the votes are made of them.", {"bins": "5"}
+        return (
+            f"The votes are scores with {len(counts)} different values; five classes with about equal "
+            "shares of the votes are made of them.",
+            {"bins": "5"},
+        )
     if usual is not None:
-        return "They are read as missing votes.", {"missing": join_names(map(str, usual.odd))}
+        shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
+        return (
+            f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "
+            "they are read as missing votes. To keep such a class, name all classes with --classes.",
+            {"missing": join_names(map(str, usual.odd))},
+        )
     values = list(dict.fromkeys([*counts, *labels]))
-    if not values or len(values) > MOST_RATINGS:
-        return "", {}
+    if not values or len(values) > MOST_RATINGS or (labels and _has_classes(counts)):
+        return error, {}
     ordered, known = in_order(values)
-    what = "Their order is that of their values or meaning."
+    listed = ", ".join(map(str, ordered))
+    what = f"The order of the classes, {listed}, is that of their values or meaning."
     if not known:
-        what = "Their order is not known: put them in order, from the lowest to the highest."
+        what = (
+            f"The order of the classes {listed} is not known: put them in order, from the lowest to "
+            "the highest."
+        )
     return what, {"classes": join_names(map(str, ordered))}
+
+
+def _has_classes(values: Iterable[object]) -> bool:
+    """Tell whether votes alone have clear classes, so that it is the labels that differ."""
+    try:
+        infer_classes(values, "the votes")
+    except JudgeBayesError:
+        return False
+    return True
 
 
 def find_order(draft: Draft) -> Draft:

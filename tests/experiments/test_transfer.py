@@ -34,9 +34,13 @@ def test_the_weights_match_eq_14() -> None:
 def test_transfer_averages_shares_alphas_and_betas() -> None:
     fits = [PaperEM().fit(simulate(h, n, s)) for h, n, s in ((0.3, 10, 0), (0.2, 100, 1))]
     both = transfer(fits, np.array([1.0, 3.0]))
-    for name in ("share", "alpha", "beta"):
-        one, other = (np.asarray(getattr(f.theta, name)) for f in fits)
-        np.testing.assert_allclose(getattr(both.theta, name), (one + 3 * other) / 4, rtol=1e-9)
+    for name, of in {
+        "share": lambda theta: theta.share,
+        "alpha": lambda theta: theta.mean / theta.dispersion,
+        "beta": lambda theta: (1 - theta.mean) / theta.dispersion,
+    }.items():
+        one, other = (np.asarray(of(f.theta)) for f in fits)
+        np.testing.assert_allclose(of(both.theta), (one + 3 * other) / 4, rtol=1e-9, err_msg=name)
     with pytest.raises(JudgeBayesError, match="one weight per fit"):
         transfer(fits, np.ones(3))
 
