@@ -242,7 +242,7 @@ def test_a_fit_is_applied_to_the_judges_as_they_are_written(suffix: str, tmp_pat
         columns=["item", "judge", "vote", "label"],
     )
     table.to_csv(tmp_path / "v.csv", index=False)
-    run("calibrate", tmp_path / "v.csv", "--method", "dawid-skene", "--save", tmp_path / "fit.json",
+    run("calibrate", tmp_path / "v.csv", "--method", "one-coin", "--save", tmp_path / "fit.json",
         "--splits", 3)  # fmt: skip
     new = table.drop(columns="label").sample(frac=1, random_state=1)
     path = tmp_path / f"new.{suffix}"

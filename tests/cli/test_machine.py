@@ -68,8 +68,6 @@ def labelled(folder: Path) -> tuple[object, ...]:
 COMMANDS = """
 check {votes} --labels {labels}
 calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --abstain-cost 0.2 --conformal 0.8
-calibrate {votes} --method sc
-calibrate {games} --labels {labels} {fast} --pairwise --systems a,b
 apply {new}/fit.json {votes}
 report {votes} --labels {labels} {fast} --out {new}/page.html
 diagnose {votes} --labels {labels} --by generator
@@ -98,9 +96,6 @@ def test_the_json_of_every_command_is_valid(
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setattr("judgebayes.cli.getting.is_whole", lambda source, cache: True)
-    games = pd.read_csv(folder / "v.csv").assign(a="x", b="y")
-    games.loc[games["item"] % 3 == 0, "b"] = "z"
-    games.to_csv(tmp_path / "games.csv", index=False)
     shown = {"line": [1, 2], "text": ["Close it.", "Open it."]}
     pd.DataFrame({"item": ["a", "b"], **shown}).to_csv(tmp_path / "items.csv", index=False)
     verdicts = '[{"line": 1, "text": "Close it.", "label": "valid"},]'
@@ -111,7 +106,6 @@ def test_the_json_of_every_command_is_valid(
         words = COMMANDS.format(
             votes=folder / "v.csv",
             labels=folder / "l.csv",
-            games=tmp_path / "games.csv",
             new=tmp_path,
             fast="--method sc --splits 2",
             url=fake.url,
