@@ -125,6 +125,7 @@ class Ledger:
             changes = self._bookings.records
             self.calls = sum(_change(record, self._bookings.path) for _, record in changes)
             """Number of booked calls, each answer one of them."""
+            changes.clear()  # there may be millions
             if self.calls < len(self.lines):  # an earlier version wrote no bookings
                 self.book(len(self.lines) - self.calls, "answers of earlier runs")
             self._opened = opened.pop_all()

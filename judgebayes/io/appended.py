@@ -71,7 +71,10 @@ class Appended:
         try:
             _lock(self._file.fileno(), path)
             self.torn = _remove_torn_line(path)
-            self.records = list(read_lines(path))
+            try:
+                self.records = list(read_lines(path))
+            except JudgeBayesError as error:
+                raise JudgeBayesError(f"{error} Restore the file, or {words.other}.") from error
             if settings is not None:
                 self._check_settings(settings)
         except OSError as error:

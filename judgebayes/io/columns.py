@@ -152,10 +152,10 @@ def guess_columns(
                 raise JudgeBayesError(
                     "The table has no columns; name at least the item and the vote."
                 )
+            looks = " judgebayes check looks at the whole file and proposes a command."
             raise JudgeBayesError(
                 f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a "
-                f"name that is recognised; use --{role} NAME. judgebayes check looks at the whole file "
-                "and proposes a command."
+                f"name that is recognised; use --{role} NAME.{looks if 'vote' in given else ''}"
             )
     return column_of
 

@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import changed, plain_column, without
+from judgebayes.io.cells import changed, missing_values, plain_column, without
 from judgebayes.io.options import option, short_names, split_names
 from judgebayes.io.verdict import LEVELS
 from judgebayes.sentence import percent, sentences
@@ -248,7 +248,7 @@ def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
 
 def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:
     """Return the records without votes and labels that mean "missing", and whether there are none."""
-    if not missing:
+    if not missing_values(missing):
         return records, False
     kept, emptied = without(records, ("vote", "label"), missing)
     no_vote = records["vote"].notna() & kept["vote"].isna()

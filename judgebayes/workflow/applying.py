@@ -127,7 +127,7 @@ def reading_notes(opened: Opened) -> dict[str, Any]:
     """Return the reading options to save with a fit, for later files of such votes."""
     columns = {role: name for role, name in opened.columns.items() if name is not None}
     request = opened.request
-    one_label = request.label in (None, opened.label)
+    one_label = opened.label is None or request.label in (None, opened.label)
     annotators = [] if one_label else split_names(str(request.label))
     return {
         **{name: getattr(request, name) for name in KEPT},

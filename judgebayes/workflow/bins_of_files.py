@@ -75,12 +75,14 @@ def _scores(opened: Opened) -> pd.DataFrame:
         raise JudgeBayesError("--bins needs a table with a row number for each row.")
     item, judge = str(columns["item"]), columns["judge"]
     if opened.request.wide:
-        long = table[[item, *opened.judges]].melt(item, var_name="judge", value_name="vote")
-        items, judges, votes = long[item], long["judge"], long["vote"]
+        parts = [(name, numbers_of(table[name])) for name in opened.judges]
     else:
-        votes, items = table[str(columns["vote"])], table[item]
-        judges = "" if judge is None else table[judge].map(written).fillna("")
-    return pd.DataFrame({"item": items.map(written), "judge": judges, "score": numbers_of(votes)})
+        names = "" if judge is None else table[judge].map(written).fillna("")
+        parts = [(names, numbers_of(table[str(columns["vote"])]))]
+    items = table[item].map(written)
+    return pd.concat(
+        pd.DataFrame({"item": items, "judge": names, "score": scores}) for names, scores in parts
+    )
 
 
 def _labels_are_scores(opened: Opened) -> bool:

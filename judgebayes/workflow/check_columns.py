@@ -36,7 +36,8 @@ def find_label(draft: Draft) -> Draft:
     if vote is None or by_name(names, "label") is not None:
         return draft
     text = f"Column {vote!r} is read as the label, by its values."
-    return draft.with_finding("bad", "labels", text, label=vote)
+    found = draft.with_finding("bad", "labels", text, label=vote)
+    return draft if try_open(found) is None else found  # else something else is wrong
 
 
 def find_merged(draft: Draft) -> Draft:
@@ -256,7 +257,7 @@ def _labelled(draft: Draft) -> list[object] | None:
 
 def _repeats(draft: Draft) -> Draft:
     """Find the column that numbers repeated votes, among the records that are no copies."""
-    opened = try_open(replace(draft, request=replace(draft.request, labels=None)))
+    opened = try_open(replace(draft, request=replace(draft.request, labels=None, bins=None)))
     if opened is None:
         return draft
     table, chosen = opened.table, opened.columns

@@ -61,8 +61,12 @@ def by_item(data: "Data", columns: list[str], wrong: str) -> pd.DataFrame:
     tables = (pair for pair in data.opened.tables if set(columns) <= set(pair[0].columns))
     table, item = next(tables, (None, ""))
     if table is None:
+        known = {name for each, _ in data.opened.tables for name in each}
+        absent = [name for name in columns if name not in known]
         raise JudgeBayesError(
-            f"There is no column {' and '.join(map(repr, columns))}, in the votes or in the labels."
+            f"There is no column {absent[0]!r}, in the votes or in the labels."
+            if absent
+            else f"No file has the columns {' and '.join(map(repr, columns))} together."
         )
     rows = table[[item, *columns]].drop_duplicates().map(name_of)
     rows = rows[(rows != "").all(axis=1)].drop_duplicates()
