@@ -128,8 +128,8 @@ class CountProgram:
             valid = self.observe_count("valid", data.valid, data.labelled, g)
         if given:
             return data.valid_judged, data.invalid_judged
-        judged = (data.valid_judged + data.invalid_judged).astype(int)
-        total = data.labelled.astype(int)[:, None]
+        judged = _whole(data.valid_judged + data.invalid_judged)
+        total = _whole(data.labelled)[:, None]
         most = self.most_labelled or _most_labelled(data)
         of_valid = Hypergeometric(total, valid[:, None], judged, most)
         with cells(data):

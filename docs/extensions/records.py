@@ -4,7 +4,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from judgebayes.workflow import options
-from judgebayes.workflow.records import record_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -42,11 +41,10 @@ def with_fields(
     lines.append("")
     for own in fields(thing):  # type: ignore[arg-type]
         hint = hints[own.name]
-        if nested := record_of(hint):
-            text = f":py:obj:`{nested[0].__name__} <{options.__name__}.{nested[0].__name__}>`"
-        else:
-            mark = get_args(hint)[1]
-            text = escaped(mark if isinstance(mark, str) else mark.help)
+        if get_origin(hint) is not Annotated:
+            continue  # no option of this command
+        mark = get_args(hint)[1]
+        text = escaped(mark if isinstance(mark, str) else mark.help)
         default = "" if own.default is MISSING else f" Default: ``{own.default!r}``."
         lines.append(f":param {own.name}: {text}{default}")
 

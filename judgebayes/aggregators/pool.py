@@ -81,6 +81,7 @@ class Pool(JaxMethod):
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
     prior: OpinionPoolPrior = field(default_factory=OpinionPoolPrior)
+    labelled_only: ClassVar[bool] = True
     saved: ClassVar[tuple[str, ...]] = ("symmetric",)
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "weight": ("method",),

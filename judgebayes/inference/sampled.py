@@ -29,6 +29,7 @@ from judgebayes.inference import posterior
 from judgebayes.inference.problem import Chains, Problem, Sites, numpyro_lock
 from judgebayes.inference.status import shortened, status_text
 from judgebayes.models.base import Model, Predictor, axes, unobserved
+from judgebayes.models.generator_counts import Counted
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Data, Votes
 
@@ -201,8 +202,8 @@ class Described:
     @cached_property
     def generates(self) -> bool:
         """Whether data can be replicated: not where counts are fractions, which have no distribution."""
-        each = [np.asarray(getattr(self.data, _field(n))) for n in self.problem.model.traits.sites]
-        return all((x == np.round(x)).all() for x in each if x.dtype.kind == "f")
+        counts = self.data if isinstance(self.data, Counted) else ()
+        return all((np.asarray(x) % 1 == 0).all() for x in counts if x is not None)
 
     def used_items(self, site: str) -> Int[np.ndarray, " some"] | None:
         """Return the positions of the items that enter a site; None where it has no item axis."""

@@ -211,7 +211,8 @@ def prepare(counts: Counts, weight: Weights | None) -> tuple[Counts, Float[Array
     JudgeBayesError
         If the weights' length differs from the counts', or one is negative or NaN.
     """
-    _, weights = checked(counts.correct, weight, counts.correct.shape[0], counts.most + 1)
+    n_items = counts.correct.shape[0]
+    _, weights = checked(np.zeros(n_items, int), weight, n_items, 1)
     if any(isinstance(x, jax.core.Tracer) for x in (counts.correct, counts.given, weights)):
         return counts, weights
     cells, total = counts.tallied(weights)

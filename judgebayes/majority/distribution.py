@@ -139,7 +139,7 @@ def in_population(
     pmf
         P(S = s) at s = 0 .. k under every draw, k the largest number of votes.
     of
-        The counts of the labelled items.
+        The counts of the items, -1 without a label.
     sizes
         Odd numbers of votes up to k.
     population

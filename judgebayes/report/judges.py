@@ -4,13 +4,13 @@ The report's section of diagnostics: the findings on judges and labels.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.finding import Finding
 from judgebayes.plots.judge_map import judge_map
+from judgebayes.plots.style import Figure
 from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
 from judgebayes.report.text import ends_of, judge_cells, shortened_apart
@@ -85,8 +85,14 @@ def _judges_drawing(ranked: pd.DataFrame, shown: pd.DataFrame) -> Drawing:
     best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]
     drawn = ranked if by_label else shown
     names = shortened_apart([*drawn["judge"].map(str)], MAX_NAME_LENGTH)
+
+    def draw() -> Figure:
+        figure = judge_map(drawn.assign(judge=names), title="", named=6, size=(5.0, 4.8))
+        figure.set_figwidth(5.0)
+        return figure
+
     return drawing(
-        partial(judge_map, drawn.assign(judge=names), title="", named=6, size=(5.0, 4.8)),
+        draw,
         "judges-figure",
         title,
         f"The most accurate is {best['judge']} with {percent(best['accuracy'])}, the least "
