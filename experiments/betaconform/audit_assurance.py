@@ -33,7 +33,7 @@ ASSURANCES = {"typical": 0.5, "assured": 0.9}
 )
 def main(run: Run) -> Output:
     """Return how often the target width is met, and the number of labels bought."""
-    sets = [(s.family, s.name, s.splits, False) for s in split_sets(run)]
+    sets = [(s.family, s.name, s.splits, False) for s in run.few(split_sets(run), 1)]
     sets += [
         ("simulated", w.name, w.sample([run.seed, i], ITEMS), True)
         for i, w in enumerate(run.few(list(WORLDS), 1))
