@@ -53,6 +53,16 @@ def test_a_diagram_has_the_sites_and_the_arrows_of_its_program() -> None:
     assert "<title>" not in diagram
 
 
+def test_the_options_of_every_record_are_listed() -> None:
+    records = importlib.import_module("records")
+    options = importlib.import_module("judgebayes.workflow.options")
+    for name, record in vars(options).items():
+        if name.endswith("Request"):
+            lines: list[str] = []
+            records.with_fields(None, "class", name, record, None, lines)
+            assert any(line.startswith(":param ") for line in lines), name
+
+
 def test_the_reference_lists_every_name_and_every_command() -> None:
     reference = importlib.import_module("reference")
     index = reference.index_page()

@@ -96,6 +96,17 @@ def test_scores_need_bins_and_get_them() -> None:
     assert (right > 0.75).all()
 
 
+def test_a_wide_table_of_scores_may_have_a_judge_called_vote() -> None:
+    votes, gold = _scored()
+    wide = votes.pivot(index="item", columns="judge", values="vote").reset_index()
+    wide = wide.rename(columns={"strict": "vote"})
+    assert jb.read(wide, gold, wide=True, bins="learnt").votes.n_judges == 2
+    wide["lenient"] = wide["lenient"].astype(object)
+    wide.loc[2, "lenient"] = "oops"
+    with pytest.raises(JudgeBayesError, match="Row 3 of column 'lenient' contains 'oops'"):
+        jb.read(wide, gold, wide=True, bins="learnt")
+
+
 def test_a_saved_fit_cuts_new_scores_at_the_same_points(tmp_path: Path) -> None:
     votes, gold = _scored()
     calibration = jb.calibrate(votes, gold, bins="2", method="vote-share", splits=2)

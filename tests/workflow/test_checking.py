@@ -149,6 +149,24 @@ def test_repeats_are_numbered_by_a_column_or_by_the_order_of_the_file() -> None:
     )
     assert jb.check(table).options == {"sample": "try no"}
     assert jb.check(table.drop(columns="try no")).options["repeats"] is True
+    scores = table.assign(vote=np.arange(8) / 7 + table["item"])
+    gold = pd.DataFrame({"item": [0, 1], "label": [0, 1]})
+    assert jb.check(scores, gold, bins="learnt").options["sample"] == "try no"
+
+
+def test_a_problem_of_labels_or_scores_says_what_its_option_does() -> None:
+    rng = np.random.default_rng(0)
+    scores = pd.DataFrame({"item": range(80), "vote": rng.random(80).round(4)})
+    (said,) = (one.sentence for one in jb.check(scores).findings if one.severity == "bad")
+    assert said.startswith("The votes are scores with 80 different values; five classes")
+    words = pd.DataFrame({"item": range(4), "vote": ["correct", "incorrect", None, "correct"]})
+    letters = pd.DataFrame({"item": range(4), "label": ["C", "I", "C", "C"]})
+    checked = jb.check(words, letters)
+    assert "classes" not in checked.options
+    assert not any("nan" in one.sentence for one in checked.findings)
+    gold = pd.DataFrame({"item": range(4), "outcome": ["correct", "incorrect"] * 2})
+    bad = [one.sentence for one in jb.check(words, gold, judge="typo").findings]
+    assert not any("outcome" in sentence for sentence in bad)
 
 
 def test_words_get_the_order_of_their_meaning_or_none() -> None:
