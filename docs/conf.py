@@ -47,7 +47,7 @@ exclude_patterns = [
     "extensions",
     "models",
     "experiments/expected",
-    "tests/fixtures",
+    "tests",
     "**.ipynb_checkpoints",
 ]
 default_role = "py:obj"
@@ -84,9 +84,9 @@ autodoc_preserve_defaults = True
 def without_tuple_aliases(
     app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out what a named tuple says of its fields by itself."""
+    """Leave out what a named tuple says of its fields by itself, and Matplotlib of its figures."""
     words = getattr(thing, "__doc__", None) or ""
-    return True if words.startswith("Alias for field number") else None
+    return True if words.startswith(("Alias for field number", "Set multiple properties")) else None
 
 
 def without_module_story(

@@ -2,7 +2,6 @@
 
 from . import priors as priors
 from . import testing as testing
-from .aggregators import EM as EM
 from .aggregators import AccuracyWeighted as AccuracyWeighted
 from .aggregators import BaseRate as BaseRate
 from .aggregators import Calibrated as Calibrated
@@ -33,6 +32,7 @@ from .evaluate.splits import random_splits as random_splits
 from .evaluate.sweeps import evaluate_splits as evaluate_splits
 from .evaluate.sweeps import sweep as sweep
 from .inference import DRPS as DRPS
+from .inference import EM as EM
 from .inference import MAP as MAP
 from .inference import NUTS as NUTS
 from .inference import Laplace as Laplace

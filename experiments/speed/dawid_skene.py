@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import EM, DawidSkene
+from judgebayes.aggregators import DawidSkene
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.experiments.speed.panels import dense_panel
+from judgebayes.inference import EM
 from judgebayes.models.dawid_skene import DawidSkenePrior
 from judgebayes.votes import Votes
 

@@ -6,13 +6,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators import EM, Calibrated, Davidson, DawidSkene, OneCoin, Stacking
+from judgebayes.aggregators import Calibrated, Davidson, DawidSkene, OneCoin, Stacking
 from judgebayes.calibrators import Beta
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.speed.measure import Side, race
 from judgebayes.experiments.speed.panels import dense_panel
+from judgebayes.inference import EM
 from judgebayes.inference.fit import Method
 from judgebayes.votes import Votes
 

@@ -20,10 +20,8 @@ from judgebayes.aggregators.weighted import (
 )
 from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
 from judgebayes.inference.fit import Fit, Fitted, Method, ModelMethod, Reliability
-from judgebayes.inference.point import EM
 
 __all__ = [
-    "EM",
     "AccuracyWeighted",
     "BaseRate",
     "Calibrated",

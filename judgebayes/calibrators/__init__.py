@@ -12,7 +12,6 @@ from judgebayes.calibrators.conformal import (
 )
 from judgebayes.calibrators.isotonic import Isotonic
 from judgebayes.calibrators.maps import Beta, Identity, Platt, Temperature
-from judgebayes.inference.fit import Method
 
 __all__ = [
     "BayesianMap",
@@ -20,7 +19,6 @@ __all__ = [
     "FittedConformal",
     "Identity",
     "Isotonic",
-    "Method",
     "Platt",
     "SplitConformal",
     "Temperature",

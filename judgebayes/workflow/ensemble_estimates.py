@@ -9,7 +9,7 @@ from functools import cached_property
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import mannwhitneyu
+from scipy import stats
 
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.majority import (
@@ -226,7 +226,7 @@ def first_words(splits: Splits) -> list[str]:
     place = np.arange(len(known))
     if known.all() or not known.any():
         return []
-    test = mannwhitneyu(place[known], place[~known])
+    test = stats.mannwhitneyu(place[known], place[~known])
     if test.pvalue >= EARLY:
         return []
     which, other = ("first", "last") if place[known].mean() < place.mean() else ("last", "first")
