@@ -47,7 +47,8 @@ exclude_patterns = [
     "extensions",
     "models",
     "experiments/expected",
-    "tests",
+    "tests/cases",
+    "tests/golden",
     "**.ipynb_checkpoints",
 ]
 default_role = "py:obj"
