@@ -36,8 +36,8 @@ def find_label(draft: Draft) -> Draft:
     if vote is None or by_name(names, "label") is not None:
         return draft
     text = f"Column {vote!r} is read as the label, by its values."
-    found = draft.with_finding("bad", "labels", text, label=vote)
-    return draft if try_open(found) is None else found  # else something else is wrong
+    settled = draft.with_finding("bad", "labels", text, label=vote)
+    return draft if try_open(settled) is None else settled  # else something else is wrong
 
 
 def find_merged(draft: Draft) -> Draft:
