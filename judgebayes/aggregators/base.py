@@ -1,4 +1,4 @@
-"""The common interface of aggregators: votes in, log-probabilities of the classes out.
+"""What aggregators share: fits to counts of agreement, and certain decisions.
 
 What a fit needs: numbers in memory and arithmetic operations, for batches and for messages.
 """

@@ -14,12 +14,11 @@ from jaxtyping import Array, Float
 
 from judgebayes.aggregators.base import ByAgreement
 from judgebayes.arrays import LogProbs, Scalar
-from judgebayes.calibrators.calibrator import require
 from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import Agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.fit import Fit, JaxMethod
-from judgebayes.inference.problem import Sites, one_draw
+from judgebayes.inference.problem import Sites, one_draw, require
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status
 from judgebayes.votes.array import Votes

@@ -14,9 +14,8 @@ from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
-from judgebayes.calibrators.calibrator import require
 from judgebayes.inference.fit import Fit, Fitted, JaxMethod, Method, Reliability, Training
-from judgebayes.inference.problem import one_draw
+from judgebayes.inference.problem import one_draw, require
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures.scores import labelled_weight

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from judgebayes.arrays import AnyProbs, LogProbs, Scalar
-from judgebayes.calibrators.calibrator import clipped, require
+from judgebayes.calibrators.clipping import clipped
 from judgebayes.calibrators.maps import SoftmaxMap
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import NO_POSTERIOR, Fit, Method, ModelMethod, Training
 from judgebayes.inference.normal import NormalAtMode
-from judgebayes.inference.problem import Inference
+from judgebayes.inference.problem import Inference, require
 from judgebayes.inference.registry import in_files
 from judgebayes.models.base import ProbsData
 from judgebayes.models.calibration_maps import CalibrationMapModel, CalibrationMapPrior

@@ -17,11 +17,11 @@ from judgebayes.arrays import (
     Scalar,
     Weights,
 )
-from judgebayes.calibrators.calibrator import require
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import training
+from judgebayes.inference.problem import require
 from judgebayes.inference.status import Status, summary, when
 from judgebayes.measures.scores import average, labelled_weight
 from judgebayes.measures.significance import Interval

@@ -33,13 +33,13 @@ from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, Key, Labels, LogProbs, Scalar, Weights
-from judgebayes.calibrators.calibrator import CLIP, clipped_by_class, require
+from judgebayes.calibrators.clipping import CLIP, clipped_by_class
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.fit import Fit, JaxMethod, Training, training
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.problem import Sites, one_draw
+from judgebayes.inference.problem import Sites, one_draw, require
 from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.inference.status import degenerate_status, worst

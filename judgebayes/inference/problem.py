@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from numpyro.distributions import constraints
 from numpyro.infer import util
 from numpyro.infer.initialization import init_to_mean
@@ -285,6 +285,18 @@ class Inference(Protocol):
     def solve(self, problem: Problem, key: Key) -> Result:
         """Return the parameters estimated from the data of the problem."""
         ...
+
+
+def require(name: str, value: Any, holds: bool | Bool[Array, "..."], requirement: str) -> None:
+    """Check a hyper-parameter that is a plain number, outside compiled code.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the condition `holds` is false; the message states the `requirement`.
+    """
+    if isinstance(value, (int, float)) and not holds:
+        raise JudgeBayesError(f"{name}={value}; it must be {requirement}.")
 
 
 def check_prior(method: Any) -> None:

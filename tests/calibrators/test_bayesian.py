@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from scipy.stats import norm
 
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
-from judgebayes.calibrators.calibrator import clipped
+from judgebayes.calibrators.clipping import clipped
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import MAP, Status
 from judgebayes.models.base import ProbsData

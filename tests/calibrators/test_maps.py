@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
-from judgebayes.calibrators.calibrator import clipped
+from judgebayes.calibrators.clipping import clipped
 from judgebayes.calibrators.maps import initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError

@@ -1,13 +1,9 @@
-"""The common interface of calibrators: log-probabilities and labels in, a map out."""
-
-from typing import Any
+"""The least probability that enters a map, and the clipping of probabilities to it."""
 
 import jax.numpy as jnp
-from jaxtyping import Array
 
 from judgebayes.arrays import ItemValues, LogProbs, Scalar
 from judgebayes.compiled.jit_inline import jit_inline
-from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 
 CLIP = 1e-300
@@ -15,18 +11,6 @@ CLIP = 1e-300
 
 A larger value makes extreme answers equal, and models of independent judges give extreme answers: 1e-6
 costs a fifth of the NLL on panels of 20 to 150 judges (P2, table11)."""
-
-
-def require(name: str, value: Any, holds: bool | Array, requirement: str) -> None:
-    """Check a hyper-parameter that is a plain number, outside compiled code.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the condition `holds` is false; the message states the `requirement`.
-    """
-    if isinstance(value, (int, float)) and not holds:
-        raise JudgeBayesError(f"{name}={value}; it must be {requirement}.")
 
 
 def clipped(log_probs: LogProbs, clip: Scalar) -> LogProbs:
