@@ -234,9 +234,8 @@ def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
     table = next((part for part in parts if isinstance(part, pd.DataFrame)), None)
     names = [each.name for each in fields(Row)]
     if table is not None:
-        absent = pd.Series(
-            None, index=table.index, dtype=object
-        )  # one for all: no column is changed
+        # One column for all that are absent: none is changed.
+        absent = pd.Series(None, index=table.index, dtype=object)
         columns = {name: table.get(name, absent) for name in names}
         return pd.DataFrame(columns, copy=False)
     rows = [part for part in parts if isinstance(part, Row)]

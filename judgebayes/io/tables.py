@@ -392,9 +392,8 @@ def _as_numbers(texts: pd.Series) -> pd.Series:
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
     frame = table_of_lines(path, encoding)
     _check_width(frame.shape[1], path)
-    blank = max(frame.index, default=0) - len(
-        frame
-    )  # blank lines at the end are no records of anybody
+    # Blank lines at the end are nobody's records.
+    blank = max(frame.index, default=0) - len(frame)
     if blank:
         frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
     return frame

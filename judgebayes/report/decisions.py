@@ -93,8 +93,8 @@ def _decisions_table(answers: pd.DataFrame, result: Calibration, rule: bool) -> 
         mean = here[f"p({name})"].mean() if f"p({name})" in here else np.nan
         loss = [] if rule else [rounded(here["expected_loss"].mean())]
         rows.append((name, f"{n:,}", f"{n / len(answers):.1%}", rounded(mean, ".1%"), *loss))
-    head = ["decision", "items", "share", "mean probability", "mean expected loss"]
-    return Table("Decisions", head[: 4 if rule else 5], rows)
+    of_loss = [] if rule else ["mean expected loss"]
+    return Table("Decisions", ["decision", "items", "share", "mean probability", *of_loss], rows)
 
 
 def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:

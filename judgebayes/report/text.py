@@ -112,7 +112,7 @@ def shortened(text: str, most: int) -> str:
 def shortened_apart(names: Sequence[str], most: int) -> list[str]:
     """Return different names, shortened to `most` characters, or to as many as tell them apart."""
     short = [shortened(name, most) for name in names]
-    return short if len({*short}) == len(short) else shortened_apart(names, 2 * most)
+    return short if len({*short}) == len({*names}) else shortened_apart(names, 2 * most)
 
 
 def escaped(text: str) -> str:
