@@ -231,6 +231,8 @@ def test_apply_leaves_the_labels_of_its_file_out(tmp_path: Path) -> None:
         given.votes, np.array([0, 1, 0, 1])
     )
     notes = reading_notes(given.opened) | {"judges": ["a", "b"]}
+    bare = open_files(ReadRequest(votes=tmp_path / "v.csv", label="none", wide=True))
+    assert reading_notes(bare)["ignore"] == []  # a judge may be called none
     classes, seen = given.coding.classes, profile(given.votes)
     save_fit(tmp_path / "fit.json", SavedFit("sc", fitted, classes, seen, notes=notes))
     said = invoke("apply", str(tmp_path / "fit.json"), str(tmp_path / "v.csv"))

@@ -62,6 +62,14 @@ def test_a_changed_booking_is_refused(path: Path, calls: str) -> None:
         opened(path)
 
 
+@pytest.mark.parametrize("line", ["not json", "[1]"])
+def test_a_line_that_is_no_booking_says_what_to_do(path: Path, line: str) -> None:
+    with bookings_path(path).open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(JudgeBayesError, match="Restore the file, or choose another file with -o"):
+        opened(path)
+
+
 @pytest.mark.parametrize("before", ["true", "1.0", '"1"', "null"])
 def test_a_setting_of_another_type_is_another_setting(path: Path, before: str) -> None:
     settings_path(path).write_text(f'{{"temperature": {before}, "prompt": "x"}}')

@@ -385,8 +385,9 @@ def test_scales_are_as_documented() -> None:
     np.testing.assert_allclose(log_likelihood, expected, atol=1e-6)
 
 
-def test_shares_of_items_have_no_predictions_and_all_else() -> None:
-    shares = replace(cells(), accepted=cells().accepted + 0.5)
+@pytest.mark.parametrize("name", ["accepted", "judged"])
+def test_shares_of_items_have_no_predictions_and_all_else(name: str) -> None:
+    shares = replace(cells(), **{name: getattr(cells(), name) + 0.5})
     data = GeneratorValidator("flat", OF_PRIOR).fit(shares).to_arviz(COORDS)
     assert not hasattr(data, "posterior_predictive")
     assert not hasattr(data, "prior_predictive")

@@ -137,6 +137,8 @@ def test_systems() -> None:
     bare = jb.win_rate(votes, systems="a,b")
     assert bare.systems is not None
     assert list(bare.systems["system"]) == ["top", "mid", "low"]
+    with pytest.raises(JudgeBayesError, match="There is no column 'nope', in the votes or in the"):
+        jb.win_rate(votes, systems="a,nope")
     assert "estimate" not in bare.pairs
 
 
