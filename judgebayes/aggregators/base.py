@@ -1,17 +1,14 @@
-"""What aggregators share: fits to counts of agreement, and certain decisions.
+"""What aggregators share: the cost of a fit, and certain decisions.
 
 What a fit needs: numbers in memory and arithmetic operations, for batches and for messages.
 """
 
-from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.compiled.jit_inline import jit_inline
-from judgebayes.inference.fast.agreement import Agreement, agreement
-from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.votes.array import Votes
 
 COPIES = 6
@@ -47,21 +44,6 @@ def cost_of(method: Any, items: int, votes: Votes) -> Cost:
         return Cost(fits * numbers if hasattr(inner, "cost") else numbers, fits * operations)
     cells = items * (votes.n_judges * votes.n_samples + 1) * votes.n_classes
     return Cost(COPIES * cells, PASSES * cells)
-
-
-class ByAgreement(JaxMethod, ABC):
-    """A method whose fit depends on the votes only through each judge's agreement with the labels.
-
-    For many splits, these counts are matrix products of the same votes with many weights: far cheaper
-    than a copy of the votes for each split.
-    """
-
-    def _fitted(self, data: Training) -> Fit:
-        return self.from_agreement(agreement(data.given, data.labels, data.weight))
-
-    @abstractmethod
-    def from_agreement(self, counts: Agreement) -> Fit:
-        """Fit to the counts of each judge's agreement with the labels."""
 
 
 @jit_inline("n_classes")

@@ -9,13 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators.base import ByAgreement
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
-from judgebayes.inference.fast.agreement import Agreement
+from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Fit, Reliability
+from judgebayes.inference.fit import Fit, JaxMethod, Reliability, Training
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status
@@ -31,7 +30,7 @@ ClassPrior = Literal["uniform", "labels"]
 )
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class OneCoin(ByAgreement):
+class OneCoin(JaxMethod):
     r"""Weight judges by their accuracy on the labelled items, with the accuracy integrated out.
 
     .. math:: \log p(y = k \mid \text{votes}) = \log \pi_k
@@ -73,6 +72,7 @@ class OneCoin(ByAgreement):
     prior: OneCoinPrior = field(default_factory=OneCoinPrior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
+    sums_items: ClassVar[bool] = True
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "alpha": ("judge",),
         "beta": ("judge",),
@@ -83,9 +83,8 @@ class OneCoin(ByAgreement):
         "use `judgebayes posterior --model one-coin` to sample it."
     )
 
-    def from_agreement(self, counts: Agreement) -> Fit:
-        """Return the same fit from the counts of each judge's agreement with the labels."""
-        return _fit(self, counts)
+    def _fitted(self, data: Training) -> Fit:
+        return _fit(self, data)
 
     def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the items' log-probabilities; an item without votes has the classes' prior."""
@@ -125,9 +124,10 @@ def class_log_prior(
 
 
 @jax.jit
-def _fit(method: OneCoin, counts: Agreement) -> Fit:
-    correct, wrong, labels, weight = counts.correct, counts.wrong, counts.labels, counts.weight
-    n_classes = counts.n_classes
+def _fit(method: OneCoin, data: Training) -> Fit:
+    votes, labels, weight, _ = data
+    n_classes = votes.n_classes
+    correct, wrong = agreement(votes, labels, weight)
     alpha, beta = one_coin_counts.posterior(
         correct, wrong, method.prior.accuracy, method.label_noise, n_classes=n_classes
     )

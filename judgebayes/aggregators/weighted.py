@@ -10,14 +10,13 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators.base import ByAgreement
 from judgebayes.arrays import LogProbs, Scalar
 from judgebayes.inference.fast import one_coin_counts
-from judgebayes.inference.fast.agreement import Agreement
+from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
-from judgebayes.inference.fit import Fit, JaxMethod
+from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw, require
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status
@@ -46,7 +45,7 @@ class VoteShare(JaxMethod):
 @aggregator("accuracy-weighted", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class AccuracyWeighted(ByAgreement):
+class AccuracyWeighted(JaxMethod):
     r"""Predict the share of the votes, weighted by the judges' accuracies.
 
     .. math:: p(k) \propto a + \sum_{j: v_j = k} \hat r_j, \qquad
@@ -67,12 +66,11 @@ class AccuracyWeighted(ByAgreement):
     pseudo_count: float = 0.5
     label_noise: float = 0.0
     saved: ClassVar[tuple[str, ...]] = ("pseudo_count",)
+    sums_items: ClassVar[bool] = True
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"accuracy": ("judge",)}
 
-    def from_agreement(self, counts: Agreement) -> Fit:
-        """Return the same fit from the counts of each judge's agreement with the labels."""
-        alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
-        status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)
+    def _fitted(self, data: Training) -> Fit:
+        alpha, beta, status = _posterior(data, self.smoothing, self.label_noise)
         total = alpha + beta
         accuracy = jnp.where(total > 0, alpha / jnp.where(total > 0, total, 1.0), 0.5)
         return Fit(self, one_draw({"accuracy": accuracy}), status)
@@ -85,7 +83,7 @@ class AccuracyWeighted(ByAgreement):
 @aggregator("log-odds", knows_judges=True, needs_map=True)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class LogOddsWeighted(ByAgreement):
+class LogOddsWeighted(JaxMethod):
     r"""Sum the votes, weighted by the log-odds of the judges' estimated accuracies.
 
     .. math:: \log p(k) = \sum_{j: v_j = k} \log \frac{(K - 1)\, \hat r_j}{1 - \hat r_j}
@@ -105,14 +103,13 @@ class LogOddsWeighted(ByAgreement):
 
     smoothing: float = 0.5
     label_noise: float = 0.0
+    sums_items: ClassVar[bool] = True
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"log_odds": ("judge",)}
 
-    def from_agreement(self, counts: Agreement) -> Fit:
-        """Fit to the counts of each judge's agreement with the labels."""
+    def _fitted(self, data: Training) -> Fit:
         require("smoothing", self.smoothing, self.smoothing > 0, "a number above 0")
-        alpha, beta = _posterior(counts, self.smoothing, self.label_noise)
-        log_odds = one_coin_counts.log_odds(alpha, beta, counts.n_classes)
-        status = degenerate_status(counts.labels, counts.weight, counts.n_classes, 1)
+        alpha, beta, status = _posterior(data, self.smoothing, self.label_noise)
+        log_odds = one_coin_counts.log_odds(alpha, beta, data.given.n_classes)
         return Fit(self, one_draw({"log_odds": log_odds}), status)
 
     def predict(self, values: Sites, given: Votes) -> LogProbs:
@@ -121,12 +118,14 @@ class LogOddsWeighted(ByAgreement):
 
 
 def _posterior(
-    counts: Agreement, smoothing: Scalar, noise: Scalar
-) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
+    data: Training, smoothing: Scalar, noise: Scalar
+) -> tuple[Float[Array, " judge"], Float[Array, " judge"], Int[Array, ""]]:
+    """Return the posterior of each judge's accuracy, Beta(alpha, beta), and the status."""
+    votes, labels, weight, _ = data
+    correct, wrong = agreement(votes, labels, weight)
     prior = (smoothing, smoothing)
-    return one_coin_counts.posterior(
-        counts.correct, counts.wrong, prior, noise, n_classes=counts.n_classes
-    )
+    beta = one_coin_counts.posterior(correct, wrong, prior, noise, n_classes=votes.n_classes)
+    return *beta, degenerate_status(labels, weight, votes.n_classes, 1)
 
 
 @jax.jit

@@ -22,7 +22,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, UInt
 
-from judgebayes.aggregators.base import ByAgreement, Cost, cost_of
+from judgebayes.aggregators.base import Cost, cost_of
 from judgebayes.aggregators.wrapped import Calibrated, first_stage
 from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Scalar
 from judgebayes.compiled.backend import on_accelerator
@@ -38,8 +38,7 @@ from judgebayes.evaluate.one_fit import (
 )
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, score_all, scores_of
 from judgebayes.evaluate.splits import Splits
-from judgebayes.inference.fast.agreement import EXACT, Agreement, agreement_of_array
-from judgebayes.inference.fit import Fitted, Method, training
+from judgebayes.inference.fit import Method, training
 from judgebayes.inference.status import worst
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.progress import Progress, followed
@@ -120,12 +119,9 @@ def evaluate(
 ) -> Scored:
     """Fit a method on the calibration part of one split and predict its evaluation part, for a loss."""
     method, loss = shared
-    if isinstance(method, ByAgreement) and fit_on == "calibration":
-        fitted: Fitted = method.from_agreement(_agreement(items, split))
-    else:
-        votes, labels, weight = _training_data(items, split, fit_on)
-        key = jax.random.wrap_key_data(jnp.asarray(split.key))
-        fitted = method.fit(votes, labels, weight=weight, key=key)
+    votes, labels, weight = _training_data(items, split, fit_on, by_weight=_sums(method))
+    key = jax.random.wrap_key_data(jnp.asarray(split.key))
+    fitted = method.fit(votes, labels, weight=weight, key=key)
     index = jnp.maximum(split.evaluation, 0)
     # If most items are evaluated, predict all from the shared votes, without copies per split.
     mostly_evaluated = 2 * len(index) >= len(items.labels)
@@ -133,25 +129,19 @@ def evaluate(
     return scored(evaluation_of(log_probs, fitted.status, items.labels, split, loss), metrics)
 
 
-def _agreement(items: _Items, split: _Split) -> Agreement:
-    """Return how often each judge agrees with the labels of the calibration items.
-
-    A sum over items is a matrix product of the same votes with the counts of every split.
-    """
-    votes, labels, weight = items.votes, jnp.asarray(items.labels), jnp.asarray(items.weight)
-    exact = weight.dtype == bool and len(split.calibration) * votes.n_samples < EXACT
-    count = jnp.zeros(labels.shape, jnp.float32 if exact else float)
-    count = count.at[jnp.maximum(split.calibration, 0)].add(split.calibration >= 0) * weight
-    counted = agreement_of_array(votes.index, labels, count)
-    return Agreement(*counted, labels, count.astype(float), votes.n_classes)
+def _sums(method: Method) -> bool:
+    """Tell whether a method's fits are sums over items."""
+    return getattr(method, "sums_items", False)
 
 
 def _training_data(
-    items: _Items, split: _Split, fit_on: FitOn
+    items: _Items, split: _Split, fit_on: FitOn, *, by_weight: bool
 ) -> tuple[Votes, ItemCodes, ItemValues]:
-    """Return the votes, labels and weights for the fit on a split."""
+    """Return the votes, labels and weights for the fit on a split, of all items if `by_weight`."""
     votes, labels, weight = items.votes, items.labels, jnp.asarray(items.weight, float)
     index, used = jnp.maximum(split.calibration, 0), split.calibration >= 0
+    if by_weight and fit_on == "calibration":
+        return votes, jnp.asarray(labels), jnp.zeros(labels.shape).at[index].add(used) * weight
     if fit_on == "all":
         known = jnp.zeros(labels.shape, bool).at[index].max(used)
         return votes, jnp.where(known, labels, MISSING), weight
@@ -197,17 +187,14 @@ def aggregate(
     index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
     used = split.calibration >= 0
     both_steps = share is None and cross_fit is None  # all labels are used in both
-    if both_steps and isinstance(method, ByAgreement) and fit_on == "calibration":
-        fitted: Fitted = method.from_agreement(_agreement(items, split))
-        answers = fitted(items.votes)
-        weight = jnp.where(used, items.weight[index], 0.0)
-        return _Output(answers[index], weight, answers[evaluation], fitted.status)
+    by_weight = both_steps and _sums(method)
     key = jax.random.wrap_key_data(jnp.asarray(split.key))
-    data = training(*_training_data(items, split, fit_on), key)
-    fitted, log_probs, weight = first_stage(method, data, share, cross_fit)
-    if fit_on == "all":  # maps learn from the calibration items only
-        log_probs, weight = log_probs[index], jnp.where(used, weight[index], 0.0)
-    raw = fitted(items.votes.take(evaluation))
+    data = training(*_training_data(items, split, fit_on, by_weight=by_weight), key)
+    fitted, answers, weight = first_stage(method, data, share, cross_fit)
+    log_probs = answers
+    if by_weight or fit_on == "all":  # maps learn from the calibration items only
+        log_probs, weight = answers[index], jnp.where(used, weight[index], 0.0)
+    raw = answers[evaluation] if by_weight else fitted(items.votes.take(evaluation))
     return _Output(log_probs, weight, raw, fitted.status)
 
 
@@ -290,8 +277,7 @@ class Engine:
     def _one_by_one(self, method: Method, fit_on: FitOn) -> bool:
         if not is_jax(method):
             return True
-        summed = isinstance(method, ByAgreement)
-        if fit_on == "all" or summed or self.devices is not None:
+        if fit_on == "all" or _sums(method) or self.devices is not None:
             return False
         votes, _, splits = max(self.cells, key=lambda cell: cell.splits.calibration.shape[1])
         return is_long(method, votes, bucket_size(splits.calibration.shape[1]))

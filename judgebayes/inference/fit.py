@@ -190,6 +190,9 @@ class JaxMethod:
     """The names of the axes of each value and detail of a fit, without the axis of draws."""
     labelled_only: ClassVar[bool] = False
     """Whether items without a label are left out of the fit, because they have no effect on it."""
+    sums_items: ClassVar[bool] = False
+    """Whether a fit is made of sums over the labelled items: many splits are then weights of all items
+    in one matrix product, far cheaper than a copy of the votes for each split."""
     __post_init__ = check_prior
 
     @in_float64

@@ -378,8 +378,7 @@ def rank_correlation(fit: Fit, votes: Votes, labels: Labels) -> float:
     from scipy.stats import spearmanr
 
     truth = jnp.asarray(labels)
-    counts = agreement(votes, truth, jnp.ones(votes.n_items))
-    right, wrong = np.asarray(counts.correct), np.asarray(counts.wrong)
+    right, wrong = map(np.asarray, agreement(votes, truth, jnp.ones(votes.n_items)))
     cast = right + wrong
     accuracy = right[cast > 0] / cast[cast > 0]
     ability = fit.mean("ability")

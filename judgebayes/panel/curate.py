@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 
 from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.agreement import agreement_of_array
+from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Method, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.registry import in_files
@@ -63,7 +63,7 @@ def largest(values: Float[Array, " judge"], k: int) -> Bool[Array, " judge"]:
 
 def posterior_accuracy(data: Training) -> Float[Array, " judge"]:
     """Return each judge's posterior mean accuracy under Beta(1 + right, 1 + wrong) (P2, section 2.1)."""
-    right, wrong = agreement_of_array(data.given.index, data.labels, data.weight)
+    right, wrong = agreement(data.given, data.labels, data.weight)
     return (1 + right) / (2 + right + wrong)
 
 

@@ -159,7 +159,7 @@ def test_sums_over_all_items_equal_sums_over_the_parts(weighted: bool) -> None:
         key = jax.random.key_data(jax.random.key(0))
         split = _Split(jnp.asarray(calibration), jnp.asarray(evaluation), key)
         method = OneCoin(class_prior="labels")
-        votes, labels, weights = _training_data(items, split, "calibration")
+        votes, labels, weights = _training_data(items, split, "calibration", by_weight=False)
         expected = method.fit(votes, labels, weight=weights)(panel.take(evaluation))
         shared = (method, jnp.asarray(absolute_loss(2)))
         result = evaluate("calibration", None, shared, items, split)

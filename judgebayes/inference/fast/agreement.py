@@ -27,10 +27,6 @@ FEW_COLUMNS = 8
 """Up to this many columns are looked up one by one, as vectors over items."""
 
 
-EXACT = 2**24
-"""Sums of whole numbers below it are exact in float32."""
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class _PackedCounts:
@@ -113,40 +109,19 @@ def pack(index: Int[Array, "item judge sample"], n_classes: int) -> _PackedCount
     return _PackedCounts(jax.lax.optimization_barrier(tuple(words)), n_judges, n_samples, n_classes)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Agreement:
-    """The data of methods that learn only from how often each judge agrees with the labels."""
-
-    correct: Float[Array, " judge"]
-    wrong: Float[Array, " judge"]
-    """Weighted numbers of each judge's votes that are and are not the item's label."""
-    labels: ItemCodes
-    weight: ItemValues
-    n_classes: int = field(metadata={"static": True})
-
-
-def agreement(votes: Votes, labels: ItemCodes, weight: ItemValues) -> Agreement:
-    """Return how often each judge agrees with the labels."""
-    correct, wrong = _of_array(votes.index, labels, weight)
-    return Agreement(correct, wrong, labels, weight, votes.n_classes)
-
-
-def agreement_of_array(
-    index: Int[Array, "item judge sample"], labels: ItemCodes, weight: ItemValues
+@jax.jit
+def agreement(
+    votes: Votes, labels: ItemCodes, weight: ItemValues
 ) -> tuple[Float[Array, " judge"], Float[Array, " judge"]]:
     """Return the weighted numbers of each judge's votes that are and are not the item's label.
 
-    Missing votes and items without a label are ignored. Whole numbers as weights may be float32,
-    which is half the work, if their sum times the samples is below `EXACT`.
+    Missing votes and items without a label are ignored.
     """
     used = jnp.where(labels >= 0, weight, jnp.zeros((), weight.dtype))
-    truth = labels[:, None, None].astype(index.dtype)
-    right, votes = (each.astype(weight.dtype).sum(2) for each in (index == truth, index >= 0))
+    truth = labels[:, None, None].astype(votes.index.dtype)
+    of_votes = (votes.index == truth, votes.index >= 0)
+    right, given = (each.astype(weight.dtype).sum(2) for each in of_votes)
     # Products with the weights: under `vmap` over weights, one matrix product. Without "highest",
     # accelerators would round the factors to fewer bits.
-    correct, cast = (jnp.matmul(used, each, precision="highest") for each in (right, votes))
+    correct, cast = (jnp.matmul(used, each, precision="highest") for each in (right, given))
     return correct.astype(float), (cast - correct).astype(float)
-
-
-_of_array = jax.jit(agreement_of_array)
