@@ -7,7 +7,7 @@ import jax
 
 from judgebayes.arrays import LogProbs
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fit import Fit, JaxMethod, Method, Training
+from judgebayes.inference.fit import Fit, JaxMethod, Method, Training, status_of
 from judgebayes.inference.status import worst
 
 
@@ -39,7 +39,7 @@ class Chain(JaxMethod):
             fitted = calibrator.fit(log_probs, data.labels, weight=data.weight)
             parts[str(number)] = fitted
             log_probs = fitted(log_probs)
-        return Fit(self, {}, worst(*(fitted.status for fitted in parts.values())), parts=parts)
+        return Fit(self, {}, worst(*(status_of(fitted) for fitted in parts.values())), parts=parts)
 
     def answer(self, fit: Fit, given: Any) -> LogProbs:
         """Return the calibrated log-probabilities of each item."""

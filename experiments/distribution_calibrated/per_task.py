@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from judgebayes.aggregators.davidson import tasks_of
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fit import Fitted, Method, training
+from judgebayes.inference.fit import Fitted, Method, status_of, training
 from judgebayes.inference.status import summary
 from judgebayes.votes.array import MISSING, Votes
 
@@ -60,7 +60,7 @@ class FittedPerTask:
     @property
     def status(self) -> Int[Array, "*batch"]:
         """The worst status of the tasks' fits."""
-        return self.by_task.status.max(-1)
+        return status_of(self.by_task).max(-1)
 
     @in_float64
     def __call__(self, votes: Votes) -> Float[Array, "item class"]:

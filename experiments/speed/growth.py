@@ -14,7 +14,7 @@ from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.speed.measure import Side, race
 from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.inference import EM
-from judgebayes.inference.fit import Method
+from judgebayes.inference.fit import Method, status_of
 from judgebayes.votes import Votes
 
 LABELLED = 0.5
@@ -88,7 +88,7 @@ def panel(items: int, judges: int) -> tuple[Votes, np.ndarray]:
 def fit(method: Method, items: int, judges: int) -> Callable[[], Any]:
     """Return a fit to a panel, to be timed."""
     votes, labels = panel(items, judges)
-    return lambda: method.fit(votes, labels).status
+    return lambda: status_of(method.fit(votes, labels))
 
 
 def sweep(method: Method, items: int, judges: int, splits: int) -> Callable[[], Any]:

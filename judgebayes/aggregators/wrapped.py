@@ -14,7 +14,15 @@ from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
-from judgebayes.inference.fit import Fit, Fitted, JaxMethod, Method, Reliability, Training
+from judgebayes.inference.fit import (
+    Fit,
+    Fitted,
+    JaxMethod,
+    Method,
+    Reliability,
+    Training,
+    status_of,
+)
 from judgebayes.inference.problem import one_draw, require
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst
@@ -82,7 +90,7 @@ class WithUndecided(JaxMethod):
         fitted = self.aggregator.fit(votes, labels, weight=weight, key=key)
         undecided, decided = _rates(votes, labels, weight)
         draws = one_draw({"log_undecided": undecided, "log_decided": decided})
-        return Fit(self, draws, fitted.status, parts={"aggregator": fitted})
+        return Fit(self, draws, status_of(fitted), parts={"aggregator": fitted})
 
     def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
@@ -174,7 +182,7 @@ class DecidedBy:
     @property
     def status(self) -> Int[Array, ""]:
         """The status of the method of the probabilities."""
-        return self.probabilities.status
+        return status_of(self.probabilities)
 
     def __call__(self, votes: Votes) -> LogProbs:
         """Return the items' log-probabilities."""
@@ -234,7 +242,7 @@ class Calibrated(JaxMethod):
         first, log_probs, weight = first_stage(self.aggregator, data, self.share, self.cross_fit)
         fitted = self.calibrator.fit(log_probs, data.labels, weight=weight)
         parts = {"aggregator": first, "calibrator": fitted}
-        return Fit(self, {}, worst(first.status, fitted.status), parts=parts)
+        return Fit(self, {}, worst(status_of(first), status_of(fitted)), parts=parts)
 
     def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the calibrated log-probabilities of the items."""

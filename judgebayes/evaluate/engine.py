@@ -38,7 +38,7 @@ from judgebayes.evaluate.one_fit import (
 )
 from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, score_all, scores_of
 from judgebayes.evaluate.splits import Splits
-from judgebayes.inference.fit import Method, training
+from judgebayes.inference.fit import Method, status_of, training
 from judgebayes.inference.status import worst
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.progress import Progress, followed
@@ -126,7 +126,7 @@ def evaluate(
     # If most items are evaluated, predict all from the shared votes, without copies per split.
     mostly_evaluated = 2 * len(index) >= len(items.labels)
     log_probs = fitted(items.votes)[index] if mostly_evaluated else fitted(items.votes.take(index))
-    return scored(evaluation_of(log_probs, fitted.status, items.labels, split, loss), metrics)
+    return scored(evaluation_of(log_probs, status_of(fitted), items.labels, split, loss), metrics)
 
 
 def _sums(method: Method) -> bool:
@@ -195,7 +195,7 @@ def aggregate(
     if by_weight or fit_on == "all":  # maps learn from the calibration items only
         log_probs, weight = answers[index], jnp.where(used, weight[index], 0.0)
     raw = answers[evaluation] if by_weight else fitted(items.votes.take(evaluation))
-    return _Output(log_probs, weight, raw, fitted.status)
+    return _Output(log_probs, weight, raw, status_of(fitted))
 
 
 def calibrate(
@@ -209,7 +209,7 @@ def calibrate(
     used = split.calibration >= 0
     known = jnp.where(used, labels[jnp.maximum(split.calibration, 0)], MISSING)
     mapped = calibrator.fit(output.log_probs, known, weight=output.weight)
-    status = worst(output.status, mapped.status)
+    status = worst(output.status, status_of(mapped))
     return scored(evaluation_of(mapped(output.raw), status, labels, split, loss), metrics)
 
 
@@ -302,7 +302,7 @@ class Engine:
             some = np.arange(len(labels)) if fit_on == "all" else used
             fitted = fit_one(method, votes.take(some), known[some], keys[split], n_items)
             held_out = votes.take(np.maximum(evaluation[split], 0))
-            return np.asarray(predict(fitted, held_out)), np.asarray(fitted.status)
+            return np.asarray(predict(fitted, held_out)), np.asarray(status_of(fitted))
 
         with ThreadPoolExecutor(os.cpu_count() if is_jax(method) else 1) as pool:
             answers = pool.map(one, range(len(calibration)))

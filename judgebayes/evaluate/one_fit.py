@@ -7,13 +7,11 @@ therefore fitted one by one. The items are padded to the number of all labels, s
 them is the same program.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
 
 from judgebayes.aggregators.base import cost_of
 from judgebayes.aggregators.wrapped import Calibrated
@@ -22,37 +20,12 @@ from judgebayes.compiled.backend import on_accelerator, on_cpu
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted, Method
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.status import Status
 from judgebayes.panel.curate import Curated
 from judgebayes.votes.array import MISSING, Votes
 
 SUM_TOLERANCE = 1e-6
 LONG_FIT = 3e6
 """The operations from which a fit takes much longer than its call."""
-
-
-@dataclass(frozen=True)
-class PlainFit:
-    """A fit that is not JAX code, with checked predictions and a status."""
-
-    inner: Any
-    status: Int[Array, ""]
-
-    def __call__(self, votes: Votes) -> LogProbs:
-        """Return the items' log-probabilities.
-
-        Raises
-        ------
-        JudgeBayesError
-            If they have another shape, are not numbers, or their exponentials do not sum to one.
-        """
-        return predict_checked(self.inner, votes)
-
-
-def fit_plain(method: Any, votes: Votes, labels: Labels, key: Key) -> PlainFit:
-    """Fit a method that is not JAX code; a fit without a status counts as converged."""
-    inner = method.fit(votes, labels, key=key)
-    return PlainFit(inner, jnp.asarray(int(getattr(inner, "status", Status.CONVERGED))))
 
 
 def predict_checked(fitted: Any, votes: Votes) -> LogProbs:
@@ -132,7 +105,7 @@ def fit_one(method: Method, votes: Votes, labels: ItemInts, key: Key, n_items: i
     fits to about as many items are one program.
     """
     if not is_jax(method):
-        return fit_plain(method, votes, labels, key)
+        return method.fit(votes, labels, key=key)
     rows = bucket_size(max(n_items, len(labels)))
     rest = rows - len(labels)
     padded = np.pad(labels, (0, rest), constant_values=MISSING)
@@ -147,8 +120,8 @@ def _fit(method: Method, votes: Votes, labels: Labels, weight: Weights, key: Key
 
 
 def predict(fitted: Fitted, votes: Votes) -> LogProbs:
-    """Return the answers of a fit, by compiled code if it is JAX code."""
-    return fitted(votes) if isinstance(fitted, PlainFit) else _predict(fitted, votes)
+    """Return the answers of a fit: by compiled code if it is JAX code, else checked."""
+    return _predict(fitted, votes) if is_jax(fitted) else predict_checked(fitted, votes)
 
 
 @jax.jit

@@ -5,7 +5,7 @@ follows here, once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -74,18 +74,13 @@ class Reliability(NamedTuple):
     high: Float[np.ndarray, "*batch judge"]
 
 
-@runtime_checkable
-class Fitted(Protocol):
-    """A fit: votes to log-probabilities of every item's classes; of a map, from uncalibrated ones."""
+Fitted = Callable[[Any], LogProbs]
+"""A fit: votes to log-probabilities of every item's classes; of a map, from uncalibrated ones."""
 
-    @property
-    def status(self) -> Int[Array, "*batch"]:
-        """The status of the fit, a `Status` as a number."""
-        ...
 
-    def __call__(self, given: Any, /) -> LogProbs:
-        """Return the log-probabilities of the classes of each item."""
-        ...
+def status_of(fitted: Fitted) -> Int[Array, "*batch"]:
+    """Return the status of a fit, a `Status` as a number; one that states none has converged."""
+    return jnp.asarray(getattr(fitted, "status", int(Status.CONVERGED)))
 
 
 @runtime_checkable

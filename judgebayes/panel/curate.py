@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float
 from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.agreement import agreement
-from judgebayes.inference.fit import Fit, JaxMethod, Method, Training
+from judgebayes.inference.fit import Fit, JaxMethod, Method, Training, status_of
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.registry import in_files
 from judgebayes.votes.array import MISSING, Votes
@@ -106,7 +106,7 @@ class Curated(JaxMethod):
         panel = self.curator.choose(self.aggregator, Training(votes, labels, weight, curator_key))
         fitted = self.aggregator.fit(masked(votes, panel), labels, weight=weight, key=fit_key)
         parts = {"aggregator": fitted}
-        return Fit(self, one_draw({"panel": panel}), fitted.status, parts=parts)
+        return Fit(self, one_draw({"panel": panel}), status_of(fitted), parts=parts)
 
     def answer(self, fit: Fit, given: Votes) -> LogProbs:
         """Return the log-probabilities of the items, from the panel's votes only."""

@@ -15,6 +15,7 @@ from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
+from judgebayes.inference.fit import status_of
 from judgebayes.io.columns import plain_label
 from judgebayes.io.options import split_names
 from judgebayes.votes import MISSING, Coding, Votes
@@ -192,7 +193,7 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     ]
     if opened.labels is not None:
         lines.append(f"Column {opened.labels.label!r} contains labels, not votes: it is left out.")
-    status = Status(int(saved.fitted.status))
+    status = Status(int(status_of(saved.fitted)))
     warnings = [] if status == Status.CONVERGED else [f"When the fit was saved: {status.sentence}"]
     others = {str(name) for name in data.coding.judges} - set(saved.notes.get("judges", []))
     if not saved.judges and "judges" in saved.notes and others:

@@ -16,6 +16,7 @@ from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
 from judgebayes.finding import Finding
 from judgebayes.inference import Status
+from judgebayes.inference.fit import status_of
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
 from judgebayes.sentence import percent, with_interval
@@ -144,7 +145,7 @@ def unmeasured_words(choice: Choice, given: Data) -> list[str]:
 def warnings_of(request: CalibrateRequest, data: Data, fitted: Fitted) -> list[str]:
     """Return sentences about what makes the answers unsure: the fit, the votes, the labels."""
     messages, labels = [], data.labels
-    status = Status(int(fitted.status))
+    status = Status(int(status_of(fitted)))
     if status != Status.CONVERGED:
         messages.append(status.sentence)
     given = np.asarray(data.votes.pooled_counts()).sum(1)

@@ -20,7 +20,6 @@ from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.one_fit import PlainFit
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
 from judgebayes.io.records import unique_fields
@@ -240,13 +239,13 @@ def answers(saved: SavedFit, votes: Votes) -> LogProbs:
 
 def _to_json(value: Any, name: str = "fit") -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        own = type(value.inner if isinstance(value, PlainFit) else value)
+        own = type(value)
         if FITTED.get(own.__name__) is not own:
             raise ValueError(
                 f"a {own.__name__} cannot be saved, because it is not declared `in_files`"
             )
-        saved = {field: _to_json(getattr(value, field), field) for field in stored(type(value))}
-        return {"type": type(value).__name__, **saved}
+        saved = {field: _to_json(getattr(value, field), field) for field in stored(own)}
+        return {"type": own.__name__, **saved}
     if isinstance(value, tuple):
         return {"tuple": [_to_json(v, name) for v in value]}
     if isinstance(value, Mapping):
