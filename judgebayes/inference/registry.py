@@ -5,7 +5,8 @@ for given votes, and what a fit file may contain. `judgebayes.workflow.options` 
 package for help, which does not import JAX.
 """
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Literal, TypeVar
 
 from judgebayes.errors import JudgeBayesError
@@ -20,7 +21,7 @@ FITTED: dict[str, type] = {}
 
 @dataclass(frozen=True)
 class Traits:
-    """The declared properties of a method."""
+    """The declared properties of a method; as a decorator of its class, they declare it."""
 
     name: str
     _: KW_ONLY
@@ -43,51 +44,39 @@ class Traits:
     """The values of `--inference` that it supports; for others it uses its default."""
     place: int = 50
     """Its position in tables and lists, ascending."""
-
-
-class aggregator(Traits):  # noqa: N801 (a decorator)
-    """Declare an aggregator, a class with `fit`; the settings are its `Traits`.
-
-    Where the class has a field of that name, the program sets `symmetric` (whether the classes' ends
-    are two responses that could change places), `label_noise`, `class_prior` and `inference`.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the class has no `fit`, or another class already has this name.
-    """
+    registry: dict[str, type] = field(
+        default_factory=lambda: AGGREGATORS, repr=False, compare=False
+    )
+    """Where it is declared."""
 
     def __call__(self, cls: C) -> C:
-        """Register the class."""
-        return _declared(AGGREGATORS, self, cls)
+        """Register the class.
+
+        Raises
+        ------
+        JudgeBayesError
+            If it has no `fit`, or another class already has this name.
+        """
+        if not callable(getattr(cls, "fit", None)):
+            raise JudgeBayesError(f"{cls.__name__} has no method `fit`, which every method needs.")
+        existing = self.registry.get(self.name)
+        if existing is not None and existing.__qualname__ != cls.__qualname__:
+            raise JudgeBayesError(
+                f"{existing.__name__} already has the name {self.name!r}; choose another name for "
+                f"{cls.__name__}."
+            )
+        cls.traits = self  # type: ignore[attr-defined]
+        self.registry[self.name] = cls
+        return in_files(cls)
 
 
-class calibrator(Traits):  # noqa: N801 (a decorator)
-    """Declare a calibration map, a class with `fit`; it is built in the same way as an aggregator.
+aggregator = Traits
+"""Declare an aggregator, a class with `fit`: ``@aggregator("name", knows_judges=True)``.
 
-    Raises
-    ------
-    JudgeBayesError
-        If the class has no `fit`, or another class already has this name.
-    """
-
-    def __call__(self, cls: C) -> C:
-        """Register the class."""
-        return _declared(CALIBRATORS, self, cls)
-
-
-def _declared(registry: dict[str, type], traits: Traits, cls: C) -> C:
-    if not callable(getattr(cls, "fit", None)):
-        raise JudgeBayesError(f"{cls.__name__} has no method `fit`, which every method needs.")
-    existing = registry.get(traits.name)
-    if existing is not None and existing.__qualname__ != cls.__qualname__:
-        raise JudgeBayesError(
-            f"{existing.__name__} already has the name {traits.name!r}; choose another name for "
-            f"{cls.__name__}."
-        )
-    cls.traits = traits  # type: ignore[attr-defined]
-    registry[traits.name] = cls
-    return in_files(cls)
+Where the class has a field of that name, the program sets `symmetric` (whether the classes' ends
+are two responses that could change places), `label_noise`, `class_prior` and `inference`."""
+calibrator = partial(Traits, registry=CALIBRATORS)
+"""Declare a calibration map; it is built in the same way as an aggregator."""
 
 
 def in_files(cls: C) -> C:
