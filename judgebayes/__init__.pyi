@@ -15,7 +15,6 @@ from .aggregators import OneCoin as OneCoin
 from .aggregators import Pool as Pool
 from .aggregators import SharedDifficulty as SharedDifficulty
 from .aggregators import Stacking as Stacking
-from .aggregators import Verdict as Verdict
 from .aggregators import VoteShare as VoteShare
 from .aggregators import WithUndecided as WithUndecided
 from .calibrators import BayesianMap as BayesianMap
@@ -36,7 +35,6 @@ from .inference import EM as EM
 from .inference import MAP as MAP
 from .inference import NUTS as NUTS
 from .inference import Laplace as Laplace
-from .inference import MinimumLoss as MinimumLoss
 from .inference import MinimumScore as MinimumScore
 from .inference import Status as Status
 from .inference import aggregator as aggregator

@@ -23,6 +23,7 @@ from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
+from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.generators import Impression, ItemLevel, Panel
 from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import FORMS, GeneratorValidator
@@ -36,7 +37,7 @@ from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit
 INFERENCES = {
     "drps": jb.DRPS(starts=1),
     "ml": jb.MinimumScore(nll, starts=1),
-    "loss": jb.MinimumLoss(candidates=64),
+    "loss": MinimumLoss(candidates=64),
     "map": jb.MAP(starts=1),
     "drps with prior": jb.MAP(temperature=0.5, score=drps, starts=1),
     "nuts": jb.NUTS(draws=20, warmup=20, chains=2),

@@ -21,7 +21,8 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     RoundedMedian,
     SoftVote,
 )
-from judgebayes.inference import MinimumLoss, MinimumScore
+from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
+from judgebayes.inference import MinimumScore
 from judgebayes.measures.scores import nll
 from judgebayes.measures.significance import Interval, item_means, normal_interval
 

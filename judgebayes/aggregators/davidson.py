@@ -78,7 +78,7 @@ class Davidson(ModelMethod):
     ----------
     inference
         The estimation method: `DRPS()` (P1 eq 12), `MinimumScore(score)` for another proper score,
-        `MAP()`, `NUTS()`, or `MinimumLoss()` (P1 eq 8).
+        `MAP()` or `NUTS()`.
     alpha, kappa
         Smoothing of the margin and of the tie evidence (eqs 2, 3).
     symmetric
@@ -86,10 +86,9 @@ class Davidson(ModelMethod):
         different ends (valid or not, one to five stars) use `symmetric=False`.
     prior
         Location and scale of the priors inside the box of Appendix E. `MAP` and `NUTS` use it. Scores
-        and `MinimumLoss` do not, and raise a JudgeBayesError for any prior but the default.
+        do not, and raise a JudgeBayesError for any prior but the default.
     label_noise
-        The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
-        use it.
+        The known share of the labels that are wrong, any other class alike.
 
     Examples
     --------
@@ -236,8 +235,7 @@ class HierarchicalDavidson(ModelMethod):
         Any but the default raises a JudgeBayesError if the inference does not use it, as in
         `Davidson`.
     label_noise
-        The known share of the labels that are wrong, any other class alike. `MinimumLoss` does not
-        use it.
+        The known share of the labels that are wrong, any other class alike.
     """
 
     inference: Inference = field(default_factory=_penalised_drps)

@@ -6,7 +6,7 @@ This package may not import `calibrators` or any package after it.
 from judgebayes.inference.laplace import Laplace
 from judgebayes.inference.normal import NormalAtMode
 from judgebayes.inference.nuts import NUTS
-from judgebayes.inference.point import DRPS, EM, MAP, MinimumLoss, MinimumScore
+from judgebayes.inference.point import DRPS, EM, MAP, MinimumScore
 from judgebayes.inference.registry import Traits, aggregator, calibrator, in_files
 from judgebayes.inference.status import Status
 
@@ -16,7 +16,6 @@ __all__ = [
     "MAP",
     "NUTS",
     "Laplace",
-    "MinimumLoss",
     "MinimumScore",
     "NormalAtMode",
     "Status",

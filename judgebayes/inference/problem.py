@@ -270,11 +270,10 @@ class Result:
     status: Int[Array, "*batch"]
     details: dict[str, Array] = field(default_factory=dict)
     """What else is known of the fit. Of a minimum or a mode, the value of the `objective` there and its
-    `projected_gradient`, the largest component of x - project(x - gradient), which `MinimumLoss` does
-    not have. Of Dawid and Skene's EM, the `log_posterior`, the `steps`, the numbers of `votes_by_class`
-    and `pseudo_votes` that make a judge's interval, and the shares of items that are decided against
-    the majority (`off_majority`) or by the other start otherwise (`off_other_start`). Draws by NUTS have
-    none."""
+    `projected_gradient`, the largest component of x - project(x - gradient). Of Dawid and Skene's EM,
+    the `log_posterior`, the `steps`, the numbers of `votes_by_class` and `pseudo_votes` that make a
+    judge's interval, and the shares of items that are decided against the majority (`off_majority`) or
+    by the other start otherwise (`off_other_start`). Draws by NUTS have none."""
     chains: Chains | None = None
 
 
