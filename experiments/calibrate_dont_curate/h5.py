@@ -12,7 +12,7 @@ rank judges nearly as accuracies do on all panels.
 
 from collections.abc import Callable
 from dataclasses import replace
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.inference.fit import Fit
-from judgebayes.item_response import ItemResponse, Shares, rank_correlation, variance_shares
+from judgebayes.item_response import ItemResponse, rank_correlation, variance_shares
 from judgebayes.measures.significance import Interval
 
 RESAMPLES, FEW = 100, 5
@@ -84,12 +84,12 @@ def resampled(method: ItemResponse, panel: Panel, run: Run) -> tuple[dict[str, E
     shifts all resampled shares equally and has no effect on their spread. A judge who is drawn twice
     votes twice.
     """
-    fits: dict[bytes, Shares] = {}
+    fits: dict[bytes, dict[str, float]] = {}
     n_judges, n_items = panel.votes.n_judges, len(panel.labels)
 
     def shares(
         of_judges: Float[np.ndarray, " judge"], weight: Float[np.ndarray, " item"]
-    ) -> Shares:
+    ) -> dict[str, float]:
         key = of_judges.tobytes() + weight.tobytes()
         if key not in fits:
             judges = np.repeat(np.arange(n_judges), of_judges.astype(int))
@@ -98,7 +98,7 @@ def resampled(method: ItemResponse, panel: Panel, run: Run) -> tuple[dict[str, E
             fits[key] = _weighted(fit, items)
         return fits[key]
 
-    def of(number: Callable[[Shares], float]) -> Evidence:
+    def of(number: Callable[[dict[str, float]], float]) -> Evidence:
         both = evidence_of(
             lambda judges, weight: number(shares(judges, weight)),
             n_judges,
@@ -110,14 +110,16 @@ def resampled(method: ItemResponse, panel: Panel, run: Run) -> tuple[dict[str, E
         return replace(both, units=min(both.units, n_judges))
 
     names = {
-        f"{name} share" if name != "judge_of_two" else "judge share of two": name
-        for name in Shares._fields
+        "judge share": "judge",
+        "item share": "item",
+        "interaction share": "interaction",
+        "judge share of two": "judge_of_two",
     }
-    by_share = {title: of(attrgetter(name)) for title, name in names.items()}
-    return by_share, of(lambda all_shares: all_shares.judge - all_shares.item)
+    by_share = {title: of(itemgetter(name)) for title, name in names.items()}
+    return by_share, of(lambda shares: shares["judge"] - shares["item"])
 
 
-def _weighted(fit: Fit, items: np.ndarray) -> Shares:
+def _weighted(fit: Fit, items: np.ndarray) -> dict[str, float]:
     ability = fit.mean("ability")
     return variance_shares(
         ability, fit.mean("difficulty")[items], fit.mean("log_discrimination")[items]

@@ -12,14 +12,14 @@ from judgebayes.aggregators.one_coin import OneCoin
 from judgebayes.aggregators.pool import Pool
 from judgebayes.aggregators.shared_difficulty import SharedDifficulty
 from judgebayes.aggregators.stacking import Stacking
-from judgebayes.aggregators.vote_rules import BaseRate, MajorityVote, MarginThreshold, Verdict
+from judgebayes.aggregators.vote_rules import BaseRate, MajorityVote, MarginThreshold
 from judgebayes.aggregators.weighted import (
     AccuracyWeighted,
     LogOddsWeighted,
     VoteShare,
 )
 from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
-from judgebayes.inference.fit import Fit, Fitted, Method, ModelMethod, Reliability
+from judgebayes.inference.fit import Fit, Fitted, Method, ModelMethod
 
 __all__ = [
     "AccuracyWeighted",
@@ -37,10 +37,8 @@ __all__ = [
     "ModelMethod",
     "OneCoin",
     "Pool",
-    "Reliability",
     "SharedDifficulty",
     "Stacking",
-    "Verdict",
     "VoteShare",
     "WithUndecided",
 ]

@@ -27,12 +27,13 @@ from judgebayes.inference.fast.dawid_skene_em import (
     switched,
 )
 from judgebayes.inference.fast.pooled_dawid_skene import maximise_pooled
-from judgebayes.inference.fit import Fit, JaxMethod, Reliability, Training, checked
+from judgebayes.inference.fit import Fit, JaxMethod, Training, checked
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import worst
+from judgebayes.measures.significance import Interval
 from judgebayes.models.base import PanelData
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel, PooledPrior
@@ -251,7 +252,7 @@ class DawidSkene(JaxMethod):
             )
         return lines
 
-    def reliability(self, fit: Fit, level: float) -> Reliability:
+    def reliability(self, fit: Fit, level: float) -> Interval:
         """Return each judge's accuracy averaged over classes: posterior mean and interval.
 
         With draws, these are posterior quantiles. At a mode, the rows of the confusion matrix have Beta
@@ -265,7 +266,7 @@ class DawidSkene(JaxMethod):
         if "votes_by_class" not in fit.details:
             each = np.diagonal(confusion, axis1=-2, axis2=-1).mean(-1)
             low, high = np.quantile(each, tails, axis=0)
-            return Reliability(each.mean(0), low, high)
+            return Interval(each.mean(0), low, high)
         from scipy.special import betaincinv
 
         n_classes = confusion.shape[-1]
@@ -281,7 +282,7 @@ class DawidSkene(JaxMethod):
         variance = (rows * (1 - rows) / (alpha + beta + 1)).mean(-1) / n_classes
         total = mean * (1 - mean) / variance - 1
         low, high = (betaincinv(mean * total, (1 - mean) * total, q) for q in tails)
-        return Reliability(mean, low, high)
+        return Interval(mean, low, high)
 
 
 def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:

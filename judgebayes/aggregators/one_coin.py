@@ -14,11 +14,12 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Fit, JaxMethod, Reliability, Training
+from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status
 from judgebayes.measures.scores import labelled_weight
+from judgebayes.measures.significance import Interval
 from judgebayes.models.one_coin import OneCoinPrior
 from judgebayes.votes.array import Votes
 
@@ -100,13 +101,13 @@ class OneCoin(JaxMethod):
         n_classes = fit.draws["log_prior"].shape[-1]
         return one_coin_counts.log_odds(fit.draws["alpha"], fit.draws["beta"], n_classes)
 
-    def reliability(self, fit: Fit, level: float) -> Reliability:
+    def reliability(self, fit: Fit, level: float) -> Interval:
         """Return each judge's accuracy: posterior mean and central interval."""
         from scipy.special import betaincinv
 
         alpha, beta = (np.asarray(fit.draws[name])[..., 0, :] for name in ("alpha", "beta"))
         low, high = (betaincinv(alpha, beta, q) for q in ((1 - level) / 2, (1 + level) / 2))
-        return Reliability(alpha / (alpha + beta), low, high)
+        return Interval(alpha / (alpha + beta), low, high)
 
 
 def class_log_prior(

@@ -21,13 +21,14 @@ from judgebayes.inference.fast.shared_difficulty_grid import (
     scale_points,
     vote_counts,
 )
-from judgebayes.inference.fit import Fit, ModelMethod, Reliability, Training
+from judgebayes.inference.fit import Fit, ModelMethod, Training
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
+from judgebayes.measures.significance import Interval
 from judgebayes.models.base import PanelData
 from judgebayes.models.shared_difficulty import (
     NODES,
@@ -170,7 +171,7 @@ class SharedDifficulty(ModelMethod):
         log_class = fit.details["log_class"]
         return log_class_given(count, parameters, draw["ease"], log_class, symmetric=self.symmetric)
 
-    def reliability(self, fit: Fit, level: float) -> Reliability:
+    def reliability(self, fit: Fit, level: float) -> Interval:
         """Return each judge's reliability in log-odds: posterior mean and central interval.
 
         With two classes and no bias it is the logit of the accuracy on an item of mean ease. Draws give
@@ -180,11 +181,11 @@ class SharedDifficulty(ModelMethod):
         if "mode" not in fit.details:
             each = np.asarray(fit.draws["reliability"])
             low, high = np.quantile(each, tails, axis=0)
-            return Reliability(each.mean(0), low, high)
+            return Interval(each.mean(0), low, high)
         from scipy.special import ndtri
 
         mean, deviation = (np.asarray(fit.details[name]) for name in ("mode", "deviation"))
-        return Reliability(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+        return Interval(mean, *(mean + ndtri(tail) * deviation for tail in tails))
 
 
 @jax.jit

@@ -10,7 +10,7 @@ import numpy as np
 
 from judgebayes.aggregators.base import Cost
 from judgebayes.arrays import LogProbs
-from judgebayes.inference.fit import Fit, ModelMethod, Reliability, Training
+from judgebayes.inference.fit import Fit, ModelMethod, Training
 from judgebayes.inference.laplace import (
     Laplace,
     join,
@@ -23,6 +23,7 @@ from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import degenerate_status, worst
+from judgebayes.measures.significance import Interval
 from judgebayes.models import stacking
 from judgebayes.models.stacking import Form, StackingData, StackingModel, StackingPrior
 from judgebayes.votes.array import Votes
@@ -121,7 +122,7 @@ class Stacking(ModelMethod):
         at = predictors(given.index, form) @ join(values, form)
         return jax.nn.log_softmax(at @ jnp.asarray(stacking.read_out(form)).T, axis=-1)
 
-    def reliability(self, fit: Fit, level: float) -> Reliability:
+    def reliability(self, fit: Fit, level: float) -> Interval:
         """Return each judge's weight (log-odds per vote): posterior mean and central interval.
 
         A weight is the contribution of a judge given the others, not its accuracy. The prior shrinks
@@ -132,13 +133,13 @@ class Stacking(ModelMethod):
         tails = (1 - level) / 2, (1 + level) / 2
         if "covariance" not in fit.details:
             low, high = np.quantile(weight, tails, axis=0)
-            return Reliability(weight.mean(0), low, high)
+            return Interval(weight.mean(0), low, high)
         from scipy.special import ndtri
 
         mean = weight[..., 0, :]
         variance = np.diagonal(np.asarray(fit.details["covariance"]), axis1=-2, axis2=-1)
         deviation = np.sqrt(variance[..., : mean.shape[-1]])
-        return Reliability(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+        return Interval(mean, *(mean + ndtri(tail) * deviation for tail in tails))
 
 
 @jax.jit

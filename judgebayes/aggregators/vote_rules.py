@@ -22,7 +22,7 @@ from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw
-from judgebayes.inference.registry import aggregator, in_files
+from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import Status, when
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.scores import average, labelled_weight
@@ -197,26 +197,6 @@ class MajorityVote(JaxMethod):
     def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
         """Return the class with the most votes."""
         return most_supported(given.pooled_counts().astype(float), given, self.tie)
-
-
-@in_files
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Verdict(JaxMethod):
-    """The verdict of one judge, unchanged: an aggregation that was computed elsewhere.
-
-    For aggregations by a language model (USC, GSA, few-shot): add their verdicts to the votes as
-    another judge. An item without a verdict gets a uniform distribution.
-    """
-
-    judge: int = field(metadata={"static": True})
-    saved: ClassVar[tuple[str, ...]] = ("judge",)
-
-    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
-        """Return the judge's first vote."""
-        vote = given.index[:, self.judge, 0].astype(int)
-        undecided = jnp.full((given.n_items, given.n_classes), -jnp.log(given.n_classes))
-        return jnp.where((vote >= 0)[:, None], certain(vote, given.n_classes), undecided)
 
 
 @jit_inline("tie")

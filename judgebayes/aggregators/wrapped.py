@@ -19,7 +19,6 @@ from judgebayes.inference.fit import (
     Fitted,
     JaxMethod,
     Method,
-    Reliability,
     Training,
     status_of,
 )
@@ -27,6 +26,7 @@ from judgebayes.inference.problem import one_draw, require
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst
 from judgebayes.measures.scores import labelled_weight
+from judgebayes.measures.significance import Interval
 from judgebayes.votes.array import MISSING, UNDECIDED, Votes
 
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -100,9 +100,9 @@ class WithUndecided(JaxMethod):
             log_probs, given.index, values["log_undecided"], values["log_decided"]
         )
 
-    def reliability(self, fit: Fit, level: float) -> Reliability:
+    def reliability(self, fit: Fit, level: float) -> Interval:
         """Return the reliability of each judge's decided votes, as the aggregator does."""
-        of_judges: Reliability = fit.parts["aggregator"].reliability(level)
+        of_judges: Interval = fit.parts["aggregator"].reliability(level)
         return of_judges
 
 

@@ -23,6 +23,7 @@ from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, degenerate_status, worst
 from judgebayes.measures.scores import labelled_weight
+from judgebayes.measures.significance import Interval
 from judgebayes.models.base import Model
 from judgebayes.votes.array import Votes
 
@@ -64,14 +65,6 @@ def checked(labels: Any, weight: Any, n_items: int, n_classes: int) -> tuple[Ite
             f"A label is {highest}; with {n_classes} classes the highest index is {n_classes - 1}."
         )
     return labels, weight
-
-
-class Reliability(NamedTuple):
-    """The reliability of each judge: posterior mean and central interval."""
-
-    mean: Float[np.ndarray, "*batch judge"]
-    low: Float[np.ndarray, "*batch judge"]
-    high: Float[np.ndarray, "*batch judge"]
 
 
 Fitted = Callable[[Any], LogProbs]
@@ -276,8 +269,8 @@ class Fit(Sampled):
         each: Array = self.method.by_draw(self, given)
         return each
 
-    def reliability(self, level: float = 0.9) -> Reliability:
-        """Return each judge's reliability, as the method defines it: posterior mean and interval.
+    def reliability(self, level: float = 0.9) -> Interval:
+        """Return each judge's reliability, as the method defines it: mean and interval, arrays by judge.
 
         Raises
         ------
@@ -286,7 +279,7 @@ class Fit(Sampled):
         """
         if not hasattr(self.method, "reliability"):
             raise JudgeBayesError(f"{type(self.method).__name__} estimates no judge's reliability.")
-        estimated: Reliability = self.method.reliability(self, level)
+        estimated: Interval = self.method.reliability(self, level)
         return estimated
 
     def interval(self, given: Any, *, level: float = 0.9) -> Any:

@@ -5,10 +5,9 @@ It does not aggregate votes. This package may not import `panel` or any package 
 
 from judgebayes.item_response.irt import (
     ItemResponse,
-    Shares,
     rank_correlation,
     shares_of,
     variance_shares,
 )
 
-__all__ = ["ItemResponse", "Shares", "rank_correlation", "shares_of", "variance_shares"]
+__all__ = ["ItemResponse", "rank_correlation", "shares_of", "variance_shares"]

@@ -344,20 +344,7 @@ class ItemResponse(JaxMethod):
         return Problem(program, data, log_likelihood=likelihood)
 
 
-class Shares(NamedTuple):
-    """Shares of the variance of the logits; the first three sum to 1."""
-
-    judge: float
-    """Abilities: the main effect of the judges."""
-    item: float
-    """Difficulties, on the scale of their discrimination: the main effect of the items."""
-    interaction: float
-    """Unequal discriminations: items on which abilities matter more or less."""
-    judge_of_two: float
-    """Var(theta) / (Var(theta) + Var(b)), without discriminations."""
-
-
-def shares_of(fit: Fit) -> Shares:
+def shares_of(fit: Fit) -> dict[str, float]:
     """Return the variance shares of a fit (P2 eq 7), averaged over the draws."""
     used = np.asarray(fit.details["used"])
     each = [
@@ -369,7 +356,7 @@ def shares_of(fit: Fit) -> Shares:
             strict=True,
         )
     ]
-    return Shares(*np.mean(each, axis=0).tolist())
+    return {name: float(np.mean([shares[name] for shares in each])) for name in each[0]}
 
 
 @in_float64
@@ -387,7 +374,7 @@ def rank_correlation(fit: Fit, votes: Votes, labels: Labels) -> float:
 
 def variance_shares(
     ability: Float[AnyArray, " judge"], difficulty: Weights, log_discrimination: Weights
-) -> Shares:
+) -> dict[str, float]:
     r"""Return the shares of judges and items in the variance of the logits (P2 eq 7).
 
     The formula is missing from our copy of the text, which describes it as the shares of judge
@@ -396,10 +383,12 @@ def variance_shares(
     .. math:: a_i(\theta_j - b_i) = \bar a(\theta_j - \bar\theta) + a_i(\bar\theta - b_i)
               + (a_i - \bar a)(\theta_j - \bar\theta)
 
-    and the three terms are orthogonal, so that their variances sum to the total:
-    :math:`\bar a^2 \mathrm{Var}(\theta)`, :math:`\mathrm{Var}(a_i(\bar\theta - b_i))` and
-    :math:`\mathrm{Var}(a)\mathrm{Var}(\theta)`. The simpler interpretation without discriminations is
-    `judge_of_two`. Both leave out the noise of a single vote, :math:`\pi^2/3` on this scale.
+    and the three terms are orthogonal, so that their variances sum to the total: `judge`
+    :math:`\bar a^2 \mathrm{Var}(\theta)`, `item` :math:`\mathrm{Var}(a_i(\bar\theta - b_i))`, and
+    their `interaction` :math:`\mathrm{Var}(a)\mathrm{Var}(\theta)` (items on which abilities matter
+    more or less). The simpler interpretation without discriminations is `judge_of_two`,
+    Var(theta) over Var(theta) + Var(b). Both leave out the noise of a single vote,
+    :math:`\pi^2/3` on this scale.
     """
     ability, difficulty = np.asarray(ability), np.asarray(difficulty)
     a = np.exp(np.asarray(log_discrimination))
@@ -408,4 +397,5 @@ def variance_shares(
     both = a.var() * ability.var()
     total = judge + item + both
     without_discrimination = ability.var() / (ability.var() + difficulty.var())
-    return Shares(judge / total, item / total, both / total, without_discrimination)
+    parts = {"judge": judge, "item": item, "interaction": both}
+    return {name: x / total for name, x in parts.items()} | {"judge_of_two": without_discrimination}

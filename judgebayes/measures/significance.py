@@ -5,7 +5,7 @@ calibration items, not how it would change with new items. The item-level functi
 mean outcome over the splits; with `groups`, items of a group are resampled together.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -15,11 +15,11 @@ from judgebayes.errors import JudgeBayesError
 
 
 class Interval(NamedTuple):
-    """An estimate with the ends of its interval."""
+    """An estimate with the ends of its interval: numbers, or arrays of them."""
 
-    mean: float
-    low: float
-    high: float
+    mean: Any
+    low: Any
+    high: Any
 
     @classmethod
     def around(cls, mean: float, error: float, *, level: float) -> "Interval":

@@ -37,7 +37,6 @@ from judgebayes.aggregators import (
     Pool,
     SharedDifficulty,
     Stacking,
-    Verdict,
     VoteShare,
     WithUndecided,
 )
@@ -61,6 +60,7 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     RoundedMedian,
     SoftVote,
 )
+from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.experiments.distribution_calibrated.per_task import PerTask
 from judgebayes.generators import (
     Impression,
@@ -72,7 +72,7 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import GeneratorValidator
-from judgebayes.inference import DRPS, MAP, MinimumLoss, MinimumScore
+from judgebayes.inference import DRPS, MAP, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, Thinning
@@ -390,12 +390,6 @@ CASES: dict[str, Case] = {
     "soft-sc-product": rule(SoftVote("product"), middle, lacks=UNSAVED, breaks=BY_NUMBER),
     "ci-sc": rule(ConfidenceVote(), middle, lacks=UNSAVED, breaks=BY_NUMBER),
     "greedy-2": rule(RoundedMedian(), middle, lacks=UNSAVED, breaks=ORDERED),
-    "verdict": rule(
-        Verdict(judge=0),
-        uniform,
-        breaks={"permuting judges": "identifies a judge by its position"},
-        lacks=UNSAVED,
-    ),
     "calibrated": vote(
         Calibrated(MajorityVote(), Isotonic(symmetric=True), None),
         mapped(middle),
