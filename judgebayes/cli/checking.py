@@ -11,6 +11,7 @@ from judgebayes.workflow.options import CheckRequest
 def check_files(request: CheckRequest) -> CommandResult:
     """Print what is wrong with the files, what is guessed and fine, a command, and the questions."""
     check_writable(request.out)
+    check_writable(request.save, table=False)
     result = check(request)
     if request.out is not None:
         write_table(result.ids, request.out)
@@ -29,4 +30,6 @@ def check_files(request: CheckRequest) -> CommandResult:
         say_commands(("This command runs:", result.command))
     if request.out is not None:
         say_plainly(f"The items of the labels are in {request.out}.")
+    if request.save is not None and result.command is not None:
+        say_plainly(f"How the files are read is in {request.save}.")
     return result.for_machines(BAD_INPUT if result.command is None else 0)

@@ -15,7 +15,7 @@ from judgebayes.cli.machine import MACHINE_OPTIONS
 HEADINGS = {
     "Files": "labels labels_merge adjudicator data twins cache local wide only_judge ignore "
     "missing undecided encoding skip_rows match_ids drop_unknown_labels allow_degenerate "
-    "items",
+    "items set",
     "Columns": "item judge vote sample repeats order votes_as label annotator by task group "
     "generator systems text prompt response response_a response_b",
     "Classes": "classes pairwise bins verdicts votes_from",

@@ -54,7 +54,7 @@ class Draft:
 
     def options(self) -> dict[str, Any]:
         """Return the options that are not their defaults, by name, without files."""
-        files = ("labels", "items", "out")
+        files = ("labels", "items", "out", "save")
         return {name: value for name, value in changed(self.request) if name not in files}
 
 

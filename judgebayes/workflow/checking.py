@@ -35,6 +35,7 @@ from judgebayes.workflow.questions import answerable
 from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
+from judgebayes.workflow.study import write_study
 
 ENCODINGS = ("cp1252", "cp1250")
 """Encodings of files that are not UTF-8, tried in this order."""
@@ -138,6 +139,8 @@ class Check(Result):
     """What the command reads; None if it cannot."""
     ids: pd.DataFrame
     """A row per item of the labels: the item of the votes that it is, or the one that is similar."""
+    study: dict[str, Any]
+    """The keys of a study file that reads the same: the options, and the columns by role."""
 
     @property
     def problems(self) -> tuple[CheckFinding, ...]:
@@ -221,16 +224,33 @@ def check(request: CheckRequest) -> Check:
             draft = _items_checked(draft, data, files["items"])
     words = {n: n.upper() if isinstance(p, InMemory) else str(p) for n, p in files.items()}
     labels = ["--labels", words["labels"]] if "labels" in words else []
-    questions = answerable(data, draft, [words["votes"], *labels])
+    options = draft.options() if data is not None else {}
+    study = options if data is None else _roles(data, files["votes"]) | options
+    if request.save is not None and data is not None:
+        write_study(request.save, {n: p for n, p in files.items() if isinstance(p, Path)}, study)
+        questions = answerable(data, draft, [str(request.save)], saved=True)
+    else:
+        questions = answerable(data, draft, [words["votes"], *labels])
     can = questions[questions["can"]]
     return Check(
         draft.findings,
         None if data is None or can.empty else str(can["command"].iloc[0]),
-        draft.options() if data is not None else {},
+        options,
         questions,
         data,
         _ids(draft.matching),
+        study,
     )
+
+
+def _roles(data: Data, votes: Path | InMemory) -> dict[str, str]:
+    """Return the columns by role, as options; of another tool's log, its reader knows them."""
+    if isinstance(votes, Path) and format_of(votes) is not None:
+        return {}
+    columns = data.opened.columns
+    if columns.get("vote") is None:
+        return {role: name for role, name in columns.items() if name is not None}
+    return {role: name or "none" for role, name in columns.items() if role != "label" or name}
 
 
 def _read(draft: Draft) -> tuple[Data | None, Draft]:

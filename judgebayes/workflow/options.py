@@ -59,7 +59,12 @@ Tabular = Any
 """The path of a table, or a table: pandas, or any with the Arrow interface (polars, PyArrow)."""
 VotesFile = Annotated[
     Tabular,
-    Option("Votes, one per row: .csv, .tsv, .txt, .jsonl or .parquet.", positional=True, type=Path),
+    Option(
+        "Votes, one per row: .csv, .tsv, .txt, .jsonl, .parquet or a tool's log; or a study file "
+        "(.toml), which says where they are and how they are read.",
+        positional=True,
+        type=Path,
+    ),
 ]
 ItemColumn = Annotated[str | None, "Column of the item."]
 JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if there is one judge."]
@@ -179,6 +184,13 @@ class ReadingOptions(Columns):
             values=("exactly", "loosely"),
         ),
     ] = "exactly"
+    set: Annotated[
+        list[str] | None,
+        Option(
+            "A key of the study, such as missing=n/a or wide=true. Repeat the option for more.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -245,6 +257,11 @@ class CheckRequest(ReadRequest):
     ] = None
     out: Annotated[
         Path | None, "Where to write which item each label is of: .csv, .tsv, .jsonl, .parquet."
+    ] = None
+    save: Annotated[
+        Path | None,
+        "Where to write how the files are read: a study file (.toml), which every command takes in "
+        "place of VOTES.",
     ] = None
 
 

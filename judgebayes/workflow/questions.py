@@ -31,7 +31,9 @@ COMMANDS: dict[str, tuple[str, type]] = {
 NO_LABELS = "There are no labels: add them with --labels FILE, or name their column with --label."
 
 
-def answerable(data: Data | None, draft: Draft, files: list[str]) -> pd.DataFrame:
+def answerable(
+    data: Data | None, draft: Draft, files: list[str], *, saved: bool = False
+) -> pd.DataFrame:
     """Return a row per question: its command with all options, whether it runs, and why not.
 
     Parameters
@@ -42,14 +44,18 @@ def answerable(data: Data | None, draft: Draft, files: list[str]) -> pd.DataFram
         The options.
     files
         The words of the command for the files.
+    saved
+        Whether these are a study file, which has the options.
     """
     rows = []
     for name, (question, record) in COMMANDS.items():
-        lacking = _lacking(draft, record)
+        lacking = [] if saved else _lacking(draft, record)
         can, why = (False, "The files cannot be read.") if data is None else _answer(name, data)
         if can and lacking:
             can, why = False, f"judgebayes {name} has no {', '.join(lacking)}."
-        command = shlex.join(["judgebayes", name, *files, *words_of(draft.options())])
+        command = shlex.join(
+            ["judgebayes", name, *files, *([] if saved else words_of(draft.options()))]
+        )
         rows.append((question, name, can, why, command if can else None))
     return pd.DataFrame(rows, columns=["question", "answered by", "can", "why", "command"]).astype(
         {"can": bool}

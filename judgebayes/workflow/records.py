@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
@@ -118,8 +119,13 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
         If the seed is no seed, or an option has none of its values.
     """
     values = dict(fixed)
+    studied = _from_study(options)
     for leaf in leaves(record, fixed):
         value, option = options[leaf.name], leaf.option
+        if leaf.name in studied and (leaf.name == "votes" or _same(value, leaf.default)):
+            value = studied[leaf.name]
+        if leaf.name == "set":
+            value = None  # its keys are the other options now
         if option.values and not option.others and isinstance(value, str):
             check_choice(leaf.name.replace("_", "-"), value, option.values)
         values[leaf.name] = value
@@ -127,6 +133,18 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
     if isinstance(seed, int) and not 0 <= seed < SEEDS:
         raise JudgeBayesError(f"A seed is a whole number from 0 to 2^63 - 1, not {str(seed)[:40]}.")
     return record(**values)
+
+
+def _from_study(options: Mapping[str, object]) -> dict[str, Any]:
+    """Return the options in the study file that is in place of the votes, and those of `--set`."""
+    votes, pairs = options.get("votes"), options.get("set")
+    study = isinstance(votes, str | Path) and str(votes).lower().endswith(".toml")
+    if not (study or pairs):
+        return {}
+    from judgebayes.workflow.study import read_study, set_values
+
+    assert isinstance(pairs, list | tuple | None)
+    return (read_study(Path(str(votes))) if study else {}) | set_values(pairs or ())
 
 
 def options_in(record: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -139,9 +157,13 @@ def options_in(record: Any) -> Iterator[tuple[str, Any, Any]]:
 def changed(record: Any) -> Iterator[tuple[str, Any]]:
     """Yield the options whose value is not their default, with the value."""
     for name, value, default in options_in(record):
-        # The type is compared first, because a table cannot be compared with a default.
-        if type(value) is not type(default) or value != default:
+        if not _same(value, default):
             yield name, value
+
+
+def _same(value: object, default: object) -> bool:
+    # The type is compared first, because a table cannot be compared with a default.
+    return type(value) is type(default) and bool(value == default)
 
 
 def _parts(hint: Any) -> tuple[Any, list[Any]]:
