@@ -10,6 +10,9 @@ from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
 from judgebayes.io.records import field_of, read_list
 
+LONGEST = 120
+"""The length of an item's name."""
+
 
 def read_alpaca_eval(given: Files) -> Iterator[Row | str]:
     """Return the votes of AlpacaEval's annotators: A is output 1, B output 2.
@@ -50,14 +53,17 @@ def _rows(file: Path) -> Iterator[Row]:
         )
 
 
-def _item(record: dict[str, Any], instruction: Any) -> str:
-    """Return a name for a pair of outputs, the same in every annotator's file."""
-    content = "\0".join(
-        str(x) for x in (instruction, record.get("output_1"), record.get("output_2"))
-    )
-    digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+def _item(record: dict[str, Any], instruction: Any) -> tuple[str, str]:
+    """Return a name for a pair of outputs, the same in every annotator's file: models, instruction.
+
+    Labels are joined by the instruction, so it is in the name; of a long one its beginning and a digest.
+    """
     models = [str(record[g]) for g in ("generator_1", "generator_2") if record.get(g) is not None]
-    return " vs ".join(models) + f" #{digest}" if models else f"#{digest}"
+    text = " ".join(str(instruction).split())
+    if len(text) > LONGEST:
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        text = f"{text[: LONGEST - 14]} #{digest}"
+    return " vs ".join(models), text
 
 
 def _vote(preference: Any) -> tuple[str | None, str, float | None]:

@@ -1,8 +1,8 @@
 """The formats of vote files by name, with the reader of each."""
 
 import importlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class Format:
     """The classes from lowest to highest, if a vote is between these."""
     always: bool = False
     """Whether they are the classes also if no vote is between the lowest and the highest."""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """The class that the tool means by a shorter word, in files of labels."""
 
     def read(self) -> "Callable[[Files], Iterable[Row | pd.DataFrame | str]]":
         """Return the reader: of rows or a table of them, and of sentences for the user."""
@@ -110,6 +112,7 @@ FORMATS: dict[str, Format] = {
         patterns=("*annotations*.json",),
         called="annotations of AlpacaEval",
         classes=PAIR,
+        letters={"1": "A", "2": "B", "0": "tie", "1.5": "tie"},
     ),
     "mt-bench": Format(
         "MT-bench judgments: gpt-4_pair.jsonl, gpt-4_single.jsonl, human votes",
@@ -127,6 +130,7 @@ FORMATS: dict[str, Format] = {
         patterns=("*.eval", "*.json"),
         called="samples of Inspect",
         classes=("incorrect", "partial", "correct"),
+        letters={"I": "incorrect", "P": "partial", "C": "correct"},
     ),
     "lm-eval": Format(
         "samples of lm-evaluation-harness (samples_TASK_DATE.jsonl)",

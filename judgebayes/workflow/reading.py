@@ -1,6 +1,6 @@
 """Read a user's files into votes, labels and groups."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from judgebayes.io.options import Layout, Options, option
 from judgebayes.io.tables import check_ignored, notes_of, read_table
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
-from judgebayes.votes.classes import canonical, inferred, listing, other_words, plain_text
+from judgebayes.votes.classes import canonical, distinct, inferred, listing, other_words, plain_text
 from judgebayes.votes.columns import (
     name_of,
     positions,
@@ -52,7 +52,7 @@ def open_files(request: ReadRequest, earlier: Earlier = UNSEEN) -> Opened:
             )
     labels = None if request.labels is None else file_or_table(request.labels, "labels")
     request = replace(request, votes=file_or_table(request.votes, "votes"))
-    request, classes, said = _converted(request)
+    request, classes, said, letters = _converted(request)
     votes = _open_votes(request, earlier, elsewhere=labels is not None)
     opened = replace(votes, classes=classes, notes=(*said, *votes.notes))
     gold, messages = opened.labels, list[str]()
@@ -68,15 +68,20 @@ def open_files(request: ReadRequest, earlier: Earlier = UNSEEN) -> Opened:
         labels=replace(gold, table=plain),
         notes=(*opened.notes, *messages, *more),
     )
-    return _translate_labels(binned(opened, earlier.bins))
+    return _translate_labels(binned(opened, earlier.bins), letters)
 
 
-def _converted(request: ReadRequest) -> tuple[ReadRequest, tuple[str, ...] | None, list[str]]:
-    """Return the request with the table of votes in the log of another tool, its classes, and notes."""
+def _converted(
+    request: ReadRequest,
+) -> tuple[ReadRequest, tuple[str, ...] | None, list[str], Mapping[str, str]]:
+    """Return the request with the table of votes in the log of another tool.
+
+    And its classes, notes, and the classes by the letters in which the tool writes labels.
+    """
     path = request.votes
     form = None if isinstance(path, InMemory) else format_of(path)
     if form is None:
-        return request, None, []
+        return request, None, [], {}
     takes = FORMATS[form].takes
     options = Options(
         sample=request.sample if "sample" in takes and form == "inspect" else None,
@@ -96,7 +101,8 @@ def _converted(request: ReadRequest) -> tuple[ReadRequest, tuple[str, ...] | Non
         request = replace(request, votes_as=imported.votes_as)
     table = table.set_axis(np.arange(1, len(table) + 1), axis=0)
     said = [f"{path.name} is read as judgebayes import {form} does.", *imported.words()]
-    return replace(request, votes=InMemory(table, path.name)), imported.classes, said
+    request = replace(request, votes=InMemory(table, path.name))
+    return request, imported.classes, said, FORMATS[form].letters
 
 
 def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> Opened:
@@ -203,14 +209,20 @@ def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[
     return notes
 
 
-def _translate_labels(opened: Opened) -> Opened:
-    """Return the file with labels such as yes and no translated to the words of the votes."""
+def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
+    """Return the file with labels such as yes and no translated to the words of the votes.
+
+    So are the letters in which the tool of the votes writes labels, if no label is a class itself.
+    """
     gold = opened.labels
     assert gold is not None
     given = gold.table[gold.label]
     scale = inferred(decided_values(opened))
     # An error is raised where the classes are needed.
     words = {} if scale is None else other_words(given.unique(), scale)
+    found = distinct(given.unique())
+    if found and all(str(value).upper() in letters for value in found):
+        words = {value: letters[str(value).upper()] for value in found}
     if not words:
         return opened
     message = (

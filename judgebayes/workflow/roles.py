@@ -94,7 +94,7 @@ def open_labels(
     others = [name for name in names if name != column]
     if label is None:
         label = others[0] if len(others) == 1 else most_likely(others, "label")
-    label = label or plain_label(others)
+    label = label or plain_label(others) or most_likely(others, "vote")
     if label is None:
         raise JudgeBayesError(
             f"Which column of {str(path)!r} is the label? It has {', '.join(map(repr, names))}; use "
