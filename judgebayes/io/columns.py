@@ -29,6 +29,13 @@ ROLES: dict[str, tuple[str, ...]] = {
         "instance",
         "instance_id",
         "id",
+        "sample_id",
+        "task_id",
+        "case_id",
+        "test_id",
+        "doc_id",
+        "doc",
+        "uid",
     ),
     "judge": (
         "judge",
@@ -104,6 +111,12 @@ CRITERION = re.compile(
     r"(?:.*_)?(?:criterion|criteria|rubric|rubric_name|dimension|aspect|metric|metric_name|quality)"
 )
 """Names of columns that say by which criterion a judge voted."""
+PEOPLE = re.compile(
+    r"(?<![^\W\d_])(?:human|people|person|expert|user|mensch|humain|humano|umano|gold|truth|label|"
+    r"reference|target)s?(?![^\W\d_])",
+    re.IGNORECASE,
+)
+"""Words in names of columns with the answers of people, or the truth."""
 LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
 
 
@@ -224,6 +237,15 @@ def plain_label(columns: Iterable[str]) -> str | None:
     truth or gold: "Goldlabel", "Human Labels".
     """
     return _named_like(columns, list(filter(LABELS.fullmatch, ROLES["label"])), LABELS)
+
+
+def like_a_label(name: str) -> bool:
+    """Tell whether a column is named like the answers of people or the truth, not like a judge.
+
+    >>> [like_a_label(name) for name in ("human_ok", "feedback.user_score", "Urteil Mensch", "gpt")]
+    [True, True, True, False]
+    """
+    return PEOPLE.search(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)) is not None
 
 
 def _plain(name: str) -> str:

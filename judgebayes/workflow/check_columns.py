@@ -4,15 +4,17 @@ A check of labels: their column, their people and their items.
 """
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import replace
 
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
-from judgebayes.io.columns import listed_roles, most_likely, plain_label
+from judgebayes.io.columns import like_a_label, listed_roles, most_likely, plain_label
+from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import join_names, split_names
-from judgebayes.io.wide import NotJudgesError, check_judge_columns
+from judgebayes.io.wide import NotJudgesError, check_judge_columns, largest_vocabulary_group
 from judgebayes.votes.classes import canonical, classes_of_most, listing
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.check_draft import Draft, try_open
@@ -24,6 +26,7 @@ from judgebayes.workflow.likely import (
     likely_sample,
     likely_vote,
 )
+from judgebayes.workflow.scales import are_scores
 
 
 def find_label(draft: Draft) -> Draft:
@@ -119,18 +122,30 @@ def is_wide(draft: Draft) -> bool:
     return len(_alike([table[n] for n in names if n not in (item, label)])) > 1
 
 
+def _of_people(draft: Draft, item: str | None) -> list[str]:
+    """Return the columns of a wide table whose names are like people's, and whose cells like votes."""
+    table = draft.votes
+    names = [str(n) for n in table.columns if n != item and like_a_label(str(n))]
+    return [n for n in names if 2 <= changed(table[n], canonical).nunique() <= MAX_CLASSES]
+
+
 def _alike(columns: list[pd.Series]) -> list[str]:
-    """Return the largest set of columns that vote for the same classes."""
-    by_scale: dict[tuple[object, ...], list[str]] = {}
+    """Return the largest set of columns with votes for the same classes, common words, or scores."""
+    groups: dict[object, list[str]] = {}
+    every: dict[str, Counter[Hashable]] = {}
     for cells in columns:
         if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
-        counts = Counter(changed(cells, canonical).dropna())
+        counts = every[str(cells.name)] = Counter(changed(cells, canonical).dropna())
         classes = classes_of_most(counts)
         if classes is not None:
             scale = tuple(str(value).casefold() for value in classes.values)
-            by_scale.setdefault(scale, []).append(str(cells.name))
-    return max(by_scale.values(), key=len, default=[])
+            groups.setdefault(scale, []).append(str(cells.name))
+        elif are_scores(list(counts)) and all(0 <= float(value) <= 1 for value in counts):
+            groups.setdefault("scores", []).append(str(cells.name))
+    common = largest_vocabulary_group(every)
+    groups["words"] = [name for name in every if name in common]
+    return max(groups.values(), key=len, default=[])
 
 
 def find_wide(draft: Draft) -> Draft:
@@ -149,7 +164,19 @@ def find_wide(draft: Draft) -> Draft:
         text = f"Column {item!r} is read as the item, by its values."
         draft = draft.with_finding("bad", "columns", text, item=item)
     label = draft.request.label or plain_label(n for n in names if n != item)
-    if draft.request.label is None and label is None and draft.labels is None:
+    people = _of_people(draft, item) if draft.request.label is None and label is None else []
+    if (
+        people
+        and draft.labels is None
+        and len(_alike([table[n] for n in names if n not in people]))
+    ):
+        label = join_names(people)
+        text = (
+            f"Column {listing(people)} is named like the answers of people: it is read as the labels, "
+            "and not as a judge. If it is a judge, use --label none."
+        )
+        draft = draft.with_finding("bad", "labels", text, label=label)
+    elif draft.request.label is None and label is None and draft.labels is None:
         judges = _alike([table[name] for name in names if name != item])
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
         if len(sparse) == 1 and len(judges) > 2:
@@ -160,9 +187,9 @@ def find_wide(draft: Draft) -> Draft:
         draft = draft.with_finding(
             "note", "labels", f"Column {label!r} is read as the labels, by its name."
         )
-    left_out, new = draft.request.left_out, list[str]()
+    left_out, new = draft.request.left_out, [] if draft.labels is None else people
     while True:
-        others = {item, label, *left_out, *new}
+        others = {item, label, *people, *left_out, *new}
         judges = [name for name in names if name not in others]
         try:
             check_judge_columns(table, judges, draft.request.votes)

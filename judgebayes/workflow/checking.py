@@ -12,6 +12,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
+from judgebayes.io.cells import with_points
 from judgebayes.io.formats import format_of
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
@@ -67,7 +68,8 @@ def steps(draft: Draft) -> Draft:
         draft = replace(draft, request=request, labels=gold)
     if table is None:
         return draft
-    draft = replace(draft, votes=table)
+    plain = [n for n in table if table[n].map(pd.api.types.is_scalar).all()]
+    draft = replace(draft, votes=with_points(table, plain)[0])
     if form is None:
         request = replace(draft.request, votes=InMemory(table, votes.name))
         draft = replace(draft, request=request)

@@ -3,7 +3,6 @@
 Columns of a user's tables with one value for each item.
 """
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from jaxtyping import Float
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import listed_roles
+from judgebayes.io.columns import like_a_label, listed_roles
 from judgebayes.sentence import sentences
 from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.annotators import NODE_WEIGHTS
@@ -27,9 +26,6 @@ from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Earlier, Opened
-
-LIKE_A_LABEL = re.compile(r"\b(human|gold|truth|label|reference|target|expert)\b", re.IGNORECASE)
-"""Names of columns that may contain labels instead of a judge's votes."""
 
 
 def values_of(data: "Data", column: str) -> tuple[ItemInts, list[str]]:
@@ -110,7 +106,7 @@ class Data(Result):
             lines += [
                 f"Column {judge!r} is read as a judge; if it contains labels, use --label {judge!r}."
                 for judge in judges
-                if LIKE_A_LABEL.search(judge)
+                if like_a_label(judge)
             ]
         return sentences(lines)
 

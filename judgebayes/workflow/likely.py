@@ -10,8 +10,8 @@ from judgebayes.io.cells import changed
 from judgebayes.io.columns import most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes.classes import canonical, classes_of_most
-from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.item_ids import match_items
+from judgebayes.workflow.scales import are_scores
 
 ITEM = re.compile(
     r".*(?:\b|_)(?:id|uid|guid|key|ref|case|battle|example|question|prompt|item|pair|sample|task|frage)s?"
