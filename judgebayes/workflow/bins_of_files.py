@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes import Classes
 from judgebayes.votes.classes import distinct, inferred, listing, written
 from judgebayes.workflow.binning import (
@@ -17,13 +16,8 @@ from judgebayes.workflow.binning import (
     numbers_of,
     quantile_bins,
 )
+from judgebayes.workflow.scales import are_scores, in_order
 from judgebayes.workflow.sources import Opened
-
-
-def are_scores(values: list[object]) -> bool:
-    """Tell whether values are scores: more different numbers than `MAX_CLASSES`, and nothing else."""
-    plain = distinct(values)
-    return len(plain) > MAX_CLASSES and all(isinstance(value, int | float) for value in plain)
 
 
 def binned(opened: Opened, earlier: Bins | None) -> Opened:
@@ -143,12 +137,13 @@ def _label_classes(opened: Opened) -> Classes:
     known = inferred(values)
     if known is not None:
         return known
-    if not all(isinstance(value, int | float) for value in values):
+    ordered, known_order = in_order(values)
+    if not known_order:
         raise JudgeBayesError(
             f"--bins takes the classes of the labels, and the order of {listing(values)} is unknown; "
             "write them as numbers."
         )
-    return Classes(tuple(sorted(values)), pairwise=False)  # type: ignore[type-var]
+    return Classes(tuple(ordered), pairwise=False)
 
 
 def _plain(classes: Classes) -> tuple[str | int | float, ...]:

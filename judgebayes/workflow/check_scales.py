@@ -17,10 +17,19 @@ from judgebayes.votes.classes import (
     written,
 )
 from judgebayes.votes.slots import ORDERS
-from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.check_draft import Draft, try_open
-from judgebayes.workflow.scales import MOST_RATINGS, classes_of, in_order, no_order, vote_cells
+from judgebayes.workflow.scales import (
+    MOST_RATINGS,
+    are_scores,
+    classes_of,
+    in_order,
+    no_order,
+    vote_cells,
+)
 from judgebayes.workflow.sources import Opened
+
+ABSTENTIONS = ({-1}, {-9}, {-99}, {99}, {999})
+"""Numbers that mean no vote where the labels are others."""
 
 
 def find_scale(draft: Draft) -> Draft:
@@ -47,6 +56,14 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     scores, usual = are_scores(list(counts)), usual_classes(counts)
     graded = numbers and bool(labels) and not are_scores(labels)
     two_of_more = usual is None and len(labels) == 2 < len(counts) <= MOST_RATINGS
+    odd = set(counts) - set(labels)
+    if graded and len(labels) > 1 and odd in ABSTENTIONS and not set(labels) - set(counts):
+        code = next(iter(odd))
+        return (
+            f"{counts[code]} votes are {code}, which no label is: they are read as abstentions, which "
+            "are for no class. To read it as a class, name all classes with --classes.",
+            {"undecided": str(code)},
+        )
     if graded and (scores or set(labels) - set(counts) or two_of_more):
         return (
             f"The votes are {len(counts)} different numbers, and the labels are {listing(labels)}: cut "

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import option, split_names
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import UNDECIDED, infer_classes
@@ -23,7 +24,6 @@ from judgebayes.votes.classes import (
     usual_classes,
 )
 from judgebayes.votes.slots import SUSPICIOUS_VOTES
-from judgebayes.workflow.bins_of_files import are_scores
 from judgebayes.workflow.sources import Opened
 
 MOST_RATINGS = 12
@@ -64,6 +64,12 @@ SCALES: tuple[tuple[str, ...], ...] = (
     ("b>>a", "b>a", "a=b", "a>b", "a>>b"),
 )
 """Words in ascending order, in lower case and with spaces for hyphens and underscores."""
+
+
+def are_scores(values: list[object]) -> bool:
+    """Tell whether values are scores: more different numbers than `MAX_CLASSES`, and nothing else."""
+    plain = distinct(values)
+    return len(plain) > MAX_CLASSES and all(isinstance(value, int | float) for value in plain)
 
 
 def in_order(values: Sequence[Hashable]) -> tuple[list[Hashable], bool]:

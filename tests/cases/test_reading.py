@@ -44,10 +44,12 @@ def test_every_file_is_read_or_refused_in_a_sentence(name: str, tmp_path: Path) 
 
 
 EVERYWHERE = {
+    "alpaca_annotations.json",
     "bigint_float.jsonl",
     "evals_log.jsonl",
     "formula_semicolon.csv",
     "groups_empty.csv",
+    "inspect_log.json",
     "mt_human.csv",
     "nan_class_votes.csv",
     "promptfoo_offbyone.json",
@@ -99,7 +101,6 @@ def test_single_answer_grading() -> None:
     assert list(data.coding.judges) == ["gpt-4/single-v1"]
 
 
-@LATER
 def test_the_abstentions_of_labelling_functions_are_undecided() -> None:
     """1,802 of 2,800 cells are -1, which no label is."""
     result = checked("snorkel_L.csv")
@@ -108,7 +109,6 @@ def test_the_abstentions_of_labelling_functions_are_undecided() -> None:
     assert max(diagnosed("snorkel_L.csv").values()) == 95
 
 
-@LATER
 @pytest.mark.parametrize(
     "name", ["wide_words_goldlabel.csv", "wide_words_human.csv", "wide_yesno_human.csv"]
 )
@@ -118,7 +118,6 @@ def test_words_in_a_column_per_judge(name: str) -> None:
     assert data.numbers["labels"] == data.numbers["items"] == 60
 
 
-@LATER
 @pytest.mark.parametrize(
     ("name", "person"),
     [
@@ -135,26 +134,22 @@ def test_a_persons_column_is_asked_about(name: str, person: str) -> None:
     assert any(person in each.text and "--label" in each.text for each in result.findings)
 
 
-@LATER
 def test_two_files_with_a_column_of_votes() -> None:
     result = checked("mt_votes.csv", "mt_human.csv")
     assert result.data.numbers["labels"] == result.data.numbers["items"] == 160
     assert diagnosed("mt_votes.csv", "mt_human.csv") == {"gpt-4/pair-v2": 81}
 
 
-@LATER
 def test_the_letters_of_a_log() -> None:
     accuracies = diagnosed("inspect_log.json", "inspect_labels_CI.csv")
     assert sorted(accuracies.values()) == [79, 83, 84]
 
 
-@LATER
 def test_preferences_are_joined_by_instruction() -> None:
     data = checked("alpaca_annotations.json", "alpaca_labels.csv").data
     assert data.numbers["labels"] == data.numbers["items"] == 60
 
 
-@LATER
 def test_the_item_may_be_called_sample_id() -> None:
     data = checked("sample_id.csv", "sample_id_labels.csv").data
     assert data.opened.columns["item"] == "sample_id"

@@ -24,7 +24,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "arena": {"item": "battle"},
     "scores": {"vote": "score", "bins": "learnt"},
     "from_pandas": {
-        "item": "uid",
         "judge": "rater_model",
         "vote": "is_correct",
         "label": "gold_answer",
