@@ -2,7 +2,7 @@
 
 import math
 import re
-import zipfile
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +16,13 @@ from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import Name, Row
 from judgebayes.io.options import Files, Options, short_names
 from judgebayes.io.records import field_of, parse_json, read_json
+
+if sys.version_info >= (3, 14):  # current logs are packed with Zstandard
+    import zipfile
+
+    from compression.zstd import ZstdError
+else:
+    from backports.zstd import ZstdError, zipfile
 
 MEMBER_BYTES = 512 * 2**20
 PIECE_BYTES = 2**20
@@ -154,7 +161,7 @@ def _open_archive(file: Path, label: str | None) -> tuple[dict[str, Any], list[_
             for name in filter(re.compile(r"samples/[^/]+\.json").fullmatch, members):
                 record = parse_json(_unpacked(archive, name), f"{name} in {str(file)!r}")
                 samples.append(_sample(header, record, file, label))
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError) as error:
         raise JudgeBayesError(f"{str(file)!r} is a damaged archive: {error}.") from error
     # zipfile raises this for encrypted members and for unknown compression methods.
     except RuntimeError as error:

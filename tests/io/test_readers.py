@@ -608,20 +608,20 @@ def test_damaged_archives_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("compress_type", 93), ("flag_bits", 1)], ids=["unknown", "encrypted"]
+    ("field", "value"), [("compress_type", 19), ("flag_bits", 1)], ids=["unknown", "encrypted"]
 )
 def test_archives_that_cannot_be_unpacked_say_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, value: int
 ) -> None:
     path = archive(tmp_path / "l.eval", log([sample(1, {"f": "C"})]))
-    plain = zipfile.ZipFile.getinfo
+    plain = inspect_log.zipfile.ZipFile.getinfo
 
     def changed(self: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
         member = plain(self, name)
         setattr(member, field, value)
         return member
 
-    monkeypatch.setattr(zipfile.ZipFile, "getinfo", changed)
+    monkeypatch.setattr(inspect_log.zipfile.ZipFile, "getinfo", changed)
     with pytest.raises(JudgeBayesError, match=r"cannot be read .* save it as JSON"):
         import_votes("inspect", path)
 
