@@ -22,7 +22,7 @@ from judgebayes.io.columns import (
     the_column,
     without_copies,
 )
-from judgebayes.io.options import Files
+from judgebayes.io.options import Files, Verdicts
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.verdict import parse_verdict
 from judgebayes.io.wide import check_judge_columns
@@ -35,6 +35,8 @@ TEXTS = (
     *("raw", "raw_output", "raw_response", "judgment", "judgement", "answer", "content", "message"),
 )
 """Names of the column of raw answers, the most likely first."""
+SHORT, MOST_TRIED = 40, 200
+"""The length from which texts are answers and not votes, and how many are looked at."""
 PLACES = ("item", "judge", "sample", "order", "label")
 """Roles of columns that every table with a row per vote may have, beside the vote."""
 
@@ -284,3 +286,29 @@ def read_judge_text(given: Files) -> list[pd.DataFrame | str]:
             )
         )
     return [pd.concat(parts, ignore_index=True), *notes]
+
+
+def with_verdicts(table: pd.DataFrame, column: str, kind: Verdicts) -> tuple[pd.DataFrame, str]:
+    """Return a table with verdicts in place of raw answers, and a sentence on how many were read."""
+    texts = table[column]
+    values = [parse_verdict(text, kind).value for text in texts]
+    answered = sum(isinstance(text, str) and bool(text.strip()) for text in texts)
+    read = sum(value is not None for value in values)
+    message = (
+        f"Verdicts are read from the texts in column {column!r}: {read} of {answered}; the others are "
+        "missing votes."
+    )
+    return table.assign(**{column: values}), message
+
+
+def kind_of_answers(texts: Iterable[object]) -> Verdicts | None:
+    """Return the kind of verdict that most texts have, if they are answers and not votes."""
+    answers = [text for text in texts if isinstance(text, str) and text.strip()][:MOST_TRIED]
+    if sum(map(len, answers)) <= SHORT * len(answers) and "\n" not in "".join(answers):
+        return None
+    kinds: tuple[Verdicts, ...] = ("pair", "valid", "score")
+    shares = {
+        kind: sum(parse_verdict(each, kind).value is not None for each in answers) for kind in kinds
+    }
+    best = max(kinds, key=lambda kind: shares[kind])
+    return best if 2 * shares[best] > len(answers) else None

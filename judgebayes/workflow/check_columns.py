@@ -14,6 +14,7 @@ from judgebayes.io.cells import changed
 from judgebayes.io.columns import like_a_label, listed_roles, most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import join_names, split_names
+from judgebayes.io.vote_tables import kind_of_answers
 from judgebayes.io.wide import NotJudgesError, check_judge_columns, largest_vocabulary_group
 from judgebayes.votes.classes import canonical, classes_of_most, listing
 from judgebayes.votes.slots import are_orders
@@ -236,6 +237,10 @@ def find_long(draft: Draft) -> Draft:
             "bad", "columns", f"No column looks like the {missing}; name it with --{missing}."
         )
     draft = draft.with_finding("note", "columns", f"Columns: {listed_roles(chosen)}.")
+    kind = None if draft.request.verdicts else kind_of_answers(table[chosen["vote"]])
+    if kind is not None:
+        text = f"Column {chosen['vote']!r} has raw answers: verdicts ({kind}) are read from them."
+        draft = draft.with_finding("bad", "columns", text, verdicts=kind)
     return _repeats(draft)
 
 
@@ -245,7 +250,7 @@ def _by_values(draft: Draft, chosen: dict[str, str | None]) -> tuple[Draft, dict
     labelled = _labelled(draft)
 
     def say(draft: Draft, role: str, name: str) -> Draft:
-        values = listing(table[name].unique(), 3)
+        values = listing([v[:40] if isinstance(v, str) else v for v in table[name].unique()], 3)
         text = f"Column {name!r} is read as the {role}, by its values ({values})."
         return draft.with_finding("bad", "columns", text, **{role: name})
 
@@ -259,6 +264,8 @@ def _by_values(draft: Draft, chosen: dict[str, str | None]) -> tuple[Draft, dict
         if judge is None and chosen["item"] is not None and draft.request.judge is None:
             judge = likely_judge(table, chosen["item"], chosen.values())
         vote = likely_vote(table, [*chosen.values(), judge])
+        free = (n for n in map(str, table.columns) if n not in (*chosen.values(), judge))
+        vote = vote or next((n for n in free if kind_of_answers(table[n])), None)
         if vote is not None:
             chosen, draft = chosen | {"vote": vote}, say(draft, "vote", vote)
     keys = [n for role in ("item", "order", "sample") if (n := chosen[role]) is not None]

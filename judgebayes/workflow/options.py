@@ -176,6 +176,14 @@ class ReadingOptions(Columns):
         "Classes for votes that are scores with many values: a number such as 5 (equal shares of the "
         "votes), or learnt (cut points of each judge that best reproduce the labels).",
     ] = None
+    verdicts: Annotated[
+        str | None,
+        Option(
+            "The votes are raw answers, from which verdicts are read: pair (A, B or tie), score, or "
+            "valid.",
+            values=("pair", "score", "valid"),
+        ),
+    ] = None
     match_ids: Annotated[
         str,
         Option(

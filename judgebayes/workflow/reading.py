@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,9 @@ from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import join_judge, judge_of_criteria, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.options import Layout, Options, option
+from judgebayes.io.options import Layout, Options, Verdicts, option
 from judgebayes.io.tables import check_ignored, notes_of, read_table
+from judgebayes.io.vote_tables import with_verdicts
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
 from judgebayes.votes.classes import canonical, distinct, inferred, listing, other_words, plain_text
@@ -149,6 +150,16 @@ def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> O
     order = columns["order"]
     if request.order is None and order is not None and not are_orders(table[order]):
         columns["order"] = None  # the name of an order, but other values
+    if request.verdicts is not None:
+        vote = columns["vote"]
+        if vote is None:
+            raise JudgeBayesError(
+                "--verdicts reads raw answers in a column of votes; use no --wide."
+            )
+        table, message = with_verdicts(table, vote, cast(Verdicts, request.verdicts))
+        notes.append(message)
+        if columns["order"] is not None and request.votes_as is None:
+            request = replace(request, votes_as="shown")
     if request.votes_as is not None and columns["order"] is None:
         raise JudgeBayesError(
             "--votes-as says how votes name the responses in either order, and no column is recognised "

@@ -50,6 +50,7 @@ EVERYWHERE = {
     "formula_semicolon.csv",
     "groups_empty.csv",
     "inspect_log.json",
+    "inspect_zstd.eval",
     "mt_human.csv",
     "nan_class_votes.csv",
     "promptfoo_offbyone.json",
@@ -164,7 +165,6 @@ def test_the_export_of_a_tool_is_read_or_named(name: str, tool: str) -> None:
     assert result.data is not None or tool in " ".join(each.text for each in result.findings)
 
 
-@LATER
 def test_verdicts_in_sentences_are_read_as_text() -> None:
     assert checked("prose.csv").data.numbers["votes"] == 386
 
@@ -176,7 +176,6 @@ def test_two_header_rows_are_joined_or_asked_about() -> None:
     assert result.data is not None or "header rows" in said
 
 
-@LATER
 def test_a_log_in_the_current_archive() -> None:
     accuracies = diagnosed("inspect_zstd.eval", "inspect_labels_CI.csv")
     assert sorted(accuracies.values()) == [79, 83, 84]
