@@ -85,6 +85,10 @@ ROLES: dict[str, tuple[str, ...]] = {
         "human_label",
         "reference",
         "target",
+        "expected",
+        "correct_answer",
+        "gold_standard",
+        "goldstandard",
     ),
     "annotator": (
         "annotator",
@@ -95,6 +99,8 @@ ROLES: dict[str, tuple[str, ...]] = {
         "labeller",
         "worker",
         "worker_id",
+        "workerid",
+        "reviewer",
         "person",
     ),
 }
@@ -112,11 +118,21 @@ CRITERION = re.compile(
 )
 """Names of columns that say by which criterion a judge voted."""
 PEOPLE = re.compile(
-    r"(?<![^\W\d_])(?:human|people|person|expert|user|mensch|humain|humano|umano|gold|truth|label|"
-    r"reference|target)s?(?![^\W\d_])",
+    r"(?<![^\W\d_])(?:human|people|person|expert|reviewer|annotat(?:or|ion)|sme|my|user|mensch|humain|"
+    r"humano|umano|gold|truth|final|majority|consensus|label|reference|target)s?(?![^\W\d_])",
     re.IGNORECASE,
 )
 """Words in names of columns with the answers of people, or the truth."""
+SETTLED = re.compile(
+    r"(?<![^\W\d_])(?:gold|truth|final|majority|consensus|adjudicated)", re.IGNORECASE
+)
+"""Words in names of columns in which the answers of several people are one."""
+MODELS = re.compile(
+    r"gpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|grok|command|judge|model|llm|(?<![a-z])ai(?![a-z])|"
+    r"bot|auto|match|regex|classifier",
+    re.IGNORECASE,
+)
+"""Words in names of columns with the answers of models and programs: `gpt4_label`."""
 LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
 
 
@@ -165,10 +181,9 @@ def guess_columns(
                 raise JudgeBayesError(
                     "The table has no columns; name at least the item and the vote."
                 )
-            looks = " judgebayes check looks at the whole file and proposes a command."
             raise JudgeBayesError(
                 f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a "
-                f"name that is recognised; use --{role} NAME.{looks if 'vote' in given else ''}"
+                f"name that is recognised; use --{role} NAME."
             )
     return column_of
 
@@ -245,7 +260,9 @@ def like_a_label(name: str) -> bool:
     >>> [like_a_label(name) for name in ("human_ok", "feedback.user_score", "Urteil Mensch", "gpt")]
     [True, True, True, False]
     """
-    return PEOPLE.search(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)) is not None
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    people = re.search(r"human|person|expert", words, re.IGNORECASE)
+    return PEOPLE.search(words) is not None and (people is not None or not MODELS.search(words))
 
 
 def _plain(name: str) -> str:

@@ -76,7 +76,7 @@ def _not_votes(
     with_scale = [judge for judge in counts if scales[judge] is not None]
     scale_votes: Counter[Hashable] = sum((counts[judge] for judge in with_scale), Counter())
     scale = classes_of_most(scale_votes)
-    group = largest_vocabulary_group(counts)
+    group = _largest_vocabulary_group(counts)
     if len(group) > len(with_scale):
         group_votes = Counter(v for judge in counts if judge in group for v in counts[judge])
         odd = {
@@ -113,7 +113,7 @@ def _outside_scale(
     }
 
 
-def largest_vocabulary_group(counts: "Mapping[str, Counter[Hashable]]") -> set[str]:
+def _largest_vocabulary_group(counts: "Mapping[str, Counter[Hashable]]") -> set[str]:
     """Return the largest set of columns with common words, each with few; empty if it is not unique."""
     vocabularies = {
         name: Counter(str(value).casefold() for value in values.elements())

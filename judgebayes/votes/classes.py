@@ -37,7 +37,9 @@ _SIGNS: dict[str, int] = {
     **dict.fromkeys(("b", "[[b]]", "b>a", "b>>a", "output 2", "response b", "model b"), -1),
     **dict.fromkeys(("a better", "a is better", "a wins", "assistant a"), 1),
     **dict.fromkeys(("b better", "b is better", "b wins", "assistant b"), -1),
-    **dict.fromkeys(("tie", "same", "[[same]]", "[[c]]", "a=b", "b=a", "equal", "draw"), 0),
+    **dict.fromkeys(
+        ("tie", "same", "[[same]]", "[[c]]", "a=b", "b=a", "equal", "draw", "tie (bothbad)"), 0
+    ),
 }
 
 # Verdicts on one output as people write them, lower case: (bad, good).

@@ -4,26 +4,29 @@ A check of labels: their column, their people and their items.
 """
 
 from collections import Counter
-from collections.abc import Hashable
 from dataclasses import replace
 
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
-from judgebayes.io.columns import like_a_label, listed_roles, most_likely, plain_label
+from judgebayes.io.columns import SETTLED, like_a_label, listed_roles, most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import join_names, split_names
 from judgebayes.io.vote_tables import kind_of_answers
-from judgebayes.io.wide import NotJudgesError, check_judge_columns, largest_vocabulary_group
+from judgebayes.io.wide import NotJudgesError, check_judge_columns
 from judgebayes.votes.classes import canonical, classes_of_most, listing
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.likely import (
+    ITEM,
+    MEASURE,
     by_name,
     likely_item,
     likely_judge,
+    likely_label,
+    likely_order,
     likely_sample,
     likely_vote,
 )
@@ -36,12 +39,29 @@ def find_label(draft: Draft) -> Draft:
     if gold is None or draft.request.label is not None or try_open(draft) is not None:
         return draft
     names = [str(name) for name in gold.columns]
-    vote = likely_vote(gold, [by_name(names, "item")])
-    if vote is None or by_name(names, "label") is not None:
+    one_hot = _one_hot(gold)
+    if one_hot:
+        text = (
+            f"Columns {listing(one_hot)} of the labels are 0 or 1, and one of them is 1 in each row: "
+            "make one column with the name of that one."
+        )
+        return draft.with_finding("bad", "labels", text)
+    if by_name(names, "label") is not None:
+        return draft
+    vote = draft.request.vote if draft.request.vote in names else None
+    vote = vote or likely_vote(gold, [by_name(names, "item")])
+    if vote is None:
         return draft
     text = f"Column {vote!r} is read as the label, by its values."
     settled = draft.with_finding("bad", "labels", text, label=vote)
     return draft if try_open(settled) is None else settled  # else something else is wrong
+
+
+def _one_hot(table: pd.DataFrame) -> list[str]:
+    """Return the columns that are 0 or 1, of which one is 1 in each row; none if there are no three."""
+    plain = table.select_dtypes("number")
+    flags = [name for name in plain if set(plain[name].dropna().unique()) == {0, 1}]
+    return flags if len(flags) > 2 and (plain[flags].sum(axis=1) == 1).all() else []
 
 
 def find_merged(draft: Draft) -> Draft:
@@ -51,7 +71,7 @@ def find_merged(draft: Draft) -> Draft:
         return draft
     gold = opened.labels
     pairs = gold.table[[gold.item, gold.label]].dropna().map(canonical).drop_duplicates()
-    split = int(pairs[gold.item].duplicated().sum())
+    split = pairs.loc[pairs[gold.item].duplicated(), gold.item].nunique()
     if not split:
         return draft
     if gold.table is opened.table:
@@ -66,6 +86,7 @@ def find_merged(draft: Draft) -> Draft:
         "labels",
         f"{split} item(s) have different labels by several people; the most frequent one is used, and "
         "an item with a tie has none. Other ways: adjudicated, noisy.",
+        {"labels_merge": "noisy"},
         labels_merge="majority",
     )
 
@@ -116,37 +137,75 @@ def is_wide(draft: Draft) -> bool:
     names = [str(name) for name in table.columns]
     if by_name(names, "vote") is not None or by_name(names, "judge") is not None:
         return False
-    item = columns.item or by_name(names, "item") or likely_item(table)
+    item = columns.item or _item_of_rows(draft)
     if item is None or item not in table.columns or table[item].duplicated().any():
         return False
     label = plain_label(names)
-    return len(_alike([table[n] for n in names if n not in (item, label)])) > 1
+    return (
+        len(_alike([table[n] for n in names if n not in (item, label)], _label_values(draft))) > 1
+    )
 
 
-def _of_people(draft: Draft, item: str | None) -> list[str]:
-    """Return the columns of a wide table whose names are like people's, and whose cells like votes."""
-    table = draft.votes
-    names = [str(n) for n in table.columns if n != item and like_a_label(str(n))]
-    return [n for n in names if 2 <= changed(table[n], canonical).nunique() <= MAX_CLASSES]
+def _item_of_rows(draft: Draft) -> str | None:
+    """Return the column that most likely names the item of each row of a wide table."""
+    table, names = draft.votes, [str(name) for name in draft.votes.columns]
+    likely = [by_name(names, "item"), likely_item(table, labelled=_labelled(draft))]
+    likely += [name for name in names if ITEM.fullmatch(name.strip().casefold())]
+    return next((n for n in likely if n is not None and not table[n].duplicated().any()), None)
 
 
-def _alike(columns: list[pd.Series]) -> list[str]:
-    """Return the largest set of columns with votes for the same classes, common words, or scores."""
-    groups: dict[object, list[str]] = {}
-    every: dict[str, Counter[Hashable]] = {}
+def _label_values(draft: Draft) -> frozenset[str]:
+    """Return the values in the likely column of a file of labels, of any column if there is none."""
+    gold = draft.labels
+    if gold is None:
+        return frozenset()
+    label = draft.request.label or by_name([str(n) for n in gold.columns], "label")
+    columns = [label] if label in gold.columns else list(gold.columns)
+    return frozenset(
+        str(v).casefold() for n in columns for v in changed(gold[n], canonical).dropna()
+    )
+
+
+def _alike(columns: list[pd.Series], labels: frozenset[str] = frozenset()) -> list[str]:
+    """Return the largest set of columns with votes for the same classes, or with scores.
+
+    Classes are few words or whole numbers, of which each column has at least half, or no others; those
+    of the labels come first.
+    """
+    values: dict[str, frozenset[str]] = {}
+    scores: list[str] = []
     for cells in columns:
+        number = pd.api.types.is_numeric_dtype(cells.dtype)
+        if number and MEASURE.fullmatch(str(cells.name).strip().casefold().replace(" ", "_")):
+            continue
         if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
-        counts = every[str(cells.name)] = Counter(changed(cells, canonical).dropna())
+        counts = Counter(changed(cells, canonical).dropna())
         classes = classes_of_most(counts)
-        if classes is not None:
-            scale = tuple(str(value).casefold() for value in classes.values)
-            groups.setdefault(scale, []).append(str(cells.name))
+        few = 0 < len(counts) <= MAX_CLASSES and counts.total() >= min(2 * len(counts), len(cells))
+        if classes is not None or (few and not any(isinstance(v, float) for v in counts)):
+            own = counts if classes is None else classes.values
+            values[str(cells.name)] = frozenset(str(value).casefold() for value in own)
         elif are_scores(list(counts)) and all(0 <= float(value) <= 1 for value in counts):
-            groups.setdefault("scores", []).append(str(cells.name))
-    common = largest_vocabulary_group(every)
-    groups["words"] = [name for name in every if name in common]
-    return max(groups.values(), key=len, default=[])
+            scores.append(str(cells.name))
+
+    def like(scale: frozenset[str]) -> list[str]:
+        return [n for n, v in values.items() if v <= scale or 2 * len(v & scale) >= len(v | scale)]
+
+    sets = [(len(s & labels), like(s)) for s in dict.fromkeys(values.values()) if len(s) > 1]
+    sets = [(of_labels if len(names) > 1 else 0, names) for of_labels, names in sets]
+    return max([*sets, (0, scores)], key=lambda each: (each[0] > 1, len(each[1])))[1]
+
+
+def _of_people(table: pd.DataFrame, names: list[str]) -> list[str]:
+    """Return the columns of a wide table whose names are like people's, and whose cells like votes.
+
+    None if there are no other judges: people can be judges too.
+    """
+    people = [n for n in names if like_a_label(n)]
+    people = [n for n in people if 2 <= changed(table[n], canonical).nunique() <= MAX_CLASSES]
+    others = _alike([table[n] for n in names if n not in people])
+    return people if len(others) > 1 or len(others) == len(people) else []
 
 
 def find_wide(draft: Draft) -> Draft:
@@ -155,42 +214,49 @@ def find_wide(draft: Draft) -> Draft:
     if not draft.request.wide:
         text = "The table has a row per item and a column per judge."
         draft = draft.with_finding("bad", "columns", text, wide=True)
-    item = draft.request.item or by_name(names, "item")
+    item = draft.request.item or _item_of_rows(draft) or likely_item(table, (), _labelled(draft))
     if item is None:
-        item = likely_item(table, labelled=_labelled(draft))
-        if item is None:
-            return draft.with_finding(
-                "bad", "columns", "Which column is the item? Name it with --item."
-            )
+        return draft.with_finding(
+            "bad", "columns", "Which column is the item? Name it with --item."
+        )
+    if item not in (draft.request.item, by_name(names, "item")):
         text = f"Column {item!r} is read as the item, by its values."
         draft = draft.with_finding("bad", "columns", text, item=item)
-    label = draft.request.label or plain_label(n for n in names if n != item)
-    people = _of_people(draft, item) if draft.request.label is None and label is None else []
-    if (
-        people
-        and draft.labels is None
-        and len(_alike([table[n] for n in names if n not in people]))
-    ):
-        label = join_names(people)
+    names = [name for name in names if name != item]
+    given, here = draft.request.label, draft.labels is None
+    label = given or plain_label(names)
+    labels = split_names(label) if label not in (None, "none") else []
+    people = [name for name in _of_people(table, names) if name not in labels]
+    if people and label is None and here:
+        settled = [name for name in people if SETTLED.search(name)]
+        labels = settled if len(settled) == 1 else people
         text = (
-            f"Column {listing(people)} is named like the answers of people: it is read as the labels, "
-            "and not as a judge. If it is a judge, use --label none."
+            f"Column {listing(people)} is named like the answers of people, and not read as a judge: "
+            f"{listing(labels)} is read as the labels. If it is a judge, use --label none."
         )
-        draft = draft.with_finding("bad", "labels", text, label=label)
-    elif draft.request.label is None and label is None and draft.labels is None:
-        judges = _alike([table[name] for name in names if name != item])
+        ways = [{"label": name} for name in ("none", *people) if [name] != labels]
+        draft = draft.with_finding("bad", "labels", text, *ways, label=join_names(labels))
+    elif label is None and here:
+        judges = _alike([table[name] for name in names])
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
         if len(sparse) == 1 and len(judges) > 2:
-            label = sparse[0]
-            text = f"Column {label!r} is read as the labels, not as a judge."
-            draft = draft.with_finding("note", "labels", text, label=label)
-    elif label is not None and draft.request.label is None and draft.labels is None:
+            labels = sparse
+            text = f"Column {sparse[0]!r} is read as the labels, not as a judge."
+            draft = draft.with_finding("note", "labels", text, label=sparse[0])
+    elif label is not None and given is None and here:
         draft = draft.with_finding(
             "note", "labels", f"Column {label!r} is read as the labels, by its name."
         )
-    left_out, new = draft.request.left_out, [] if draft.labels is None else people
+    if given == "none":
+        people = []
+    left_out = draft.request.left_out
+    new = [name for name in people if name not in (*labels, *left_out)]
+    taken = (*labels, *people, *left_out)
+    group = _alike([table[n] for n in names if n not in taken], _label_values(draft))
+    if len(group) > 1:
+        new += [n for n in names if n not in (*taken, *group)]
     while True:
-        others = {item, label, *people, *left_out, *new}
+        others = {*taken, *new}
         judges = [name for name in names if name not in others]
         try:
             check_judge_columns(table, judges, draft.request.votes)
@@ -203,7 +269,9 @@ def find_wide(draft: Draft) -> Draft:
     if not judges:
         return draft.with_finding("bad", "columns", "No column contains the votes of a judge.")
     if new:
-        text = f"No judge, by other values: {listing(new, 20)}."
+        named = [name for name in people if name in new]
+        why = f" {listing(named)}: named like people's answers." if named else ""
+        text = f"No judge, by name or by other values: {listing(new, 20)}.{why}"
         draft = draft.with_finding("bad", "columns", text, ignore=join_names([*left_out, *new]))
     return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
 
@@ -219,6 +287,8 @@ def find_long(draft: Draft) -> Draft:
         role: None if name == "none" else name for role, name in given.items()
     }
     here = draft.labels is None
+    if not here:
+        chosen["label"] = None
     for role in ("item", "judge", "vote", "sample", "order", *(["label"] if here else [])):
         if given[role] is None:
             name = by_name(names, role, chosen.values())
@@ -231,6 +301,18 @@ def find_long(draft: Draft) -> Draft:
         text = f"Column {label!r} is read as the label, by its name."
         draft = draft.with_finding("bad", "labels", text, label=label)
     draft, chosen = _by_values(draft, chosen)
+    if chosen["vote"] is None and draft.labels is not None:
+        both = [n for n in names if n in draft.labels.columns and n not in chosen.values()]
+        both = [n for n in both if 2 <= changed(table[n], canonical).nunique() <= MAX_CLASSES]
+        items = table.groupby(chosen["item"]) if chosen["item"] is not None else None
+        both = [n for n in both if items is None or items[n].nunique().max() > 1]
+        if both:
+            chosen["vote"] = both[0]
+            text = (
+                f"Column {listing(both)} is in both files: {both[0]!r} is read as vote and label."
+            )
+            ways = [{"vote": name, "label": name} for name in both[1:]]
+            draft = draft.with_finding("bad", "columns", text, *ways, vote=both[0], label=both[0])
     if chosen["item"] is None or chosen["vote"] is None:
         missing = " and ".join(role for role in ("item", "vote") if chosen[role] is None)
         return draft.with_finding(
@@ -263,17 +345,45 @@ def _by_values(draft: Draft, chosen: dict[str, str | None]) -> tuple[Draft, dict
         judge = chosen["judge"]
         if judge is None and chosen["item"] is not None and draft.request.judge is None:
             judge = likely_judge(table, chosen["item"], chosen.values())
-        vote = likely_vote(table, [*chosen.values(), judge])
+        vote = likely_vote(table, [*chosen.values(), judge], chosen["item"])
         free = (n for n in map(str, table.columns) if n not in (*chosen.values(), judge))
         vote = vote or next((n for n in free if kind_of_answers(table[n])), None)
         if vote is not None:
             chosen, draft = chosen | {"vote": vote}, say(draft, "vote", vote)
+    if chosen["order"] is None and draft.request.order is None:
+        order = likely_order(table, chosen.values())
+        if order is not None:
+            chosen, draft = chosen | {"order": order}, say(draft, "order", order)
     keys = [n for role in ("item", "order", "sample") if (n := chosen[role]) is not None]
     several = chosen["item"] is not None and bool(table.duplicated(keys).any())
     if chosen["judge"] is None and several and draft.request.judge is None:
         judge = likely_judge(table, str(chosen["item"]), chosen.values())
         if judge is not None:
+            item = str(chosen["item"])
+            votes = set() if vote is None else set(changed(table[vote], canonical).dropna())
+            people = [n for n in _of_people(table, list(table)) if n != vote]
+            gold = next(
+                (n for n in people if set(changed(table[n], canonical).dropna()) <= votes), None
+            )
+            once = table.groupby([item, judge])[gold].nunique().max() <= 1 if gold else False
+            if gold and once and table.groupby(item)[gold].nunique().max() > 1:
+                text = (
+                    f"Items are named by {item!r} and {judge!r} together, because {gold!r}, which is "
+                    "named like the answers of people, has one value for each pair of them."
+                )
+                pair = {"item": join_names([item, judge]), "judge": "none", "label": gold}
+                return draft.with_finding("bad", "columns", text, **pair), chosen | pair
             chosen, draft = chosen | {"judge": judge}, say(draft, "judge", judge)
+    known = chosen["item"] is not None and chosen["vote"] is not None
+    if (
+        known
+        and draft.labels is None
+        and chosen.get("label") is None
+        and draft.request.label is None
+    ):
+        label = likely_label(table, str(chosen["item"]), str(chosen["vote"]), chosen.values())
+        if label is not None:
+            chosen, draft = chosen | {"label": label}, say(draft, "label", label)
     return draft, chosen
 
 

@@ -41,7 +41,15 @@ def find_scale(draft: Draft) -> Draft:
         classes = classes_of(opened)
     except JudgeBayesError as error:
         sentence, options = _settling(opened, str(error))
-        return draft.with_finding("bad", "scale", sentence, **options)
+        again = draft.request.missing is None and "missing" in options
+        draft = draft.with_finding("bad", "scale", sentence, **options)
+        return find_scale(draft) if again else draft
+    marks = [v for v in classes.values if _no_vote(v, numbers=False)]
+    if marks and len(classes) - len(marks) > 1 and draft.request.missing is None:
+        text = f"Votes of {listing(marks)} are read as missing."
+        return find_scale(
+            draft.with_finding("bad", "scale", text, missing=join_names(map(str, marks)))
+        )
     for sentence in no_order(classes):
         draft = draft.with_finding("note", "scale", sentence)
     return draft
@@ -56,9 +64,9 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     scores, usual = are_scores(list(counts)), usual_classes(counts)
     graded = numbers and bool(labels) and not are_scores(labels)
     two_of_more = usual is None and len(labels) == 2 < len(counts) <= MOST_RATINGS
-    odd = set(counts) - set(labels)
-    if graded and len(labels) > 1 and odd in ABSTENTIONS and not set(labels) - set(counts):
-        code = next(iter(odd))
+    code_only = set(counts) - set(labels)
+    if graded and len(labels) > 1 and code_only in ABSTENTIONS and not set(labels) - set(counts):
+        code = next(iter(code_only))
         return (
             f"{counts[code]} votes are {code}, which no label is: they are read as abstentions, which "
             "are for no class. To read it as a class, name all classes with --classes.",
@@ -83,6 +91,25 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
             "they are read as missing votes. To keep such a class, name all classes with --classes.",
             {"missing": join_names(map(str, usual.odd))},
         )
+    apart = (
+        [v for v in labels if v not in counts],
+        [v for v in counts if labels and v not in labels],
+    )
+    plain = {str(value).casefold() for value in labels} | {"tie"}
+    odd = [v for v in apart[1] or counts if str(v).casefold() not in plain]
+    no_votes = [v for v in odd if _no_vote(v, numbers=_numbers(counts))]
+    if no_votes and len(counts) - len(no_votes) > 1:
+        n = sum(counts[value] for value in no_votes)
+        return (
+            f"{n} votes are {listing(no_votes)}: they are read as missing.",
+            {"missing": join_names(map(str, no_votes))},
+        )
+    if all(apart):
+        return (
+            f"No vote is {listing(apart[0])}, and no label is {listing(apart[1])}: write the same "
+            "classes alike in both, or name what means no vote with --missing.",
+            {},
+        )
     values = list(dict.fromkeys([*counts, *labels]))
     if not values or len(values) > MOST_RATINGS or (labels and _has_classes(counts)):
         return error, {}
@@ -95,6 +122,17 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
             "the highest."
         )
     return what, {"classes": join_names(map(str, ordered))}
+
+
+def _numbers(counts: Counter[object]) -> bool:
+    """Tell whether most votes are numbers."""
+    of_numbers = sum(n for value, n in counts.items() if isinstance(value, int | float))
+    return 2 * of_numbers > counts.total()
+
+
+def _no_vote(value: object, *, numbers: bool) -> bool:
+    """Tell whether a value is no class: punctuation, or a word among numbers."""
+    return isinstance(value, str) and (numbers or not any(map(str.isalnum, value)))
 
 
 def _has_classes(values: Iterable[object]) -> bool:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 import pandas as pd
 
 from judgebayes.io.cells import changed
-from judgebayes.io.columns import most_likely, plain_label
+from judgebayes.io.columns import like_a_label, most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes.classes import canonical, classes_of_most
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.scales import are_scores
 
 ITEM = re.compile(
-    r".*(?:\b|_)(?:id|uid|guid|key|ref|case|battle|example|question|prompt|item|pair|sample|task|frage)s?"
+    r".*(?:\b|_)(?:id|uid|guid|key|ref|case|battle|example|question|prompt|item|pair|sample|task|frage|idx|index|nr|no)s?"
     r"(?:_(?:id|no|ref|key|number))?"
 )
 VOTE = re.compile(
@@ -23,6 +23,11 @@ VOTE = re.compile(
 )
 JUDGE = re.compile(r".*(?:judge|grader|rater|evaluator|annotator|model|critic|richter|reviewer).*")
 COST = re.compile(r".*(?:cost|price|latency|token|time|duration|_ms|usd|seed|temperature|length).*")
+MEASURE = re.compile(
+    r"(?:.*_)?(?:n|num|count|turns?|flags?|difficulty|level|length|tokens?|words|cost|price|latency|ms|seconds"
+    r"|duration|seed|index|idx|rank|page|line|year|age)(?:_.*)?"
+)
+"""Names of columns with numbers that nobody voted."""
 SAMPLE = re.compile(
     r".*(?:attempt|sample|repeat|repetition|run|trial|try|epoch|seed|round|turn|idx|index).*"
 )
@@ -53,7 +58,7 @@ def likely_item(
     if labelled is not None:
         known = list(labelled)
         shares = {name: match_items(known, table[name].dropna().unique()).share for name in free}
-        best = max(shares, key=lambda name: shares[name], default=None)
+        best = max(shares, key=lambda n: (shares[n], -table[n].nunique()), default=None)
         if best is not None and shares[best] >= 0.5:
             return best
 
@@ -70,10 +75,18 @@ def likely_item(
     return _likeliest(free, rank, sure=True)
 
 
-def likely_vote(table: pd.DataFrame, used: Iterable[str | None] = ()) -> str | None:
-    """Return the column that most likely contains the votes: its values are classes or scores."""
+def likely_vote(
+    table: pd.DataFrame, used: Iterable[str | None] = (), item: str | None = None
+) -> str | None:
+    """Return the column that most likely contains the votes: its values are classes or scores.
+
+    If items have several rows, a column with one value for each item is none.
+    """
+    several = item is not None and bool(table[item].duplicated().any())
 
     def rank(name: str) -> Rank | None:
+        if like_a_label(name) or (several and table.groupby(item)[name].nunique().max() <= 1):
+            return None
         kind = _kind_of_votes(table[name])
         like = bool(VOTE.fullmatch(_plain(name))) and not COST.fullmatch(_plain(name))
         return None if kind == 0 or (kind == 1 and not like) else (like, kind)
@@ -117,6 +130,36 @@ def likely_sample(
         return bool(SAMPLE.fullmatch(plain)), not COST.fullmatch(plain), -cells.nunique()
 
     return _likeliest(_candidates(table, used), rank, sure=True)
+
+
+def likely_order(table: pd.DataFrame, used: Iterable[str | None] = ()) -> str | None:
+    """Return the only column whose cells are all AB or BA, if it has both."""
+    names = [n for n in _candidates(table, used) if set(table[n].map(_order)) == {"AB", "BA"}]
+    return names[0] if len(names) == 1 else None
+
+
+def _order(cell: object) -> str:
+    return cell.strip().upper() if isinstance(cell, str) else ""
+
+
+def likely_label(
+    table: pd.DataFrame, item: str, vote: str, used: Iterable[str | None] = ()
+) -> str | None:
+    """Return the only column with values of the votes, one for each item.
+
+    If items have one row each, its name is like that of people's answers.
+    """
+    several = bool(table[item].duplicated().any())
+    votes = set(changed(table[vote], canonical).dropna())
+    if not 2 <= len(votes) <= MAX_CLASSES:
+        return None
+    names = []
+    for name in _candidates(table, used):
+        values = set(changed(table[name], canonical).dropna())
+        once = table.groupby(item)[name].nunique().max() <= 1
+        fits = len(values) > 1 and values <= votes and once
+        names += [name] if fits and (several or like_a_label(name)) else []
+    return names[0] if len(names) == 1 else None
 
 
 def _likeliest(

@@ -124,6 +124,7 @@ def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> O
             one if len(skipped) == 1 else f"Columns {listing(skipped, 20)} are not read as judges."
         )
     others = (*others, *skipped)
+    table = join_judge(table, request.item)
     if not wide:
         for named in (request.judge, earlier.columns.get("judge")):
             table = join_judge(table, named)
@@ -231,9 +232,9 @@ def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
     scale = inferred(decided_values(opened))
     # An error is raised where the classes are needed.
     words = {} if scale is None else other_words(given.unique(), scale)
-    found = distinct(given.unique())
-    if found and all(str(value).upper() in letters for value in found):
-        words = {value: letters[str(value).upper()] for value in found}
+    values = distinct(given.unique())
+    if values and all(str(value).upper() in letters for value in values):
+        words = {value: letters[str(value).upper()] for value in values}
     if not words:
         return opened
     message = (

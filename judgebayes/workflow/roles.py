@@ -85,6 +85,11 @@ def open_labels(
     by_values = column is None
     if column is None:
         column = _column_of_items(gold[unlabelled], items)
+    if column is None and items.map(str).isin(gold.columns.map(str)).mean() >= ITEM_SHARE:
+        raise JudgeBayesError(
+            f"The items of the votes ({listing(items.unique(), 2)}) are names of columns of "
+            f"{str(path)!r}: turn this table, so that each item is a row."
+        )
     if column is None:
         raise JudgeBayesError(
             f"Which column of {str(path)!r} is the item? It has {', '.join(map(repr, names))}. The "

@@ -281,7 +281,8 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
 def vote_cells(opened: Opened) -> pd.Series:
     """Return the cells of the votes; of a wide table, judge by judge."""
     if opened.request.wide:
-        return opened.table[list(opened.judges)].melt(ignore_index=False)["value"]
+        cells = opened.table[list(opened.judges)]
+        return pd.concat([cells[judge] for judge in cells])
     return opened.table[str(opened.columns["vote"])]
 
 
