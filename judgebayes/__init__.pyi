@@ -61,12 +61,12 @@ from .votes import from_counts as from_counts
 from .workflow.applying import Applied as Applied
 from .workflow.applying import apply as apply
 from .workflow.applying import save as save
+from .workflow.asking import read as read
 from .workflow.calibrating import calibrate as calibrate
 from .workflow.calibration import Calibration as Calibration
 from .workflow.checking import Check as Check
 from .workflow.checking import check as check
 from .workflow.data import Data as Data
-from .workflow.data import read as read
 from .workflow.diagnosing import Diagnosis as Diagnosis
 from .workflow.diagnosing import diagnose as diagnose
 from .workflow.ensembling import MajorityError as MajorityError

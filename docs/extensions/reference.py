@@ -69,6 +69,8 @@ TASKS = (
             "votes",
             "io",
             "workflow.data",
+            "workflow.asking",
+            "workflow.study",
             "workflow.reading",
             "workflow.binning",
             "workflow.bins_of_files",

@@ -14,7 +14,8 @@ from judgebayes.generators.posterior import Posterior
 from judgebayes.panel.by_value import rates_by
 from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.columns import Evidence
-from judgebayes.workflow.data import Data, read
+from judgebayes.workflow.asking import read
+from judgebayes.workflow.data import Data
 from judgebayes.workflow.precision import precision
 
 RATES = (0.1, 0.2)

@@ -28,8 +28,9 @@ from judgebayes.cli.machine import (
     completing,
     for_machines,
     parameter_of,
+    show_candidates,
 )
-from judgebayes.errors import JudgeBayesError
+from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options
 from judgebayes.workflow.machine import CommandResult
@@ -299,8 +300,10 @@ def main() -> None:
         from judgebayes.cli.console import Console
 
         console = Console(stderr=True)
-        message = f"[bold red]Error:[/] {escape(str(error))}"
-        console.print(message, soft_wrap=not console.is_terminal)
+        words = error.question if isinstance(error, AmbiguousStudy) else str(error)
+        console.print(f"[bold red]Error:[/] {escape(words)}", soft_wrap=not console.is_terminal)
+        if isinstance(error, AmbiguousStudy):
+            show_candidates(error)
         code = BAD_INPUT
     raise SystemExit(code)
 

@@ -19,7 +19,7 @@ import typer
 from judgebayes import __version__
 from judgebayes.cli.console import send_nowhere
 from judgebayes.compiled.stopping import begin, kept
-from judgebayes.errors import JudgeBayesError
+from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import CommandResult
@@ -154,7 +154,19 @@ def for_machines(name: str) -> Callable[[Callable[..., CommandResult]], Callable
             options = make_record(MachineOptions, {}, values)
             others = {key: value for key, value in values.items() if key not in MACHINE_OPTIONS}
             check_outputs(values)
-            _run(name, options, partial(command, **others))
+
+            def answered() -> CommandResult:
+                try:
+                    return command(**others)
+                except AmbiguousStudy as question:
+                    chosen = (
+                        _choice(question) if options.json is None and not options.quiet else None
+                    )
+                    if chosen is None or not chosen.options.keys() <= others.keys():
+                        raise
+                    return command(**(others | dict(chosen.options)))
+
+            _run(name, options, answered)
 
         own = inspect.signature(command, eval_str=True).parameters.values()
         more = map(parameter_of, leaves(MachineOptions, {}))
@@ -256,6 +268,31 @@ def _write(path: Path | None, content: dict[str, Any]) -> None:
         raise JudgeBayesError(
             f"The JSON cannot be written to standard output: {error.strerror or error}."
         ) from error
+
+
+def _choice(question: AmbiguousStudy) -> Candidate | None:
+    """Return the candidate that the user chooses at a terminal; elsewhere None."""
+    if not _at_terminal():
+        return None
+    _complain(question.question)
+    show_candidates(question)
+    candidates = question.candidates
+    words = f"Which one? 1 to {len(candidates)}, or 0 for none"
+    number: int = typer.prompt(words, type=int, default=1, err=True)
+    return candidates[number - 1] if 1 <= number <= len(candidates) else None
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def show_candidates(question: AmbiguousStudy) -> None:
+    """Print the ways in which files can be read, with their first items and what selects each."""
+    for number, each in enumerate(question.candidates, start=1):
+        _complain(f"{number}. {each.words}")
+        for line in each.preview:
+            _complain(f"     {line}")
+        _complain(f"     To read it so: {each.command}")
 
 
 def _complain(words: str) -> None:

@@ -34,11 +34,12 @@ from judgebayes.report.text import ends_of
 from judgebayes.report.versions import versions
 from judgebayes.sentence import rounded, sentences, with_interval
 from judgebayes.votes.array import Data
-from judgebayes.workflow.data import data_of, labelled_words
+from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.data import labelled_words
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
-from judgebayes.workflow.precision import generators_of
 from judgebayes.workflow.results import rows_of
+from judgebayes.workflow.systems import generators_of
 
 FAULTS = "faults_of_sampling"
 """The attribute of a file with the problems of its chains, a sentence a line."""
@@ -254,7 +255,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         For bad input, or if the model needs labels or generators and there are none.
     """
     named = tuple(split_names(request.generator or ""))
-    given = data_of(request, named=named)
+    given = asked_data(request, named=named)
     labels = given.labels
     if not request.allow_degenerate and request.model not in VOTE_MODELS:
         given.coding.refuse_constant(labels, given.opened.label or "label")

@@ -32,7 +32,7 @@ from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.sources import Earlier, Opened
 
-KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows")
+KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows", "verdicts")
 """The options for reading that a fit keeps for later files, which may give others."""
 
 

@@ -25,6 +25,8 @@ class CheckFinding(Finding):
 
     option: str = ""
     """The option, as at the command line; "" if none is needed or none would do."""
+    others: tuple[Mapping[str, Any], ...] = ()
+    """Other options that would settle it another way."""
 
     @property
     def text(self) -> str:
@@ -46,9 +48,12 @@ class Draft:
     opened: dict[Hashable, Opened | None] = field(default_factory=dict)
     """What opening the files gave with some options, so that each is opened once."""
 
-    def with_finding(self, severity: Severity, topic: str, text: str, **options: Any) -> "Draft":
+    def with_finding(
+        self, severity: Severity, topic: str, text: str, *others: Mapping[str, Any], **options: Any
+    ) -> "Draft":
         """Return the draft with another finding, and with the options that settle it."""
-        finding = CheckFinding(severity, text, topic, option=shlex.join(words_of(options)))
+        line = shlex.join(words_of(options))
+        finding = CheckFinding(severity, text, topic, option=line, others=others)
         request = replace(self.request, **options)
         return replace(self, request=request, findings=(*self.findings, finding))
 

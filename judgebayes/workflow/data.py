@@ -22,7 +22,7 @@ from judgebayes.votes.columns import Evidence, name_of
 from judgebayes.workflow.annotators import merged
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import arrays_of, labels_of, open_files
-from judgebayes.workflow.records import changed, leaves, with_options
+from judgebayes.workflow.records import changed, leaves
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Earlier, Opened
@@ -161,21 +161,6 @@ class Data(Result):
     def tables(self) -> dict[str, pd.DataFrame]:
         """The items and the judges."""
         return {"items": self.items, "judges": self.judges}
-
-
-@with_options
-def read(request: ReadRequest) -> Data:
-    """Read votes and labels once, for `calibrate`, `diagnose`, `ensemble` and `precision`.
-
-    `votes` and `labels` are paths or tables. Pass the result in place of `votes`, without the options
-    that are set here.
-
-    Raises
-    ------
-    JudgeBayesError
-        For bad input.
-    """
-    return data_of(request, detect=True)
 
 
 def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool = False) -> Data:

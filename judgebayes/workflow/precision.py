@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from judgebayes.arrays import ItemInts
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
@@ -22,7 +21,8 @@ from judgebayes.generators import (
 )
 from judgebayes.io.options import split_names
 from judgebayes.votes.columns import positions
-from judgebayes.workflow.data import Data, by_item, data_of
+from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.data import Data
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import Fixed, PrecisionRequest, check_next
 from judgebayes.workflow.precision_methods import Given, PrecisionFit, answer
@@ -34,10 +34,7 @@ from judgebayes.workflow.precision_tables import (
 )
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
-
-GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
-EVERY = "all items"
-"""The name of the only generator where no column names generators."""
+from judgebayes.workflow.systems import EVERY, generators_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +145,7 @@ def _grouped(data: Data, fit: PrecisionFit) -> list[str]:
 
 def _given(request: PrecisionRequest) -> tuple[Data, list[str], Given]:
     """Return what was read, notes on it, and what the methods learn from."""
-    data = data_of(request, named=tuple(split_names(request.generator or "")))
+    data = asked_data(request, named=tuple(split_names(request.generator or "")))
     votes, labels = data.votes, data.labels
     n_classes = len(data.coding.classes)
     if n_classes != 2:
@@ -227,43 +224,6 @@ def _between(named: str | None, names: list[str]) -> tuple[int, int] | None:
             f"--between {named!r} must name two: --between {','.join(names[:2])}."
         )
     return names.index(pair[0]), names.index(pair[1])
-
-
-def generators_of(data: Data, named: str | None) -> tuple[list[str], ItemInts]:
-    """Return the generators' names, and each item's generator.
-
-    Parameters
-    ----------
-    data
-        The votes; either of their tables may have the column.
-    named
-        The column of the generator, if the user named it.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there is no such column, or an item has no generator or several.
-    """
-    column = named
-    for table, _ in data.opened.tables if named is None else ():
-        columns = {str(c).strip().casefold(): str(c) for c in table.columns}
-        column = column or next((columns[n] for n in GENERATOR_NAMES if n in columns), None)
-    if column is None:
-        return [EVERY], np.zeros(len(data.coding.items), int)
-    if column in [item for table, item in data.opened.tables if column in table.columns]:
-        raise JudgeBayesError(
-            f"Column {column!r} is the item; a generator makes several items. Name another column "
-            "with --generator."
-        )
-    wrong = f"has more than one value of {column!r}; an item must have one generator"
-    generator = by_item(data, [column], wrong)[column]
-    if generator.isna().any():
-        raise JudgeBayesError(
-            f"Item {generator.index[generator.isna()][0]!r} has no value of {column!r}: every item "
-            "needs a generator. If only the labels have this column, add it to the votes."
-        )
-    code, names = pd.factorize(generator.to_numpy())
-    return [str(n) for n in names], code
 
 
 def _words(given: Given, top: str) -> list[str]:

@@ -15,8 +15,8 @@ from judgebayes.workflow.options import (
     EnsembleRequest,
     PrecisionRequest,
 )
-from judgebayes.workflow.precision import EVERY, generators_of
 from judgebayes.workflow.records import leaves
+from judgebayes.workflow.systems import EVERY, generators_of
 
 COMMANDS: dict[str, tuple[str, type]] = {
     "calibrate": (

@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names
@@ -27,7 +27,6 @@ from judgebayes.workflow.options import (
     PrecisionRequest,
     ReadRequest,
 )
-from judgebayes.workflow.records import leaves
 
 FILES = ("votes", "labels", "items")
 """The keys that name files."""
@@ -39,9 +38,9 @@ HEAD = "# How judgebayes reads these files. Commands take this file in place of 
 @cache
 def keys() -> dict[str, Any]:
     """Return the type of every key that a study file may have."""
-    known = {leaf.name: leaf.type for leaf in leaves(ReadRequest, {}) if leaf.name != "set"}
+    known = {name: kind for name, kind in get_type_hints(ReadRequest).items() if name != "set"}
     for record in (CheckRequest, CalibrateRequest, PrecisionRequest):
-        known |= {each.name: each.type for each in leaves(record, {}) if each.name in BESIDES}
+        known |= {n: kind for n, kind in get_type_hints(record).items() if n in BESIDES}
     return known
 
 

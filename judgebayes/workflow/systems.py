@@ -13,6 +13,10 @@ from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
 from judgebayes.workflow.data import Data, by_item
 
+EVERY = "all items"
+"""The name of the only generator where no column names generators."""
+GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
+
 
 @dataclass(frozen=True)
 class Matches:
@@ -101,3 +105,40 @@ def system_points(
     each = 0.5 + mean_win_rates(matches.pairs, len(matches.systems)) @ (rates - 0.5)
     order = np.argsort(-each, kind="stable")
     return pd.DataFrame({"system": [matches.systems[i] for i in order], name: each[order]})
+
+
+def generators_of(data: Data, named: str | None) -> tuple[list[str], ItemInts]:
+    """Return the generators' names, and each item's generator.
+
+    Parameters
+    ----------
+    data
+        The votes; either of their tables may have the column.
+    named
+        The column of the generator, if the user named it.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there is no such column, or an item has no generator or several.
+    """
+    column = named
+    for table, _ in data.opened.tables if named is None else ():
+        columns = {str(c).strip().casefold(): str(c) for c in table.columns}
+        column = column or next((columns[n] for n in GENERATOR_NAMES if n in columns), None)
+    if column is None:
+        return [EVERY], np.zeros(len(data.coding.items), int)
+    if column in [item for table, item in data.opened.tables if column in table.columns]:
+        raise JudgeBayesError(
+            f"Column {column!r} is the item; a generator makes several items. Name another column "
+            "with --generator."
+        )
+    wrong = f"has more than one value of {column!r}; an item must have one generator"
+    generator = by_item(data, [column], wrong)[column]
+    if generator.isna().any():
+        raise JudgeBayesError(
+            f"Item {generator.index[generator.isna()][0]!r} has no value of {column!r}: every item "
+            "needs a generator. If only the labels have this column, add it to the votes."
+        )
+    code, names = pd.factorize(generator.to_numpy())
+    return [str(n) for n in names], code

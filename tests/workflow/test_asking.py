@@ -1,0 +1,56 @@
+"""Files that are not read without a word: the reader asks, with what selects each reading."""
+
+from pathlib import Path
+
+import pytest
+from cases.asking import FILES, run
+from typer.testing import CliRunner
+
+import judgebayes as jb
+from judgebayes.cli import app, machine
+from judgebayes.errors import AmbiguousStudy
+
+PEOPLE = FILES / "wide_words_human.csv"
+
+
+def test_a_question_has_the_readings_and_what_selects_each() -> None:
+    with pytest.raises(AmbiguousStudy, match="Which column is the vote") as raised:
+        jb.read(PEOPLE)
+    first, second = raised.value.candidates
+    assert first.options == {"wide": True, "label": "human"}
+    assert first.preview[0] == "i0: gpt helpful, claude helpful; label helpful"
+    assert second.options == {"wide": True, "label": "none"}
+    data = jb.read(PEOPLE, **first.options)
+    assert list(data.coding.judges) == ["gpt", "claude"]
+    assert (data.labels >= 0).all()
+
+
+def test_what_was_given_stays_and_is_not_proposed_again() -> None:
+    with pytest.raises(AmbiguousStudy) as raised:
+        jb.read(FILES / "semi_decimal_comma.csv", wide=True)
+    assert "wide" not in raised.value.candidates[0].options
+
+
+def test_files_that_nobody_can_read_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(jb.JudgeBayesError) as raised:
+        jb.read(tmp_path / "v.csv")
+    assert not isinstance(raised.value, AmbiguousStudy)
+
+
+def test_a_pipe_ends_with_the_readings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Use --label human --wide; or The same" in run("diagnose", PEOPLE, code=2)
+    with pytest.raises(AmbiguousStudy) as raised:
+        jb.read(PEOPLE)
+    machine.show_candidates(raised.value)
+    said = capsys.readouterr().err
+    assert "2. The same, with --label none." in said
+    assert "i0: gpt helpful, claude helpful; label helpful" in said
+
+
+@pytest.mark.parametrize(("answer", "code"), [("1", 0), ("0", 1)])
+def test_a_terminal_is_asked(answer: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_at_terminal", lambda: True)
+    result = CliRunner().invoke(app, ["diagnose", str(PEOPLE)], input=answer)
+    assert result.exit_code == code
+    assert ("2 of 2 judges" in result.output) == (answer == "1")
