@@ -267,7 +267,7 @@ def like_a_label(name: str) -> bool:
 
 def _plain(name: str) -> str:
     """Return the normalised form of a name."""
-    return re.sub(r"[\s\-]+", "_", name.strip().casefold())
+    return re.sub(r"[\s\-]+", "_", name.casefold().strip(" \t:?"))
 
 
 def most_likely(names: Iterable[str], role: str) -> str | None:

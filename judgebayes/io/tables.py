@@ -358,14 +358,20 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
             bool
         )
         texts = texts[~blank]
+    again = texts.index[texts.iloc[:, 0] == texts.columns[0]]  # the header, where files were joined
+    again = again[(texts.loc[again] == texts.columns).all(axis=1)]
+    texts = texts.drop(again)
     unnamed = [n for n in texts.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
     texts = texts.drop(columns=[n for n in unnamed if texts[n].isna().all()])
     refuse_merged_rows(texts, header.separator, layout.ignore, path.name)
     table = texts if layout.as_text else texts.apply(_as_numbers)
-    table.attrs["notes"] = tuple(
+    notes = [
         f"Row {number} of {path.name}, {title!r}, is above the header and is left out."
         for number, title in header.titles
-    )
+    ]
+    if len(again):
+        notes.append(f"{len(again)} row(s) of {path.name} repeat the header and are left out.")
+    table.attrs["notes"] = tuple(notes)
     return table
 
 

@@ -74,7 +74,8 @@ def cells_of(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
     if not lines or not any(cell.strip() for cell in lines[0][1:]):
         return None  # a title, or a table of one column
     header = [name.strip() for name in lines[0]]
-    return header, [dict(zip(header, row)) for row in lines[1:]]  # noqa: B905
+    again = lines[0] if all(lines[0]) else None  # the header, where files were joined
+    return header, [dict(zip(header, row)) for row in lines[1:] if row != again]  # noqa: B905
 
 
 def counted(rows: list[dict[str, Any]], roles: dict[str, str | None]) -> Counter[Any]:

@@ -42,6 +42,7 @@ def test_a_title_and_empty_rows_are_left_out_and_rows_keep_their_number(tmp_path
         ("\n\nitem,vote\n\nx,1\ny,0\n", ["item", "vote"], [5, 6]),
         ("item\nx\n\ny\n", ["item"], [2, 4]),  # a table of one column has no title
         (",a,b\nx,1,0\n", ["Unnamed: 0", "a", "b"], [2]),  # as pandas writes an index
+        ("item,vote\nx,1\nitem,vote\ny,0\n", ["item", "vote"], [2, 4]),  # two files joined
         ('item,text\nx,"two\n\nlines"\ny,b\n', ["item", "text"], [2, 3]),
     ],
 )
