@@ -1,14 +1,14 @@
-"""The formats of vote files by name, with the reader of each."""
+"""The formats of vote files by name, with the reader of each, and what files of each have."""
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import Files, Options
-from judgebayes.io.records import find_files, read_json, read_lines
+from judgebayes.io.records import find_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,17 @@ TABLES = (
 )
 """File name patterns of tables."""
 PAIR = ("B", "tie", "A")
+Record = Mapping[str, Any]
+"""The first record of a file; of a table, the names of its columns, each with None."""
+
+
+def _never(first: Record) -> bool:
+    return not isinstance(first, Mapping)
+
+
+def _is_mt_bench(first: Record) -> bool:
+    judged = isinstance(first.get("judge"), list) and "question_id" in first
+    return judged and ("score" in first or "g1_winner" in first)
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,8 @@ class Format:
     """Whether they are the classes also if no vote is between the lowest and the highest."""
     letters: Mapping[str, str] = field(default_factory=dict)
     """The class that the tool means by a shorter word, in files of labels."""
+    recognised_by: Callable[[Record], bool] = _never
+    """Whether a file with this first record has this format, so that commands read it directly."""
 
     def read(self) -> "Callable[[Files], Iterable[Row | pd.DataFrame | str]]":
         """Return the reader: of rows or a table of them, and of sentences for the user."""
@@ -113,6 +126,7 @@ FORMATS: dict[str, Format] = {
         called="annotations of AlpacaEval",
         classes=PAIR,
         letters={"1": "A", "2": "B", "0": "tie", "1.5": "tie"},
+        recognised_by=lambda first: "preference" in first and first.get("instruction") is not None,
     ),
     "mt-bench": Format(
         "MT-bench judgments: gpt-4_pair.jsonl, gpt-4_single.jsonl, human votes",
@@ -122,6 +136,7 @@ FORMATS: dict[str, Format] = {
         votes_as="original",
         classes=PAIR,
         always=True,
+        recognised_by=_is_mt_bench,
     ),
     "inspect": Format(
         "logs of Inspect (inspect_ai): .eval or .json",
@@ -131,6 +146,7 @@ FORMATS: dict[str, Format] = {
         called="samples of Inspect",
         classes=("incorrect", "partial", "correct"),
         letters={"I": "incorrect", "P": "partial", "C": "correct"},
+        recognised_by=lambda first: isinstance(first.get("eval"), dict),
     ),
     "lm-eval": Format(
         "samples of lm-evaluation-harness (samples_TASK_DATE.jsonl)",
@@ -145,12 +161,14 @@ FORMATS: dict[str, Format] = {
         ("label",),
         patterns=("*.json", "*.jsonl"),
         called="results of promptfoo",
+        recognised_by=lambda first: isinstance(first.get("results"), dict | list),
     ),
     "openai-evals": Format(
         "record files of OpenAI evals: .jsonl",
         "openai_evals:read_openai_evals",
         patterns=("*.jsonl",),
         called="records of OpenAI evals",
+        recognised_by=lambda first: isinstance(first.get("spec"), dict) and "eval_name" in first["spec"],
     ),
 }
 """Formats by name."""
@@ -159,8 +177,7 @@ FORMATS: dict[str, Format] = {
 def format_of(path: Path) -> str | None:
     """Return the format of a log of another tool or of a folder of files; None for a table.
 
-    Logs of Inspect, results of promptfoo, annotations of AlpacaEval, judgments of MT-bench and records
-    of OpenAI evals are recognised by their content, and so are folders of logs or of tables.
+    Files are recognised by their first record, and folders by their first log, else as tables.
     """
     if path.is_dir():
         matches = [path.rglob(pattern) for pattern in ("*.eval", "*.json")]
@@ -168,30 +185,10 @@ def format_of(path: Path) -> str | None:
         return "tidy" if logs is None else format_of(logs)
     if path.suffix.lower() == ".eval":
         return "inspect"
-    if path.suffix.lower() in (".jsonl", ".ndjson") and path.is_file():
-        return _format_of_lines(path)
-    if path.suffix.lower() != ".json" or not path.is_file():
-        return None
-    content = read_json(path)
-    if isinstance(content, dict) and isinstance(content.get("eval"), dict):
-        return "inspect"
-    if isinstance(content, dict) and "results" in content:
-        return "promptfoo"
-    if isinstance(content, list) and content and isinstance(content[0], dict):
-        return "alpaca-eval" if "preference" in content[0] else None
-    return None
+    from judgebayes.io.tools import first_record
 
-
-def _format_of_lines(path: Path) -> str | None:
-    """Return the format of a JSONL file by its first record, None for a table."""
-    try:
-        first = next((record for _, record in read_lines(path)), {})
-    except JudgeBayesError:
-        return None  # who reads the table says what is wrong, and knows its encoding
-    if isinstance(first.get("spec"), dict) and "eval_name" in first["spec"]:
-        return "openai-evals"
-    judged = isinstance(first.get("judge"), list) and "question_id" in first
-    return "mt-bench" if judged and ("score" in first or "g1_winner" in first) else None
+    first = first_record(path)
+    return next((name for name, form in FORMATS.items() if form.recognised_by(first)), None)
 
 
 def import_votes(name: str, path: Path | str, options: Options = Options()) -> "Imported":  # noqa: B008

@@ -234,14 +234,14 @@ def read_records(path: Path) -> Any:
 
 
 def read_list(path: Path, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON file that is a list of `what`, each with its place in words.
+    """Yield the values of a JSON file that is a list of `what`, or of a JSONL file, with their places.
 
     Raises
     ------
     JudgeBayesError
-        If the file is not JSON, or its value is not a list.
+        If the file is neither, or its value is not a list.
     """
-    records = read_json(path)
+    records = read_records(path)
     if not isinstance(records, list):
         raise JudgeBayesError(f"{str(path)!r} is not a list of {what}.")
     for number, record in enumerate(records):

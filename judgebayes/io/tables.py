@@ -303,6 +303,21 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
     return first_row or _Header(separators[0], skip or 0)
 
 
+def header_of(path: Path) -> list[str]:
+    """Return the names of the columns of a table, none if it cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        kind = _kind(path)
+        if kind == "parquet":
+            return list(pq.read_schema(path).names)
+        with open_text(path, encoding_of(path)) as text:
+            return list(_header(text, ("\t",) if kind == "tsv" else SEPARATORS, None).cells)
+    except (JudgeBayesError, OSError, EOFError, ValueError, zlib.error, pa.ArrowException):
+        return []
+
+
 def _first_records(lines: Iterable[str], separator: str, rows: int) -> list[list[str]]:
     """Return the first records with this separator.
 
