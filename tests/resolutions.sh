@@ -25,7 +25,7 @@ try() {
   mkdir "$home"
   "$python" -m venv "$home/venv"
   local bin=$home/venv/bin
-  "$uv" pip install --quiet --python "$bin/python" --resolution "$resolution" ".[collect,data]"
+  "$uv" pip install --quiet --python "$bin/python" --resolution "$resolution" ".[collect]"
   # The test tools are the newest that are compatible with these.
   "$uv" pip freeze --quiet --python "$bin/python" --exclude judgebayes >"$home/fixed.txt"
   "$uv" pip install --quiet --python "$bin/python" --constraint "$home/fixed.txt" --group dev

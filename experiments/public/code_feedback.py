@@ -6,8 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.errors import JudgeBayesError
-
 LEVELS = ("noRepair", "fc", "fcnh", "fcnhp")
 WITH_ITEMS = LEVELS[1:]
 """The repair levels whose item votes are in the repository."""
@@ -66,15 +64,9 @@ def convert(folder: Path) -> dict[str, pd.DataFrame]:
 
 def _sheets(folder: Path, level: str) -> dict[str, pd.DataFrame]:
     path = folder / "output" / "ensemble" / f"ensemble_results_{level}.xlsx"
-    try:
-        return pd.read_excel(
-            path, sheet_name=None, engine="calamine", keep_default_na=False, na_values=[""]
-        )
-    except ImportError as error:
-        raise JudgeBayesError(
-            "The release of code-feedback is in Excel's format, which needs another package: "
-            "pip install 'judgebayes[data]'."
-        ) from error
+    return pd.read_excel(
+        path, sheet_name=None, engine="calamine", keep_default_na=False, na_values=[""]
+    )
 
 
 def _votes(sheets: dict[str, pd.DataFrame], level: str, generator: str, judge: str) -> pd.DataFrame:

@@ -168,7 +168,9 @@ FORMATS: dict[str, Format] = {
         "openai_evals:read_openai_evals",
         patterns=("*.jsonl",),
         called="records of OpenAI evals",
-        recognised_by=lambda first: isinstance(first.get("spec"), dict) and "eval_name" in first["spec"],
+        recognised_by=lambda first: (
+            isinstance(first.get("spec"), dict) and "eval_name" in first["spec"]
+        ),
     ),
 }
 """Formats by name."""

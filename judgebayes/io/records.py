@@ -7,11 +7,13 @@ import codecs
 import gzip
 import io
 import json
+import re
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,10 @@ MAX_RATIO = 100
 """A file that unpacks to more than `SMALL_BYTES` is refused above this ratio."""
 MAX_JSON_BYTES = 512 * 2**20
 """A JSON file with more is refused, like a member of an archive."""
+MAX_CELLS = 20_000_000
+"""A workbook with more places up to its last cells is refused."""
+PLACE = re.compile(rb"""\br=["']([A-Z]{1,3})(\d{1,7})["']""")
+"""The place of a cell in the XML of a sheet."""
 MAX_DEPTH = 100
 """Maximal levels of nesting: Python cannot even print a value of many more."""
 MAX_DIGITS = 300
@@ -115,6 +121,34 @@ def check_unpacked_size(path: Path) -> None:
         raise JudgeBayesError(
             f"{str(path)!r} is more than {MAX_RATIO} times as large when unpacked: no table of votes "
             "is. Unpack it to see what it contains."
+        )
+
+
+def check_workbook(path: Path) -> None:
+    """Refuse a workbook whose sheets need too much memory, by the size of its parts and the last cells.
+
+    A reader makes a cell for every place up to the last row and column, however few of them are filled.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is too large.
+    zipfile.BadZipFile
+        If it is no workbook.
+    """
+    with zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+        cells = 0
+        for name in archive.namelist() if size <= MAX_JSON_BYTES else ():
+            if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                places = set(PLACE.findall(archive.read(name)))
+                last = max((len(column), column) for column, _ in places or {(b"A", b"1")})[1]
+                width = reduce(lambda n, letter: 26 * n + letter - 64, last, 0)
+                cells += width * max(int(row) for _, row in places or {(b"A", b"1")})
+    if size > MAX_JSON_BYTES or cells > MAX_CELLS:
+        raise JudgeBayesError(
+            f"{str(path)!r} is too large for a workbook of votes ({size / 2**20:,.0f} MiB unpacked, "
+            f"{cells:,} cells up to the last ones); save the sheet as 'CSV UTF-8'."
         )
 
 

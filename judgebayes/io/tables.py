@@ -1,14 +1,17 @@
-"""Read and write tables: CSV, TSV, JSONL and Parquet files."""
+"""Read and write tables: CSV, TSV, JSONL and Parquet files; read workbooks."""
 
 import codecs
 import csv
+import io
 import itertools
+import math
 import re
 import warnings
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -21,7 +24,13 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.json_lines import check_parquet, json_text, refuse_merged_rows, table_of_lines
 from judgebayes.io.options import Layout
-from judgebayes.io.records import check_unpacked_size, encoding_of, open_text, open_unpacked
+from judgebayes.io.records import (
+    check_unpacked_size,
+    check_workbook,
+    encoding_of,
+    open_text,
+    open_unpacked,
+)
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
 
@@ -36,10 +45,11 @@ FORMS = {
     "^(?:True|TRUE|true|False|FALSE|false)$": "bool",
 }
 """How the values of a column are written, and their type; other texts stay texts."""
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+"""Workbooks that are not read; `.xlsx` and `.xlsm` are."""
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """First characters of a cell that a spreadsheet may take for a formula."""
-SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet; text formats also as .gz"
+SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson), .parquet or .xlsx; text formats also as .gz"
 
 
 def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:  # noqa: B008
@@ -87,6 +97,8 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
             table = _read_parquet(path)
         elif kind == "jsonl":
             table = _read_jsonl(path, layout.encoding)
+        elif kind == "workbook":
+            table = _read_workbook(path, layout)
         else:
             table = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
         if layout.encoding is not None:
@@ -111,7 +123,7 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
 
 def _encoding_notes(path: Path, kind: str, given: str) -> list[str]:
     """Return a sentence if a file is not read in the given encoding, and this makes a difference."""
-    if kind == "parquet":
+    if kind in ("parquet", "workbook"):
         return [f"--encoding {given}: {path.name} is no text file."]
     used = encoding_of(path, given)
     name = used.removesuffix("-sig")
@@ -158,7 +170,7 @@ def check_writable(path: Path | None, *, table: bool = True) -> None:
     if path is None:
         return
     if table:
-        _kind(path)
+        _kind(path, writing=True)
     if path.is_dir():
         raise JudgeBayesError(f"{str(path)!r} is a folder; name a file in it.")
     if not path.absolute().parent.is_dir():
@@ -179,7 +191,7 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
         If the suffix is unknown or the folder cannot be written to; an existing file is then unchanged.
     """
     path = Path(path)
-    kind = _kind(path)
+    kind = _kind(path, writing=True)
     check_writable(path)
     compression: Literal["gzip"] | None = "gzip" if path.suffix.lower() == ".gz" else None
     with atomically(path) as beside:
@@ -211,7 +223,7 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
             )
 
 
-def _kind(path: Path) -> str:
+def _kind(path: Path, *, writing: bool = False) -> str:
     suffixes = [s.lower() for s in path.suffixes]
     last = (
         suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
@@ -223,11 +235,13 @@ def _kind(path: Path) -> str:
         ".jsonl": "jsonl",
         ".ndjson": "jsonl",
         ".parquet": "parquet",
+        ".xlsx": "workbook",
+        ".xlsm": "workbook",
     }
-    if last in SPREADSHEETS:
+    if last in SPREADSHEETS or (writing and kinds.get(last) == "workbook"):
         raise JudgeBayesError(
-            f"{str(path)!r} is a workbook, which is neither read nor written; use .csv, and save a "
-            "sheet of votes as 'CSV UTF-8' in the spreadsheet program."
+            f"{str(path)!r} is a workbook; .xlsx is read, and none is written: use .csv, or save it as "
+            "'Excel workbook (.xlsx)' or 'CSV UTF-8' in the spreadsheet program."
         )
     if last not in kinds:
         raise JudgeBayesError(
@@ -269,6 +283,8 @@ class _Header:
     cells: tuple[str, ...] = ()
     titles: tuple[tuple[int, str], ...] = ()
     """The rows above the header that are not empty, with their numbers."""
+    rows: int = 1
+    """Rows of the header, whose cells are joined."""
 
 
 def _check_width(columns: int, path: Path) -> None:
@@ -294,13 +310,43 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
         if not any(cells):
             continue
         header = _Header(separator, number, tuple(cells), tuple(above))
-        if (skip is None and any(cells[1:])) or (skip is not None and number >= skip):
-            return header
-        if skip is None and not cells[0]:
-            return header
+        below_titles = any(cells[1:]) or not cells[0] if skip is None else number >= skip
+        if below_titles:
+            place = separators.index(separator)
+            return _joined(header, [row[place] for row in itertools.islice(records, 2)])
         first_row = first_row or header
         above.append((number + 1, " ".join(cell for cell in cells if cell)))
     return first_row or _Header(separators[0], skip or 0)
+
+
+def _joined(header: _Header, following: list[list[str]]) -> _Header:
+    """Return a header whose names are repeated, or merged cells, joined with the words below them.
+
+    The row below has no item: its first cell is empty, or names the first column. A third row with only
+    a first cell, which pandas writes, names it too.
+    """
+    names, second = list(header.cells), [cell.strip() for cell in [*following, []][0]]
+    second += [""] * (len(names) - len(second))
+    several = {name for name in names if name and names.count(name) > 1}
+    merged = any(word and not name for name, word in zip(names[1:], second[1:], strict=False))
+    if (
+        not (several or merged)
+        or len(second) > len(names)
+        or (second[0] and names[0] not in ("", second[0]))
+        or not any(second[1:])
+        or any(re.fullmatch(r"[-+]?[\d.,]+", word) for word in second)
+    ):
+        return header
+    for place in range(1, len(names)):
+        names[place] = names[place] or (names[place - 1] if second[place] else "")
+    cells = [
+        " / ".join(dict.fromkeys(filter(None, pair))) for pair in zip(names, second, strict=True)
+    ]
+    third = [cell.strip() for cell in [*following, [], []][1]]
+    named = bool(third) and bool(third[0]) and not any(third[1:]) and not cells[0]
+    if named:
+        cells[0] = third[0]
+    return replace(header, cells=tuple(cells), rows=3 if named else 2)
 
 
 def header_of(path: Path) -> list[str]:
@@ -312,6 +358,8 @@ def header_of(path: Path) -> list[str]:
         kind = _kind(path)
         if kind == "parquet":
             return list(pq.read_schema(path).names)
+        if kind == "workbook":
+            return []
         with open_text(path, encoding_of(path)) as text:
             return list(_header(text, ("\t",) if kind == "tsv" else SEPARATORS, None).cells)
     except (JudgeBayesError, OSError, EOFError, ValueError, zlib.error, pa.ArrowException):
@@ -329,9 +377,12 @@ def _first_records(lines: Iterable[str], separator: str, rows: int) -> list[list
     return records
 
 
-def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.DataFrame:
-    encoding = encoding_of(path, layout.encoding)
-    with open_text(path, encoding) as text:
+def _read_csv(
+    path: Path, separators: tuple[str, ...], layout: Layout, sheet: str | None = None
+) -> pd.DataFrame:
+    """Return the table in a text file, or in the text of a workbook's sheet."""
+    encoding = "utf-8" if sheet is not None else encoding_of(path, layout.encoding)
+    with open_text(path, encoding) if sheet is None else io.StringIO(sheet) as text:
         header = _header(text, separators, layout.skip_rows)
     _check_width(len(header.cells), path)
     # pandas would rename the second of two columns with the same name.
@@ -344,15 +395,19 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     if header_cells.duplicated().any():
         duplicate = header_cells[header_cells.duplicated()].iloc[0]
         raise JudgeBayesError(f"{str(path)!r} has two columns named {duplicate!r}.")
+    cells = enumerate(header.cells)
+    names = [cell or f"Unnamed: {n}" for n, cell in cells] if header.rows > 1 else None
     with warnings.catch_warnings():
         # Otherwise pandas makes an index of a row longer than the header, or cuts it with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             texts = pd.read_csv(
-                path,
+                path if sheet is None else io.StringIO(sheet),
                 sep=header.separator,
                 encoding=encoding,
-                skiprows=header.above,
+                skiprows=header.above + (header.rows if names else 0),
+                header=None if names else 0,
+                names=names,
                 index_col=False,
                 dtype=str,
                 keep_default_na=False,
@@ -365,7 +420,7 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
                 "has columns. Quote cells that contain the separator. If the header is below N "
                 "other rows, use --skip-rows N."
             ) from error
-    texts.index += header.above + 2
+    texts.index += header.above + header.rows + 1
     blank = texts.iloc[:, 1:].isna().all(axis=1)
     if blank.any():
         first = texts.iloc[:, 0]
@@ -378,7 +433,8 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     texts = texts.drop(again)
     unnamed = [n for n in texts.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
     texts = texts.drop(columns=[n for n in unnamed if texts[n].isna().all()])
-    refuse_merged_rows(texts, header.separator, layout.ignore, path.name)
+    if sheet is None:
+        refuse_merged_rows(texts, header.separator, layout.ignore, path.name)
     table = texts if layout.as_text else texts.apply(_as_numbers)
     notes = [
         f"Row {number} of {path.name}, {title!r}, is above the header and is left out."
@@ -386,8 +442,46 @@ def _read_csv(path: Path, separators: tuple[str, ...], layout: Layout) -> pd.Dat
     ]
     if len(again):
         notes.append(f"{len(again)} row(s) of {path.name} repeat the header and are left out.")
+    if names:
+        notes.append(f"{header.rows} header rows of {path.name} are joined: {listing(names, 20)}.")
     table.attrs["notes"] = tuple(notes)
     return table
+
+
+def _read_workbook(path: Path, layout: Layout) -> pd.DataFrame:
+    """Return the first sheet of a workbook that has more than one row; the cells are texts, as in CSV."""
+    try:
+        check_workbook(path)
+        sheets = pd.read_excel(
+            path, sheet_name=None, header=None, dtype=object, na_filter=False, engine="calamine"
+        )
+    except JudgeBayesError:
+        raise
+    except Exception as error:  # the reader raises many kinds of errors for damaged files
+        reason = sentence(str(error).strip()) or type(error).__name__
+        raise JudgeBayesError(f"{str(path)!r} cannot be read as a workbook: {reason}.") from error
+    filled = [name for name, cells in sheets.items() if min(cells.shape) > 1]
+    if not filled:
+        raise JudgeBayesError(f"{str(path)!r} has no sheet with a table.")
+    text = io.StringIO()
+    csv.writer(text).writerows(sheets[filled[0]].map(_cell_text).to_numpy().tolist())
+    table = _read_csv(path, (",",), layout, text.getvalue())
+    if filled[1:]:
+        table.attrs["notes"] = (
+            *notes_of(table),
+            f"Sheet {filled[0]!r} of {path.name} is read; {listing(filled[1:])} is not: to read another "
+            "sheet, move it to the front.",
+        )
+    return table
+
+
+def _cell_text(cell: object) -> str:
+    """Return a cell of a workbook as text: a number as it was typed, a date without an empty time."""
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    if isinstance(cell, float):
+        return "" if math.isnan(cell) else str(int(cell) if cell.is_integer() else cell)
+    return str(cell).removesuffix(" 00:00:00") if isinstance(cell, datetime) else str(cell)
 
 
 def _as_numbers(texts: pd.Series) -> pd.Series:

@@ -3,17 +3,14 @@
 Who gave a score: a person or a program.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import ROLES
 from judgebayes.io.options import Files, Layout
 from judgebayes.io.records import read_json, read_lines
 from judgebayes.io.tables import header_of, read_table
-from judgebayes.votes.classes import canonical, written
 
 WRAPPED = ("testCases", "test_results", "data", "events", "records")
 """Keys of a JSON document whose list contains the records."""
@@ -57,9 +54,7 @@ def records_of(given: Files) -> Iterator[tuple[str, dict[str, Any]]]:
             for number, record in enumerate(_unwrapped(read_json(file))):
                 where = f"Record {number} of {what}"
                 if not isinstance(record, dict):
-                    raise JudgeBayesError(
-                        f"{where} is not an object but {type(record).__name__}."
-                    )
+                    raise JudgeBayesError(f"{where} is not an object but {type(record).__name__}.")
                 yield where, record
         elif _suffix(file) in LINES:
             yield from ((f"Line {number} of {what}", record) for number, record in read_lines(file))

@@ -169,7 +169,6 @@ def test_verdicts_in_sentences_are_read_as_text() -> None:
     assert checked("prose.csv").data.numbers["votes"] == 386
 
 
-@LATER
 def test_two_header_rows_are_joined_or_asked_about() -> None:
     result = jb.check(FILES / "multi_header.csv")
     said = " ".join(each.text for each in result.findings)
