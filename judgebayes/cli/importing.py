@@ -121,6 +121,8 @@ def next_command(imported: Imported, out: Path, labels_out: Path | None) -> str 
     classes = imported.classes or tuple(map(str, values))
     if classes:
         words.append(f"--classes={join_names(classes)}")
+    if imported.labels is not None and imported.labels["item"].duplicated().any():
+        words += ["--labels-merge", "majority"]
     if usual is not None:
         words.append(f"--missing={join_names(map(str, usual.odd))}")
     return shlex.join(words)

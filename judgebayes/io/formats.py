@@ -1,6 +1,7 @@
 """The formats of vote files by name, with the reader of each, and what files of each have."""
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,13 +30,75 @@ Record = Mapping[str, Any]
 """The first record of a file; of a table, the names of its columns, each with None."""
 
 
+RAGAS = re.compile(
+    r"faithfulness|(answer|response)_(relevancy|correctness|similarity|accuracy|groundedness)|"
+    r"((llm|id_based|non_llm)_)?context_\w*(precision|recall|relevance|relevancy|utilization)\w*|"
+    r"(factual_correctness|semantic_similarity|noise_sensitivity|nv_|rubrics?_score).*"
+)
+"""Names of metrics of Ragas."""
+UNREAD: dict[str, str] = {
+    "custom_id response": "the output of a batch of requests to OpenAI: make a table with the item, "
+    "the judge and its raw answer (response.body), for judgebayes import text",
+    "request_states adapter_spec": "a scenario of HELM: make a table with a row per instance and "
+    "annotator (columns item, judge, vote)",
+    "feedback_scores project_id": "a trace of Opik: export a table with a row per trace and a column "
+    "per feedback score",
+    "annotator_kind span_id": "an annotation of Phoenix: export a table with the columns span_id, name "
+    "and label or score, and the rows whose annotator_kind is HUMAN as a file of labels",
+    "assessments trace_id": "a trace of MLflow: make a table with a row per assessment (trace_id, "
+    "name, value), and of people's a file of labels",
+    "op_name started_at": "a call of Weave: export the evaluation as a table with a row per example "
+    "and a column per scorer",
+    "main_input main_output": "a record of TruLens: save get_records_and_feedback() as a table with a "
+    "row per record and a column per feedback",
+    "cells nbformat": "a notebook: save the table of votes that it makes as CSV",
+}
+"""What files of tools that are not read are, and what to export, by keys of their first record."""
+
+
 def _never(first: Record) -> bool:
     return not isinstance(first, Mapping)
 
 
+def _is_promptfoo(first: Record) -> bool:
+    results = first.get("results")
+    several = isinstance(results, list) and all(isinstance(each, dict) for each in results)
+    return isinstance(results, dict) or several or "gradingResult" in first
+
+
 def _is_mt_bench(first: Record) -> bool:
-    judged = isinstance(first.get("judge"), list) and "question_id" in first
-    return judged and ("score" in first or "g1_winner" in first)
+    judge = first.get("judge")
+    pair = "winner" in first and isinstance(judge, str) and not judge.startswith("arena_user")
+    judged = isinstance(judge, list) and ("score" in first or "g1_winner" in first)
+    return "question_id" in first and (judged or (pair and "model_a" in first))
+
+
+def _is_langfuse(first: Record) -> bool:
+    keys = {re.sub(r"[\s_-]", "", name).lower() for name in first}
+    return {"traceid", "name", "source", "value"} <= keys and bool(
+        keys & {"datatype", "stringvalue"}
+    )
+
+
+def _is_langsmith(first: Record) -> bool:
+    table = any(name.startswith("feedback.") for name in first)
+    return table or "feedback_stats" in first or {"key", "score", "feedback_source"} <= first.keys()
+
+
+def _is_braintrust(first: Record) -> bool:
+    scores = isinstance(first.get("scores"), dict) or any(n.startswith("scores.") for n in first)
+    return scores and ("span_id" in first or {"input", "output"} <= first.keys())
+
+
+def _is_ragas(first: Record) -> bool:
+    asked = {"user_input", "question"} & first.keys()
+    answered = {"response", "answer", "retrieved_contexts", "contexts"} & first.keys()
+    return bool(asked and answered) and any(RAGAS.fullmatch(name) for name in first)
+
+
+def _is_argilla(first: Record) -> bool:
+    flat = any(name.endswith((".responses", ".suggestion")) for name in first)
+    return flat or {"fields", "responses", "suggestions"} <= first.keys()
 
 
 @dataclass(frozen=True)
@@ -103,6 +166,7 @@ FORMATS: dict[str, Format] = {
         votes_as="original",
         classes=PAIR,
         always=True,
+        recognised_by=lambda first: {"pair_id", "judgments"} <= first.keys(),
     ),
     "llmbar": Format(
         "LLMBar's evaluators/MODEL/PROMPT/result.json",
@@ -118,6 +182,7 @@ FORMATS: dict[str, Format] = {
         patterns=("*.json", "*.jsonl"),
         called="results of RewardBench",
         classes=PAIR,
+        recognised_by=lambda first: {"scores_chosen", "scores_rejected"} <= first.keys(),
     ),
     "alpaca-eval": Format(
         "AlpacaEval's annotations.json",
@@ -154,6 +219,7 @@ FORMATS: dict[str, Format] = {
         ("votes_from",),
         patterns=("samples_*.jsonl", "samples_*.jsonl.gz"),
         called="samples of lm-eval",
+        recognised_by=lambda first: {"doc_id", "filtered_resps"} <= first.keys(),
     ),
     "promptfoo": Format(
         "results of promptfoo eval: .json or .jsonl",
@@ -161,7 +227,7 @@ FORMATS: dict[str, Format] = {
         ("label",),
         patterns=("*.json", "*.jsonl"),
         called="results of promptfoo",
-        recognised_by=lambda first: isinstance(first.get("results"), dict | list),
+        recognised_by=_is_promptfoo,
     ),
     "openai-evals": Format(
         "record files of OpenAI evals: .jsonl",
@@ -172,6 +238,85 @@ FORMATS: dict[str, Format] = {
             isinstance(first.get("spec"), dict) and "eval_name" in first["spec"]
         ),
     ),
+    "label-studio": Format(
+        "Label Studio's export: tasks with annotations (JSON), or a row per annotation (CSV)",
+        "label_studio:read_label_studio",
+        ("label", "vote"),
+        patterns=("*.json", "*.csv"),
+        called="annotations of Label Studio",
+        recognised_by=lambda first: (
+            {"annotations", "data"} <= first.keys()
+            or {"annotation_id", "annotator"} <= first.keys()
+        ),
+    ),
+    "langfuse": Format(
+        "scores of Langfuse: JSON, JSONL or CSV",
+        "langfuse:read_langfuse",
+        ("label",),
+        patterns=("*.json", "*.jsonl", "*.csv"),
+        called="scores of Langfuse",
+        recognised_by=_is_langfuse,
+    ),
+    "langsmith": Format(
+        "LangSmith's experiments (CSV), feedback or runs (JSON or JSONL)",
+        "langsmith:read_langsmith",
+        ("label",),
+        patterns=("*.csv", "*.json", "*.jsonl"),
+        called="feedback of LangSmith",
+        recognised_by=_is_langsmith,
+    ),
+    "braintrust": Format(
+        "rows of an experiment of Braintrust: JSON, JSONL or CSV",
+        "braintrust:read_braintrust",
+        ("label",),
+        patterns=("*.json", "*.jsonl", "*.csv"),
+        called="rows of Braintrust",
+        recognised_by=_is_braintrust,
+    ),
+    "deepeval": Format(
+        "test runs of DeepEval: JSON",
+        "deepeval:read_deepeval",
+        patterns=("*.json",),
+        called="test cases of DeepEval",
+        recognised_by=lambda first: bool({"metricsData", "metrics_data"} & first.keys()),
+    ),
+    "ragas": Format(
+        "results of Ragas: a table with a column per metric",
+        "ragas:read_ragas",
+        ("label",),
+        patterns=("*.csv", "*.jsonl", "*.json", "*.parquet"),
+        called="results of Ragas",
+        recognised_by=_is_ragas,
+    ),
+    "argilla": Format(
+        "records of Argilla with responses and suggestions: JSON or JSONL",
+        "argilla:read_argilla",
+        ("label",),
+        patterns=("*.json", "*.jsonl"),
+        called="records of Argilla",
+        recognised_by=_is_argilla,
+    ),
+    "prodigy": Format(
+        "annotations of Prodigy: JSONL",
+        "prodigy:read_prodigy",
+        ("label",),
+        patterns=("*.jsonl",),
+        called="annotations of Prodigy",
+        recognised_by=lambda first: {"answer", "_task_hash"} <= first.keys(),
+    ),
+    "arena": Format(
+        "battles of Chatbot Arena: JSON, JSONL or CSV",
+        "arena:read_arena",
+        ("label",),
+        patterns=("*.json", "*.jsonl", "*.csv"),
+        called="battles of Chatbot Arena",
+        classes=PAIR,
+        always=True,
+        recognised_by=lambda first: (
+            {"model_a", "model_b"} <= first.keys()
+            and bool({"winner", "winner_model_a"} & first.keys())
+        ),
+    ),
 }
 """Formats by name."""
 
@@ -180,6 +325,11 @@ def format_of(path: Path) -> str | None:
     """Return the format of a log of another tool or of a folder of files; None for a table.
 
     Files are recognised by their first record, and folders by their first log, else as tables.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a JSON file cannot be read, or is of a tool that is not read: then with what to export.
     """
     if path.is_dir():
         matches = [path.rglob(pattern) for pattern in ("*.eval", "*.json")]
@@ -190,7 +340,11 @@ def format_of(path: Path) -> str | None:
     from judgebayes.io.tools import first_record
 
     first = first_record(path)
-    return next((name for name, form in FORMATS.items() if form.recognised_by(first)), None)
+    name = next((name for name, form in FORMATS.items() if form.recognised_by(first)), None)
+    unread = next((says for keys, says in UNREAD.items() if {*keys.split()} <= first.keys()), None)
+    if name is None and unread is not None:
+        raise JudgeBayesError(f"{str(path)!r} is not read. It looks like {unread}.")
+    return name
 
 
 def import_votes(name: str, path: Path | str, options: Options = Options()) -> "Imported":  # noqa: B008
@@ -224,4 +378,4 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
         )
     path = Path(path)
     files = find_files(path, form.patterns, form.called) if form.patterns else [path]
-    return gather(form.read()(Files(path, files, options)), str(path), form, options.missing)
+    return gather(form.read()(Files(path, files, options)), str(path), form, options)

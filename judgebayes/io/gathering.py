@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed, missing_values, plain_column, without
-from judgebayes.io.options import option, short_names, split_names
+from judgebayes.io.options import Options, option, short_names, split_names
 from judgebayes.io.verdict import LEVELS
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.classes import Usual, canonical, listing, usual_classes
@@ -53,6 +53,8 @@ class Row:
     """The level of the verdict parser, of a vote that it read."""
     repairs: tuple[str, ...] | None = None
     """What was malformed in the answer and was read all the same."""
+    person: str | None = None
+    """Who voted, if it was a person: then `judge` is the question that the person answered."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Imported:
     votes: pd.DataFrame
     """Columns item, judge, vote; then sample, order and score if the source has them."""
     labels: pd.DataFrame | None
-    """Columns item, label; None if the source has no labels."""
+    """Columns item, label; annotator where several people labelled. None if the source has no labels."""
     read: int
     missing: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -132,7 +134,7 @@ class Imported:
             lines.append(f"Left out: {sum(self.dropped.values())} ({reasons(self.dropped)}).")
         if self.labels is not None:
             shown = reasons(self.labels["label"].value_counts())
-            lines.append(f"Labels of {len(self.labels)} items ({shown}).")
+            lines.append(f"Labels of {self.labels['item'].nunique()} items ({shown}).")
         return sentences([*lines, *self.notes])
 
     def usual(self) -> Usual | None:
@@ -142,7 +144,8 @@ class Imported:
         counts: Counter[Hashable] = Counter()
         for value, count in self.votes["vote"].value_counts(sort=False).items():
             counts[canonical(value)] += count
-        return usual_classes(counts)
+        scores = len(counts) > MAX_CLASSES and is_numeric_dtype(self.votes["vote"].dtype)
+        return None if scores else usual_classes(counts)
 
 
 def reasons(counts: "Counter[str] | pd.Series") -> str:
@@ -159,12 +162,13 @@ def _short(name: object) -> str:
 
 
 def gather(
-    parts: Iterable[Row | pd.DataFrame | str], what: str, form: "Format", missing: str | None
+    parts: Iterable[Row | pd.DataFrame | str], what: str, form: "Format", options: Options
 ) -> Imported:
     """Collect records into tables, and account for all of them.
 
-    A judge's repeated votes on an item (in one order) are numbered as samples. A judge without a
-    single vote is left out, and counted in `dropped`.
+    Where people and programs voted, what people said is labels. A judge's repeated votes on an item
+    (in one order) are numbered as samples. A judge without a single vote is left out, and counted in
+    `dropped`.
 
     Parameters
     ----------
@@ -175,17 +179,21 @@ def gather(
         The name of the source, for messages.
     form
         The format of the source.
-    missing
-        Values that mean no vote, separated by commas.
+    options
+        `missing`, and `label`: which of several questions that people answered is the label.
 
     Raises
     ------
     JudgeBayesError
-        If there is no vote at all, or if an item has two labels.
+        If there is no vote at all, if an item has two labels, or if it is unknown which of the questions
+        that people answered is the label.
     """
     every = list(parts)
     notes = [part for part in every if isinstance(part, str)]
+    missing = options.missing
     records, no_effect = _without(_records_of(every), missing)
+    records, people, said = _people(records, what, options.label)
+    notes += said
     here = records["dropped"].isna()
     kept = records if here.all() else records[here]
     voters = kept["judge"][kept["vote"].notna()].unique()
@@ -217,7 +225,7 @@ def gather(
         table = table.drop(columns="order")
     return Imported(
         table,
-        _labels(kept, what),
+        _labels(kept, what) if people is None else people,
         len(records),
         Counter(kept.loc[kept["vote"].isna(), "missing"]),
         dropped,
@@ -253,6 +261,47 @@ def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, 
     no_vote = records["vote"].notna() & kept["vote"].isna()
     reason = changed(records["vote"], lambda value: f"vote {str(value)!r}")
     return kept.assign(missing=records["missing"].mask(no_vote, reason)), not emptied
+
+
+def _people(
+    records: pd.DataFrame, what: str, label: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame | None, list[str]]:
+    """Return the records of judges, the labels by people, and what is said of people.
+
+    Where only people voted, they are the judges.
+    """
+    person, question, cast = records["person"], records["judge"], records["vote"].notna()
+    by_people = person.notna() & records["dropped"].isna()
+    if not by_people.any():
+        return records, None, []
+    names = listing(person[by_people].unique(), MAX_NAMED_JUDGES)
+    if not (cast & person.isna()).any():
+        judge = person if question[by_people].nunique() == 1 else person + " / " + question
+        said = f"All votes are by people ({names}), of whom each is read as a judge."
+        return records.assign(judge=judge.where(by_people, question)), None, [said]
+    counts = Counter(question[by_people & cast])
+    chosen = set(counts) if label is None else {*split_names(label)} - {"none"}
+    unknown = sorted(chosen - set(counts)) if label is not None else []
+    if unknown or (label is None and len(counts) > 1):
+        wrong = f"nobody answered {unknown[0]!r}" if unknown else "more than one can be the label"
+        raise JudgeBayesError(
+            f"In {what}, people answered {reasons(counts)}, and {wrong}: name it with --label NAME, or "
+            "use --label none."
+        )
+    labels = records[by_people & cast & question.isin(chosen)]
+    table = pd.DataFrame({"item": list(labels["item"]), "label": plain_column(labels["vote"])})
+    if labels["person"].nunique() > 1:
+        table["annotator"] = list(labels["person"])
+    table = table.drop_duplicates(ignore_index=True)
+    reason = pd.Series("by a person: " + records["missing"], dtype=object)
+    reason = reason.mask(cast, "by a person: not the label")
+    reason[labels.index] = "by a person: a label, not a vote"
+    said = (
+        f"What people said ({reasons(counts)}; by {names}) is read as labels, not as votes; "
+        "--label none leaves it out."
+    )
+    dropped = records["dropped"].mask(by_people, reason)
+    return records.assign(dropped=dropped), None if table.empty else table, [said]
 
 
 def _table(kept: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -234,8 +234,8 @@ def _parse_line(text: str, number: int, what: str, floats: Callable[[str], Any])
     return record
 
 
-def read_json(path: Path) -> Any:
-    """Return the value in a JSON file.
+def read_json(path: Path, floats: Callable[[str], Any] = float) -> Any:
+    """Return the value in a JSON file; `floats` is as for `read_lines`.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def read_json(path: Path) -> Any:
         text = path.read_text(encoding=encoding_of(path))
     except (UnicodeError, OSError) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be read as JSON: {_reason(error)}.") from error
-    return _parse(text, repr(str(path)), "one value")
+    return _parse(text, repr(str(path)), "one value", floats)
 
 
 def read_records(path: Path) -> Any:

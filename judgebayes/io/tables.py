@@ -449,7 +449,7 @@ def _read_csv(
 
 
 def _read_workbook(path: Path, layout: Layout) -> pd.DataFrame:
-    """Return the first sheet of a workbook that has more than one row; the cells are texts, as in CSV."""
+    """Return the first sheet of a workbook that is a table; cells are texts, as in CSV."""
     try:
         check_workbook(path)
         sheets = pd.read_excel(

@@ -3,17 +3,24 @@
 Who gave a score: a person or a program.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.options import Files, Layout
-from judgebayes.io.records import read_json, read_lines
+from judgebayes.io.columns import ROLES
+from judgebayes.io.gathering import Name, Row
+from judgebayes.io.options import Files, Layout, split_names
+from judgebayes.io.records import parse_json, read_json, read_lines
 from judgebayes.io.tables import header_of, read_table
+from judgebayes.votes.classes import canonical, written
 
 WRAPPED = ("testCases", "test_results", "data", "events", "records")
 """Keys of a JSON document whose list contains the records."""
+ANSWERS = ("choices", "rating", "number", "selected", "value", "label", "score")
+"""Keys of an object whose value is the answer."""
 LINES = (".jsonl", ".ndjson")
 
 
@@ -61,7 +68,8 @@ def records_of(given: Files) -> Iterator[tuple[str, dict[str, Any]]]:
         else:
             table = read_table(file, Layout(as_text=True))
             for number, cells in zip(table.index, table.to_dict("records"), strict=True):
-                yield f"Row {number} of {what}", {n: c for n, c in cells.items() if c == c}
+                row = {str(name): None if cell != cell else cell for name, cell in cells.items()}
+                yield f"Row {number} of {what}", row
 
 
 def _suffix(path: Path) -> str:
@@ -74,3 +82,100 @@ def _unwrapped(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = next((value[n] for n in WRAPPED if isinstance(value.get(n), list)), value)
     return value if isinstance(value, list) else [value]
+
+
+PEOPLE = re.compile(
+    r"(?<![a-z])(human|users?|annotators?|annotation|experts?|reviewers?|manual|people|person|thumbs?|"
+    r"labell?ers?|raters?|gold|ground[ _-]?truth)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Words in the names of scores that people gave."""
+
+
+def is_by_a_person(name: str, given: Files) -> bool:
+    """Tell whether a score is by a person: by the words of its name, or because it is the label."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return bool(PEOPLE.search(spaced)) or name in split_names(given.options.label or "")
+
+
+def score_rows(
+    item: Name, scores: Mapping[str, Any], given: Files, missing: str = "no score"
+) -> Iterator[Row]:
+    """Yield a record for each score of an item, by a judge or a person of this name."""
+    for name, value in scores.items():
+        vote, reason = answer_in(value)
+        person = name if is_by_a_person(name, given) else None
+        yield Row(item, name, vote, missing if reason == "no answer" else reason, person=person)
+
+
+def answer_in(value: Any) -> tuple[str | int | float | None, str]:
+    """Return the word or number that is the answer in a cell, and why there is none."""
+    if isinstance(value, str) and value.startswith(("[", "{")):
+        try:
+            value = parse_json(value.encode("utf-8", "replace"), "")
+        except JudgeBayesError:
+            return value, ""
+    if isinstance(value, dict):
+        value = next((value[name] for name in ANSWERS if name in value), None)
+    if isinstance(value, list):
+        if len(value) != 1:
+            return None, "several answers" if value else "no answer"
+        value = value[0]
+    plain = canonical(value) if isinstance(value, str | int | float) else None
+    if isinstance(plain, float) and math.isinf(plain):
+        return None, "an infinite number"
+    return plain, "no answer"  # type: ignore[return-value]
+
+
+def names_of(records: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    """Return a name for each record: the first usual key of items with another value in each of them."""
+    for name in ROLES["item"]:
+        values = [record.get(name) for record in records]
+        names = [written(v) for v in values if isinstance(v, str | int | float)]
+        if None not in names and len(set(names)) == len(records):
+            return [*map(str, names)]
+    return None
+
+
+def objects(record: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    """Return the objects in a list of a record, none if it has no such list.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is no list of objects.
+    """
+    value = record.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise JudgeBayesError(f"{where} has {key} that are not a list of objects.")
+    return value
+
+
+def an_object(record: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    """Return the object in a field of a record (in a table, its JSON), empty if there is none.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the field has another value.
+    """
+    value = record.get(key)
+    if isinstance(value, str):
+        value = parse_json(value.encode("utf-8", "replace"), f"{key} of {where}")
+    if value is not None and not isinstance(value, dict):
+        raise JudgeBayesError(f"{where} has {key} that is no object but {type(value).__name__}.")
+    return value or {}
+
+
+def name_in(record: Mapping[str, Any], *keys: str) -> str | None:
+    """Return the id or name in the first of some fields that has one, None if none has."""
+    values = [record.get(key) for key in keys]
+    names = (written(value) for value in values if isinstance(value, str | int | float))
+    return next((name for name in names if name), None)
+
+
+def plain_keys(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with its keys in lower case, without spaces, hyphens and underscores."""
+    return {re.sub(r"[\s_-]", "", name).lower(): value for name, value in record.items()}

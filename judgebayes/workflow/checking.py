@@ -50,7 +50,10 @@ FOUND_ALREADY = (
 def steps(draft: Draft) -> Draft:
     """Return the draft after all steps, with their findings."""
     votes, labels = draft.request.votes, draft.request.labels
-    form = format_of(votes) if isinstance(votes, Path) else None
+    try:
+        form = format_of(votes) if isinstance(votes, Path) else None
+    except JudgeBayesError as error:
+        return draft.with_finding("bad", "file", str(error))
     if form is None:
         table, draft = open_table(draft, votes, "votes")
     else:

@@ -51,9 +51,9 @@ def open_files(request: ReadRequest, earlier: Earlier = UNSEEN) -> Opened:
             raise JudgeBayesError(
                 f"--{name} is used with --labels-merge majority, adjudicated or noisy only."
             )
-    labels = None if request.labels is None else file_or_table(request.labels, "labels")
     request = replace(request, votes=file_or_table(request.votes, "votes"))
     request, classes, said, letters = _converted(request)
+    labels = None if request.labels is None else file_or_table(request.labels, "labels")
     votes = _open_votes(request, earlier, elsewhere=labels is not None)
     opened = replace(votes, classes=classes, notes=(*said, *votes.notes))
     gold, messages = opened.labels, list[str]()
@@ -84,15 +84,23 @@ def _converted(
     if form is None:
         return request, None, [], {}
     takes = FORMATS[form].takes
+    label = request.label if request.labels is None or form == "tidy" else "none"
     options = Options(
         sample=request.sample if "sample" in takes and form == "inspect" else None,
-        label=request.label if "label" in takes and request.label != "none" else None,
+        label=label if "label" in takes else None,
+        vote=request.vote if "vote" in takes and form != "tidy" else None,
         missing=request.missing,
     )
     imported = import_votes(form, path, options)
     table = imported.votes
-    if imported.labels is not None:
-        table = table.merge(imported.labels, on="item", how="left")
+    labels = imported.labels
+    if labels is not None and "annotator" in labels.columns:
+        if request.labels is None and request.label != "none":
+            request = replace(request, labels=InMemory(labels, path.name), label="label")
+    elif labels is not None:
+        table = table.merge(labels, on="item", how="left")
+    if options.vote is not None:
+        request = replace(request, vote="vote")
     if "label" in table.columns and request.label not in (None, "none"):
         request = replace(request, label="label")
     if "sample" in table.columns and request.sample not in (None, "none"):

@@ -13,7 +13,13 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
 
-ODD: tuple[Any, ...] = (None, True, 10**400, [[]], {"a": 1}, "\ud83d", float("nan"), -1, "")
+ABSENT = object()
+DEEP: Any = []
+for _ in range(80):
+    DEEP = [DEEP]
+ODD: tuple[Any, ...] = (
+    *(None, ABSENT, True, 10**400, [[]], {"a": 1}, "\ud83d", float("nan"), -1, "", [], DEEP),
+)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -27,6 +33,9 @@ def changed(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
     if not path:
         return odd
     value = copy.copy(value)
+    if odd is ABSENT and len(path) == 1:
+        del value[path[0]]
+        return value
     value[path[0]] = changed(value[path[0]], path[1:], odd)
     return value
 
@@ -38,8 +47,11 @@ def test_one_odd_value_anywhere_gives_votes_or_one_sentence(form: str, tmp_path:
     path.parent.mkdir(parents=True, exist_ok=True)
     read = 0
     for number, place in enumerate(places(whole)):
-        for step in (0, 4):
-            content = changed(whole, place, ODD[(number + step) % len(ODD)])
+        for step in (0, 4, 7):
+            odd = ODD[(number + step) % len(ODD)]
+            if odd is ABSENT and not place:
+                continue
+            content = changed(whole, place, odd)
             lines = name.endswith("jsonl") and isinstance(content, list)
             path.write_text("\n".join(map(json.dumps, content)) if lines else json.dumps(content))
             for options in OPTIONS.get(form, (Options(),)):
