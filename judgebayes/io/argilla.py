@@ -1,23 +1,22 @@
 """Records of Argilla: fields with responses by people and suggestions by models, JSON or JSONL."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from judgebayes.io.gathering import MAX_CLASSES, Row
+from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.tools import an_object, answer_in, name_in, objects, records_of
+from judgebayes.io.tools import an_object, answer_in, name_in, objects, one_question, records_of
 
 UNSENT = ("draft", "discarded")
 """Of the status of a response."""
 
 
-def read_argilla(given: Files) -> Iterator[Row | str]:
+def read_argilla(given: Files) -> Iterator[Row]:
     """Return the votes in records of Argilla.
 
     A record is an item, each user who responded a person, each agent of suggestions a judge. Drafts,
-    discarded responses, and several choices are missing. Questions whose answers are free texts (more
-    than 12 different ones) are left out.
+    discarded responses, and several choices are missing. `vote` names the question, if several have
+    answers that are no free texts (more than 12 different ones).
 
     The shapes are those of argilla-io/argilla, `argilla/src/argilla/records/_io/_generic.py`, nested and
     flat, and of the lists of responses and suggestions before 2.0.
@@ -25,9 +24,12 @@ def read_argilla(given: Files) -> Iterator[Row | str]:
     Raises
     ------
     JudgeBayesError
-        If the responses or suggestions of a record are of another shape.
+        If a record is of another shape, or several questions were answered and none is named.
     """
-    rows: list[Row] = []
+    return one_question(_rows(given), given)
+
+
+def _rows(given: Files) -> Iterator[Row]:
     for place, (where, record) in enumerate(records_of(given)):
         item = name_in(record, "id") or str(place)
         for question, each, human in _answers(record, where):
@@ -35,20 +37,8 @@ def read_argilla(given: Files) -> Iterator[Row | str]:
             vote, reason = answer_in(each.get("value"))
             agent = name_in(each, "agent") or "suggestion"
             person = name_in(each, "user_id") or "annotator" if human else None
-            judge = question if human else (agent, question)
-            rows.append(Row(item, judge, None if unsent else vote, unsent or reason, person=person))
-    texts: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        if isinstance(row.vote, str):
-            texts[_question(row)].add(row.vote)
-    free = {question for question, values in texts.items() if len(values) > MAX_CLASSES}
-    yield from (row for row in rows if _question(row) not in free)
-    if free:
-        yield f"Questions with free texts as answers are left out: {', '.join(sorted(free))}."
-
-
-def _question(row: Row) -> str:
-    return row.judge if isinstance(row.judge, str) else row.judge[-1]
+            judge, vote = (person or agent, question), None if unsent else vote
+            yield Row(item, judge, vote, unsent or reason, person=person)
 
 
 def _answers(record: dict[str, Any], where: str) -> Iterator[tuple[str, dict[str, Any], bool]]:

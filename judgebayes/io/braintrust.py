@@ -25,7 +25,8 @@ def read_braintrust(given: Files) -> Iterator[Row]:
         flat = {name: value for name, value in record.items() if name.startswith("scores.")}
         scores = flat or an_object(record, "scores", where)
         item = name_in(record, "id") or where
-        if not scores:
-            yield Row(item, "row", dropped="a span without scores")
+        if not scores or record.get("is_root") is False:
+            yield Row(item, "row", dropped="a span within a row, or without scores")
+            continue
         missing = "the run failed" if name_in(record, "error") else "no score"
         yield from score_rows(item, scores, given, missing)

@@ -291,7 +291,7 @@ FORMATS: dict[str, Format] = {
     "argilla": Format(
         "records of Argilla with responses and suggestions: JSON or JSONL",
         "argilla:read_argilla",
-        ("label",),
+        ("label", "vote"),
         patterns=("*.json", "*.jsonl"),
         called="records of Argilla",
         recognised_by=_is_argilla,
@@ -299,10 +299,12 @@ FORMATS: dict[str, Format] = {
     "prodigy": Format(
         "annotations of Prodigy: JSONL",
         "prodigy:read_prodigy",
-        ("label",),
+        ("label", "vote"),
         patterns=("*.jsonl",),
         called="annotations of Prodigy",
-        recognised_by=lambda first: {"answer", "_task_hash"} <= first.keys(),
+        recognised_by=lambda first: (
+            "answer" in first and bool({"_task_hash", "_input_hash"} & first.keys())
+        ),
     ),
     "arena": Format(
         "battles of Chatbot Arena: JSON, JSONL or CSV",

@@ -3,11 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import MAX_CLASSES, Row
+from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.tools import an_object, answer_in, name_in, names_of, objects, records_of
-from judgebayes.votes.classes import listing
+from judgebayes.io.tools import (
+    an_object,
+    answer_in,
+    name_in,
+    names_of,
+    objects,
+    one_question,
+    records_of,
+)
 
 ANSWERED = ("choices", "rating", "number", "pairwise")
 """Types of results that are answers to a question; others mark a region or write a text."""
@@ -18,15 +24,16 @@ ABOUT = (
 """Columns of a row per annotation that are no answers."""
 
 
-def read_label_studio(given: Files) -> Iterator[Row | str]:
+def read_label_studio(given: Files) -> Iterator[Row]:
     """Return the votes in an export of Label Studio.
 
     A task is an item, named by a value of its own data such as `id` where each has another one, else by
     the task's id. An annotation is by a person (those marked as ground truth by `ground truth`, for
     `--adjudicator`), a prediction by its model; each control of the interface is a question. A skipped
     annotation, one without an answer and one with several choices are missing. Regions and free texts
-    are no answers. In a table with a row per annotation, the answer is the column with few
-    different values, or `vote`.
+    are no answers. In a table with a row per annotation, every other column is a question; a column of
+    the task's data is told from it by its many different texts. `vote` names the question, if several
+    were answered.
 
     The shapes are those of HumanSignal/label-studio, `docs/source/guide/task_format.md`, and of
     HumanSignal/label-studio-converter, `tests/data/test_export_csv`.
@@ -34,12 +41,14 @@ def read_label_studio(given: Files) -> Iterator[Row | str]:
     Raises
     ------
     JudgeBayesError
-        If a record has neither annotations nor an annotator, or several columns may be the answer.
+        If a record is of another shape, or several questions were answered and none is named.
     """
     records = list(records_of(given))
-    if records and "annotations" not in records[0][1]:
-        yield from _row_per_annotation(given, records)
-        return
+    flat = bool(records) and "annotations" not in records[0][1]
+    return one_question((_row_per_annotation if flat else _tasks)(records), given)
+
+
+def _tasks(records: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
     names = names_of([an_object(record, "data", where) for where, record in records])
     controls = {
         str(result.get("from_name"))
@@ -55,7 +64,7 @@ def read_label_studio(given: Files) -> Iterator[Row | str]:
             by = by.get("email") or by.get("id") if isinstance(by, dict) else by
             person = "ground truth" if each.get("ground_truth") is True else str(by or "annotator")
             for name, vote, reason in _answers(each, controls, where):
-                yield Row(item, name, vote, reason, person=person)
+                yield Row(item, (person, name), vote, reason, person=person)
         for each in objects(record, "predictions", where):
             model = str(each.get("model_version") or "prediction")
             for name, vote, reason in _answers(each, controls, where):
@@ -74,17 +83,9 @@ def _answers(
         yield name, vote, "skipped" if skipped else reason
 
 
-def _row_per_annotation(given: Files, records: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
-    names = dict.fromkeys(name for _, record in records for name in record if name not in ABOUT)
-    counts = {n: len({str(answer_in(r.get(n))[0]) for _, r in records} - {"None"}) for n in names}
-    few = [name for name, n in counts.items() if 1 < n <= min(MAX_CLASSES, len(records) / 2)]
-    name = given.options.vote or (few[0] if len(few) == 1 else None)
-    if name is None:
-        raise JudgeBayesError(
-            f"Which column of {str(given.path)!r} has the annotators' answers? It has "
-            f"{listing(names, 20)}; use --vote NAME, or export the tasks as JSON."
-        )
+def _row_per_annotation(records: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
     for where, record in records:
-        vote, reason = answer_in(record.get(name))
-        item = name_in(record, "id") or where
-        yield Row(item, name, vote, reason, person=str(record.get("annotator")))
+        item, person = name_in(record, "id") or where, str(record.get("annotator"))
+        for name in record.keys() - ABOUT:
+            vote, reason = answer_in(record[name])
+            yield Row(item, (person, name), vote, reason, person=person)

@@ -40,7 +40,8 @@ def read_langfuse(given: Files) -> Iterator[Row | str]:
         keys = ("observationid", *ITEMS) if several else ITEMS
         item = name_in(record, *keys)
         categorical = str(record.get("datatype")).upper() == "CATEGORICAL"
-        vote, reason = answer_in(record.get("stringvalue" if categorical else "value"))
+        text = record.get("stringvalue") if categorical else None
+        vote, reason = answer_in(record.get("value") if text is None else text)
         human = source == "ANNOTATION" or (source == "API" and is_by_a_person(name, given))
         unnamed += source == "API" and not human
         author = name_in(record, "authoruserid", "author") or "annotator"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
 from judgebayes.io.records import field_of
-from judgebayes.io.tools import an_object, answer_in, name_in, records_of
+from judgebayes.io.tools import an_object, answer_in, name_in, one_question, records_of
 
 NOT_ACCEPTED = {"ignore": "ignored", "reject": "rejected"}
 
@@ -16,7 +16,7 @@ def read_prodigy(given: Files) -> Iterator[Row]:
     A task is an item, named by its own `id`, or that of its `meta`, else by `_task_hash`; who answered
     is a person. Where a task offers choices the vote is the accepted one: several or none, and a task
     that is rejected or ignored, are missing. Else the vote is `accept` or `reject` of the proposed
-    `label`, which is the question, and `ignore` is missing.
+    `label`, which is the question (`vote` names one of several), and `ignore` is missing.
 
     The shape is that of prodi.gy/docs/api-interfaces and of explosion/prodigy-recipes (`accept`,
     `answer`, `_annotator_id`).
@@ -24,8 +24,12 @@ def read_prodigy(given: Files) -> Iterator[Row]:
     Raises
     ------
     JudgeBayesError
-        If a record has no answer.
+        If a record has no answer, or several questions were answered and none is named.
     """
+    return one_question(_rows(given), given)
+
+
+def _rows(given: Files) -> Iterator[Row]:
     for where, record in records_of(given):
         answer = str(field_of(record, "answer", where))
         own = name_in(record, "id") or name_in(an_object(record, "meta", where), "id")
@@ -37,4 +41,4 @@ def read_prodigy(given: Files) -> Iterator[Row]:
         if "accept" in record or "options" in record:
             accepted, why = answer_in(record.get("accept"))
             vote, reason = (accepted, why) if answer == "accept" else (None, reason)
-        yield Row(item, question, vote, reason, person=who)
+        yield Row(item, (who, question), vote, reason, person=who)

@@ -9,6 +9,11 @@ from judgebayes.io.tools import answer_in, is_by_a_person, names_of, records_of,
 from judgebayes.votes.classes import listing
 
 QUESTIONS = ("user_input", "question")
+FIELDS = (
+    *("response", "answer", "retrieved_contexts", "contexts", "reference", "reference_contexts"),
+    *("ground_truth", "ground_truths", "multi_responses", "rubrics"),
+)
+"""What is judged, beside the questions; no metrics."""
 
 
 def read_ragas(given: Files) -> Iterator[Row | str]:
@@ -32,7 +37,9 @@ def read_ragas(given: Files) -> Iterator[Row | str]:
     different = len(set(questions)) == len(questions) and "" not in questions
     names = names_of(records) or (questions if different else [*map(str, range(len(records)))])
     scores, others = list[str](), list[str]()
-    for name in dict.fromkeys(n for record in records for n in record if n not in QUESTIONS):
+    for name in dict.fromkeys(n for record in records for n in record):
+        if name in (*QUESTIONS, *FIELDS):
+            continue
         answers = [answer_in(record.get(name))[0] for record in records]
         values = [value for value in answers if value is not None]
         shares = all(not isinstance(value, str) and 0 <= value <= 1 for value in values)

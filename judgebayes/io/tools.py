@@ -5,20 +5,21 @@ Who gave a score: a person or a program.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES
-from judgebayes.io.gathering import Name, Row
+from judgebayes.io.gathering import MAX_CLASSES, Name, Row
 from judgebayes.io.options import Files, Layout, split_names
 from judgebayes.io.records import parse_json, read_json, read_lines
 from judgebayes.io.tables import header_of, read_table
-from judgebayes.votes.classes import canonical, written
+from judgebayes.votes.classes import canonical, listing, written
 
-WRAPPED = ("testCases", "test_results", "data", "events", "records")
-"""Keys of a JSON document whose list contains the records."""
+WRAPPED = (*("testCases", "conversationalTestCases", "test_results", "data", "events", "records"),)
+"""Keys of a JSON document whose lists contain the records."""
 ANSWERS = ("choices", "rating", "number", "selected", "value", "label", "score")
 """Keys of an object whose value is the answer."""
 LINES = (".jsonl", ".ndjson")
@@ -80,7 +81,8 @@ def _suffix(path: Path) -> str:
 def _unwrapped(value: Any) -> list[Any]:
     """Return the records in the value of a JSON file."""
     if isinstance(value, dict):
-        value = next((value[n] for n in WRAPPED if isinstance(value.get(n), list)), value)
+        lists = [value[name] for name in WRAPPED if isinstance(value.get(name), list)]
+        value = [record for each in lists for record in each] if lists else value
     return value if isinstance(value, list) else [value]
 
 
@@ -106,6 +108,41 @@ def score_rows(
         vote, reason = answer_in(value)
         person = name if is_by_a_person(name, given) else None
         yield Row(item, name, vote, missing if reason == "no answer" else reason, person=person)
+
+
+def one_question(rows: Iterable[Row], given: Files) -> Iterator[Row]:
+    """Yield the records of the named question, or of the only one whose answers are no free texts.
+
+    The judge of a record is a pair: of the judge, and of the question. Records of other questions are
+    left out.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are several questions and none is named, or the named one was not answered.
+    """
+    every, answers = list(rows), dict[str, set[str | int | float]]()
+    for row in every:
+        if row.vote is not None:
+            answers.setdefault(row.judge[1], set()).add(row.vote)
+    numbers = {
+        question: not any(isinstance(a, str) for a in answers[question]) for question in answers
+    }
+    few = [
+        question for question, a in answers.items() if numbers[question] or len(a) <= MAX_CLASSES
+    ]
+    label = None if given.options.label == "none" else given.options.label
+    named = given.options.vote or label or (few[0] if len(few) == 1 else None)
+    if answers and named not in answers:
+        raise JudgeBayesError(
+            f"{str(given.path)!r} has answers to the questions {listing(answers, 20)}: name the one to "
+            "read with --vote NAME."
+        )
+    for row in every:
+        judge, question = row.judge
+        other = None if question == named else f"an answer to another question, {question}"
+        who = question if row.person is not None else judge
+        yield replace(row, judge=who, dropped=row.dropped or other)
 
 
 def answer_in(value: Any) -> tuple[str | int | float | None, str]:

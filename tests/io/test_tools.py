@@ -184,6 +184,21 @@ def test_people_who_answered_several_questions_are_asked_about(tmp_path: Path) -
     assert set(both["annotator"]) == {"human_ok", "human_tone"}
 
 
+def test_one_of_several_questions_is_read(tmp_path: Path) -> None:
+    name, content = VALID["label-studio"]
+    text = json.dumps(content).replace(
+        '"textarea", "value": {"text": ["x"]}', '"rating", "value": {"rating": 4}'
+    )
+    path = put(tmp_path / name, text)
+    with pytest.raises(JudgeBayesError, match="answers to the questions 'q', 'why': name the one"):
+        import_votes("label-studio", path)
+    for options in (Options(vote="q"), Options(label="q")):
+        imported = import_votes("label-studio", path, options)
+        assert votes_of(imported) == SEEDS["label-studio"][0]
+        assert imported.dropped["an answer to another question, why"] == 6
+    assert jb.read(path, vote="q", labels_merge="majority").numbers["labels"] == 2
+
+
 def test_a_judges_score_can_be_the_label(tmp_path: Path) -> None:
     """A table does not say who gave a score whose name does not say it."""
     path = put(tmp_path / VALID["ragas"][0], VALID["ragas"][1])
