@@ -7,7 +7,7 @@ The size of a Parquet file in memory, before it is read: a few bytes can stand f
 
 import csv
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.records import read_lines
 
 CELL_BYTES = 8
 SMALL_BYTES = 256 * 2**20
@@ -132,15 +131,15 @@ def json_text(value: object) -> str:
     )
 
 
-def table_of_lines(path: Path, encoding: str | None) -> pd.DataFrame:
-    """Return all records; the index is the number of the line.
+def table_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> pd.DataFrame:
+    """Return records with their numbers, which are the index, as a table.
 
     A column of whole numbers or of texts is that of an array, so that the table is the same as from all
     records at once. A list or an object in a cell is its JSON.
     """
     lines: list[int] = []
     columns: dict[str, list[Any]] = {}
-    for number, record in read_lines(path, encoding, floats=Written):
+    for number, record in records:
         for name in record:
             if name not in columns:
                 columns[name] = [ABSENT] * len(lines)

@@ -22,7 +22,13 @@ from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.json_lines import check_parquet, json_text, refuse_merged_rows, table_of_lines
+from judgebayes.io.json_lines import (
+    Written,
+    check_parquet,
+    json_text,
+    refuse_merged_rows,
+    table_of_records,
+)
 from judgebayes.io.options import Layout
 from judgebayes.io.records import (
     check_unpacked_size,
@@ -30,6 +36,8 @@ from judgebayes.io.records import (
     encoding_of,
     open_text,
     open_unpacked,
+    read_json,
+    read_lines,
 )
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
@@ -49,7 +57,8 @@ SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 """Workbooks that are not read; `.xlsx` and `.xlsm` are."""
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """First characters of a cell that a spreadsheet may take for a formula."""
-SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson), .parquet or .xlsx; text formats also as .gz"
+SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet; text formats also as .gz"
+ALSO_READ = "; .json and .xlsx are read, too"
 
 
 def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:  # noqa: B008
@@ -97,6 +106,8 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
             table = _read_parquet(path)
         elif kind == "jsonl":
             table = _read_jsonl(path, layout.encoding)
+        elif kind == "json":
+            table = _read_json(path)
         elif kind == "workbook":
             table = _read_workbook(path, layout)
         else:
@@ -123,7 +134,7 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
 
 def _encoding_notes(path: Path, kind: str, given: str) -> list[str]:
     """Return a sentence if a file is not read in the given encoding, and this makes a difference."""
-    if kind in ("parquet", "workbook"):
+    if kind in ("parquet", "workbook", "json"):
         return [f"--encoding {given}: {path.name} is no text file."]
     used = encoding_of(path, given)
     name = used.removesuffix("-sig")
@@ -237,16 +248,19 @@ def _kind(path: Path, *, writing: bool = False) -> str:
         ".parquet": "parquet",
         ".xlsx": "workbook",
         ".xlsm": "workbook",
+        ".json": "json",
     }
+    if last == ".zip":
+        raise JudgeBayesError(f"{str(path)!r} is an archive: unpack it, and name a file in it.")
     if last in SPREADSHEETS or (writing and kinds.get(last) == "workbook"):
         raise JudgeBayesError(
             f"{str(path)!r} is a workbook; .xlsx is read, and none is written: use .csv, or save it as "
             "'Excel workbook (.xlsx)' or 'CSV UTF-8' in the spreadsheet program."
         )
-    if last not in kinds:
+    if last not in kinds or (writing and last == ".json"):
         raise JudgeBayesError(
-            f"{str(path)!r} has no known suffix; choose one of: {SUFFIXES} (a spreadsheet can be "
-            "saved as CSV)."
+            f"{str(path)!r} has no known suffix; choose one of: {SUFFIXES}"
+            f"{'' if writing else ALSO_READ}."
         )
     return kinds[last]
 
@@ -504,8 +518,21 @@ def _as_numbers(texts: pd.Series) -> pd.Series:
     return texts
 
 
+def _read_json(path: Path) -> pd.DataFrame:
+    """Return the table in a JSON file that is a list of objects, numbered from 1."""
+    records = read_json(path, floats=Written)
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise JudgeBayesError(
+            f"{str(path)!r} is no list of objects, and no known tool writes it: save the votes as a "
+            'list of objects, [{"item": ..., "vote": ...}, ...], or as CSV.'
+        )
+    frame = table_of_records(enumerate(records, start=1))
+    _check_width(frame.shape[1], path)
+    return frame
+
+
 def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
-    frame = table_of_lines(path, encoding)
+    frame = table_of_records(read_lines(path, encoding, floats=Written))
     _check_width(frame.shape[1], path)
     # Blank lines at the end are nobody's records.
     blank = max(frame.index, default=0) - len(frame)

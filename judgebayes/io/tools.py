@@ -139,7 +139,7 @@ def one_question(rows: Iterable[Row], given: Files) -> Iterator[Row]:
             "read with --vote NAME."
         )
     for row in every:
-        judge, question = row.judge
+        judge, question = row.judge[0], row.judge[1]
         other = None if question == named else f"an answer to another question, {question}"
         who = question if row.person is not None else judge
         yield replace(row, judge=who, dropped=row.dropped or other)

@@ -44,6 +44,11 @@ def test_words_that_look_like_missing_are_kept_as_text(tmp_path: Path) -> None:
     assert table["vote"].isna().tolist() == [False, True]
 
 
+def test_a_list_of_objects_is_a_table(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"item": "007", "vote": 2.10}, {"item": 7, "vote": 1}]')
+    assert read_table(tmp_path / "a.json").to_numpy().tolist() == [["007", "2.10"], [7, 1]]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
@@ -56,6 +61,8 @@ def test_words_that_look_like_missing_are_kept_as_text(tmp_path: Path) -> None:
         ("a.parquet", b"PAR1 not really", "cannot be read as parquet"),
         ("a.doc", b"x", "no known suffix; choose one of: .csv"),
         ("a", b"x", "no known suffix"),
+        ("a.zip", b"x", "is an archive: unpack it"),
+        ("a.json", b'{"a": [1]}', "is no list of objects, and no known tool writes it"),
         ("a.csv", b"item, item\n1,2\n", "two columns named 'item'"),
         ("b.csv", b"item;vote;vote\n1;0;1\n", "two columns named 'vote'"),
     ],
