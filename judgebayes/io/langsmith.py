@@ -44,7 +44,7 @@ def read_langsmith(given: Files) -> Iterator[Row]:
             name, score = str(record["key"]), record.get("score")
             vote, reason = answer_in(record.get("value") if score is None else score)
             origin = source.get("type")
-            human = origin == "app" or (origin != "model" and is_by_a_person(name, given))
+            human = origin == "app" or (origin in ("api", None) and is_by_a_person(name, given))
             person = name_in(source, "user_id") or "annotator" if human else None
             yield Row(item, name, vote, reason, person=person)
         elif "feedback_stats" in record:
