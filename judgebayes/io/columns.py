@@ -117,19 +117,15 @@ CRITERION = re.compile(
     r"(?:.*_)?(?:criterion|criteria|rubric|rubric_name|dimension|aspect|metric|metric_name|quality)"
 )
 """Names of columns that say by which criterion a judge voted."""
-PEOPLE = re.compile(
-    r"(?<![^\W\d_])(?:human|people|person|expert|reviewer|annotat(?:or|ion)|sme|my|user|mensch|humain|"
-    r"humano|umano|gold|truth|final|majority|consensus|label|reference|target)s?(?![^\W\d_])",
-    re.IGNORECASE,
-)
-"""Words in names of columns with the answers of people, or the truth."""
+PEOPLE = "human|people|person|expert|reviewer|annotator|annotation|user|mensch|humain|humano|umano"
+"""Words in names of columns with the answers of people."""
 SETTLED = re.compile(
     r"(?<![^\W\d_])(?:gold|truth|final|majority|consensus|adjudicated)", re.IGNORECASE
 )
 """Words in names of columns in which the answers of several people are one."""
 MODELS = re.compile(
-    r"gpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|grok|command|judge|model|llm|(?<![a-z])ai(?![a-z])|"
-    r"bot|auto|match|regex|classifier",
+    r"gpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|grok|command|judge|model|llm|"
+    r"(?<![a-z])ai(?![a-z])|bot|auto|match|regex|classifier",
     re.IGNORECASE,
 )
 """Words in names of columns with the answers of models and programs: `gpt4_label`."""
@@ -260,9 +256,18 @@ def like_a_label(name: str) -> bool:
     >>> [like_a_label(name) for name in ("human_ok", "feedback.user_score", "Urteil Mensch", "gpt")]
     [True, True, True, False]
     """
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    people = re.search(r"human|person|expert", words, re.IGNORECASE)
-    return PEOPLE.search(words) is not None and (people is not None or not MODELS.search(words))
+    known = _has_word(name, f"{PEOPLE}|sme|my|gold|truth|final|majority|consensus|label|reference|target")
+    return known and (_has_word(name, "human|person|expert") or not MODELS.search(name))
+
+
+def like_a_person(name: str) -> bool:
+    """Tell whether a score is named like the answer of a person: `user_score`, not `reference_f1`."""
+    return _has_word(name, f"{PEOPLE}|rater|labell?er|manual|thumb")
+
+
+def _has_word(name: str, words: str) -> bool:
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return re.search(rf"(?<![^\W\d_])(?:{words})s?(?![^\W\d_])", spaced, re.IGNORECASE) is not None
 
 
 def _plain(name: str) -> str:

@@ -20,8 +20,9 @@ def read_langfuse(given: Files) -> Iterator[Row | str]:
     (`user_feedback`); other scores of API and those of EVAL are votes. The vote of a categorical score
     is its text, of another its number.
 
-    The shape is that of langfuse/langfuse, `packages/shared/src/domain/scores.ts`; the keys may be
-    written `traceId`, `trace_id` or `Trace ID`.
+    The shapes are those of langfuse/langfuse, `packages/shared/src/domain/scores.ts` and
+    `worker/src/features/database-read-stream/getDatabaseReadStream.ts`; the keys may be written
+    `traceId`, `trace_id` or `Trace ID`.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def read_langfuse(given: Files) -> Iterator[Row | str]:
         vote, reason = answer_in(record.get("value") if text is None else text)
         human = source == "ANNOTATION" or (source == "API" and is_by_a_person(name, given))
         unnamed += source == "API" and not human
-        author = name_in(record, "authoruserid", "author") or "annotator"
+        author = name_in(record, "authoruserid", "authorusername", "author") or "annotator"
         dropped = None if item else "score of no trace or session"
         person = author if human else None
         yield Row(item or "", name, vote, reason, dropped=dropped, person=person)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import ROLES
+from judgebayes.io.columns import ROLES, like_a_person
 from judgebayes.io.gathering import MAX_CLASSES, Name, Row
 from judgebayes.io.options import Files, Layout, split_names
 from judgebayes.io.records import parse_json, read_json, read_lines
@@ -86,18 +86,9 @@ def _unwrapped(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-PEOPLE = re.compile(
-    r"(?<![a-z])(human|users?|annotators?|annotation|experts?|reviewers?|manual|people|person|thumbs?|"
-    r"labell?ers?|raters?|gold|ground[ _-]?truth)(?![a-z])",
-    re.IGNORECASE,
-)
-"""Words in the names of scores that people gave."""
-
-
 def is_by_a_person(name: str, given: Files) -> bool:
     """Tell whether a score is by a person: by the words of its name, or because it is the label."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return bool(PEOPLE.search(spaced)) or name in split_names(given.options.label or "")
+    return like_a_person(name) or name in split_names(given.options.label or "")
 
 
 def score_rows(

@@ -1,7 +1,6 @@
 """What `check` reads in files as people and tools write them, and what is right.
 
-A strict expected failure is a file that is refused today, or whose roles are guessed wrongly; none of
-them may join a label to the wrong item, or end in a traceback.
+None of the files may join a label to the wrong item, or end in a traceback.
 """
 
 from pathlib import Path
@@ -12,7 +11,6 @@ from cases.asking import FILES, checked, diagnosed, run
 
 import judgebayes as jb
 
-LATER = pytest.mark.xfail(strict=True, reason="the reader of all formats reads this")
 LABELS = {
     "promptfoo_offbyone.json": "promptfoo_offbyone_labels.csv",
     "nan_class_votes.csv": "nan_class_labels.csv",
@@ -127,7 +125,7 @@ def test_words_in_a_column_per_judge(name: str) -> None:
     [
         ("ragas_human_ok.csv", "human_ok"),
         ("langsmith.csv", "feedback.user_score"),
-        pytest.param("semi_decimal_comma.csv", "Urteil Mensch", marks=LATER),
+        ("semi_decimal_comma.csv", "Urteil Mensch"),
     ],
 )
 def test_a_persons_column_is_asked_about(name: str, person: str) -> None:
