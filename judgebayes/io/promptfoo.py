@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import ROLES
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
 from judgebayes.io.records import read_records
-from judgebayes.votes.classes import written
+from judgebayes.io.tools import names_of
 
 PROVIDER_ERROR = 2
 """`failureReason` of a test without an output."""
@@ -86,12 +85,7 @@ def _names_of_tests(records: list[dict[str, Any]]) -> dict[str, str]:
         place, case = record.get("testIdx"), record.get("testCase")
         own = record.get("vars") or (case.get("vars") if isinstance(case, dict) else None)
         variables[str(index if place is None else place)] = own if isinstance(own, dict) else {}
-    for name in ROLES["item"]:
-        values = [own.get(name) for own in variables.values()]
-        names = [written(v) for v in values if isinstance(v, str | int | float)]
-        if None not in names and len(set(names)) == len(variables):
-            return dict(zip(variables, map(str, names), strict=True))
-    return {}
+    return dict(zip(variables, names_of(list(variables.values())) or (), strict=False))
 
 
 def _rows(record: dict[str, Any], item: tuple[str, ...], label: str | None) -> Iterator[Row]:

@@ -63,10 +63,17 @@ MAX_CELLS = 20_000_000
 """A workbook with more places up to its last cells is refused."""
 PLACE = re.compile(rb"""\br=["']([A-Z]{1,3})(\d{1,7})["']""")
 """The place of a cell in the XML of a sheet."""
+LINES = (".jsonl", ".ndjson")
+"""Suffixes of files with an object per line."""
 MAX_DEPTH = 100
 """Maximal levels of nesting: Python cannot even print a value of many more."""
 MAX_DIGITS = 300
 """Whole numbers with more digits are read as floats."""
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix of a file in lower case, without that of its compression."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
 def find_files(path: Path, patterns: tuple[str, ...], what: str) -> list[Path]:
@@ -262,7 +269,7 @@ def read_records(path: Path) -> Any:
     JudgeBayesError
         If the file is neither.
     """
-    if path.suffix == ".jsonl":
+    if suffix_of(path) in LINES:
         return [record for _, record in read_lines(path)]
     return read_json(path)
 

@@ -14,7 +14,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES, like_a_person
 from judgebayes.io.gathering import MAX_CLASSES, Name, Row
 from judgebayes.io.options import Files, Layout, split_names
-from judgebayes.io.records import parse_json, read_json, read_lines
+from judgebayes.io.records import LINES, parse_json, read_json, read_lines, suffix_of
 from judgebayes.io.tables import header_of, read_table
 from judgebayes.votes.classes import canonical, listing, written
 
@@ -22,7 +22,6 @@ WRAPPED = (*("testCases", "conversationalTestCases", "test_results", "data", "ev
 """Keys of a JSON document whose lists contain the records."""
 ANSWERS = ("choices", "rating", "number", "selected", "value", "label", "score")
 """Keys of an object whose value is the answer."""
-LINES = (".jsonl", ".ndjson")
 
 
 def first_record(path: Path) -> Mapping[str, Any]:
@@ -37,7 +36,7 @@ def first_record(path: Path) -> Mapping[str, Any]:
     """
     if not path.is_file():
         return {}
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     if suffix == ".json":
         return next((each for each in _unwrapped(read_json(path)) if isinstance(each, dict)), {})
     if suffix not in LINES:
@@ -58,24 +57,19 @@ def records_of(given: Files) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     for file in given.files:
         what = repr(str(file))
-        if _suffix(file) == ".json":
+        if suffix_of(file) == ".json":
             for number, record in enumerate(_unwrapped(read_json(file))):
                 where = f"Record {number} of {what}"
                 if not isinstance(record, dict):
                     raise JudgeBayesError(f"{where} is not an object but {type(record).__name__}.")
                 yield where, record
-        elif _suffix(file) in LINES:
+        elif suffix_of(file) in LINES:
             yield from ((f"Line {number} of {what}", record) for number, record in read_lines(file))
         else:
             table = read_table(file, Layout(as_text=True))
             for number, cells in zip(table.index, table.to_dict("records"), strict=True):
                 row = {str(name): None if cell != cell else cell for name, cell in cells.items()}
                 yield f"Row {number} of {what}", row
-
-
-def _suffix(path: Path) -> str:
-    """Return the suffix of a file, without that of its compression."""
-    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
 def _unwrapped(value: Any) -> list[Any]:

@@ -157,6 +157,11 @@ def assert_read(form: str, path: Path, votes: Votes, labels: Labels) -> None:
     assert any("What people said" in note for note in imported.notes) == bool(labels)
 
 
+@pytest.mark.parametrize("form", sorted(VALID.keys() - {"llmbar"}))
+def test_a_file_is_recognised_by_its_keys(form: str, tmp_path: Path) -> None:
+    assert format_of(put(tmp_path / VALID[form][0], VALID[form][1])) == form
+
+
 @pytest.mark.parametrize("form", SEEDS)
 def test_the_export_of_a_tool(form: str, tmp_path: Path) -> None:
     name, content = VALID[form]
