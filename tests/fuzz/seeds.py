@@ -1,11 +1,13 @@
 """Small valid inputs of every kind, for mutators to damage."""
 
 import copy
+import json
 import random
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-__all__ = ["HOSTILE", "OPTIONS", "VALID", "Table", "random_table", "with_more_records"]
+__all__ = ["HOSTILE", "OPTIONS", "TOOLS", "VALID", "Table", "random_table", "with_more_records"]
 
 from judgebayes.io.options import Options
 
@@ -128,157 +130,23 @@ VALID: dict[str, tuple[str, Any]] = {
             {"sample_id": "s", "type": "metrics", "data": {"choice": "Y", "score": 1.0}},
         ],
     ),
-    "label-studio": (
-        "ls.json",
-        [
-            {
-                "id": n,
-                "data": {"text": f"t{n}"},
-                "annotations": [
-                    {
-                        "completed_by": {"id": 1, "email": "ann@x"},
-                        "was_cancelled": False,
-                        "ground_truth": n == 2,
-                        "result": [
-                            {"from_name": "q", "type": "choices", "value": {"choices": ["good"]}},
-                            {"from_name": "why", "type": "textarea", "value": {"text": ["x"]}},
-                        ],
-                    },
-                    {"completed_by": 2, "was_cancelled": True, "result": []},
-                ],
-                "predictions": [
-                    {
-                        "model_version": "m",
-                        "result": [
-                            {"from_name": "q", "type": "choices", "value": {"choices": ["bad"]}}
-                        ],
-                    }
-                ],
-            }
-            for n in (1, 2)
-        ],
-    ),
-    "langfuse": (
-        "scores.jsonl",
-        [
-            {
-                "id": f"s{n}",
-                "traceId": f"t{n // 3}",
-                "observationId": None,
-                "name": name,
-                "source": source,
-                "dataType": "BOOLEAN",
-                "value": n % 2,
-                "stringValue": "True",
-                "authorUserId": "u" if source == "ANNOTATION" else None,
-            }
-            for n, (name, source) in enumerate(
-                2 * [("ok", "EVAL"), ("fine", "API"), ("correct", "ANNOTATION")]
-            )
-        ],
-    ),
-    "langsmith": (
-        "feedback.json",
-        [
-            {
-                "id": f"f{n}",
-                "run_id": f"r{n // 2}",
-                "key": "correct",
-                "score": n % 3 % 2,
-                "value": None,
-                "feedback_source": {"type": "app" if n % 2 else "model", "user_id": "u"},
-            }
-            for n in range(4)
-        ],
-    ),
-    "braintrust": (
-        "rows.json",
-        {
-            "events": [
-                {
-                    "id": f"e{n}",
-                    "span_id": "s",
-                    "input": "i",
-                    "output": "o",
-                    "error": None,
-                    "scores": {"Factuality": n % 2, "Length": None if n else 1, "human_ok": 1},
-                }
-                for n in range(3)
-            ]
-        },
-    ),
-    "deepeval": (
-        "run.json",
-        {
-            "testCases": [
-                {
-                    "name": f"case {n}",
-                    "success": True,
-                    "metricsData": [
-                        {"name": "Bias", "score": n % 2, "evaluationModel": "g", "error": None},
-                        {"name": "Bias", "score": None, "evaluationModel": "h", "error": "x"},
-                        {"name": "Tone", "score": 1, "evaluationModel": "g", "error": None},
-                    ],
-                }
-                for n in range(2)
-            ]
-        },
-    ),
-    "ragas": (
-        "ragas.jsonl",
-        [
-            {
-                "user_input": f"q{n}",
-                "response": "a",
-                "faithfulness": n % 2,
-                "mine": 1 - n % 2,
-                "seconds": 7.5,
-                "human_ok": n % 2,
-            }
-            for n in range(3)
-        ],
-    ),
-    "argilla": (
-        "records.json",
-        [
-            {
-                "id": f"r{n}",
-                "fields": {"text": "t"},
-                "responses": {
-                    "quality": [
-                        {"value": "good", "user_id": "u"},
-                        {"value": ["bad", "good"], "user_id": "v"},
-                    ]
-                },
-                "suggestions": {"quality": {"value": "bad", "score": 0.9, "agent": "m"}},
-            }
-            for n in range(2)
-        ],
-    ),
-    "prodigy": (
-        "p.jsonl",
-        [
-            {
-                "_task_hash": n // 2,
-                "meta": {"source": "s"},
-                "options": [{"id": "GOOD"}, {"id": "BAD"}],
-                "accept": ["GOOD"] if n else ["BAD"],
-                "answer": "ignore" if n == 3 else "accept",
-                "_annotator_id": "ann" if n % 2 else "ben",
-            }
-            for n in range(4)
-        ],
-    ),
-    "arena": (
-        "battles.json",
-        [
-            {"question_id": n, "model_a": a, "model_b": "y", "winner": w, "judge": judge}
-            for n, (a, w) in enumerate([("x", "model_a"), ("z", "model_a"), ("x", "tie (bothbad)")])
-            for judge in ("arena_user_1", "gpt-4")
-        ],
-    ),
 }
 """By format, a file's name and content; a list in a `.jsonl` file has one object per line."""
+
+
+def content_of(path: Path) -> Any:
+    """Return the value of a JSON file, and of a JSONL file the list of its values."""
+    text = path.read_text()
+    return json.loads(text) if path.suffix == ".json" else [*map(json.loads, text.splitlines())]
+
+
+TOOLS = Path(__file__).parents[1] / "fixtures" / "tools"
+"""Exports of tools, named by the format."""
+VALID |= {
+    path.stem: (path.name, content_of(path))
+    for path in sorted(TOOLS.glob("*.json*"))
+    if "." not in path.stem
+}
 
 OPTIONS: dict[str, tuple[Options, ...]] = {
     "inspect": (Options(label="h"), Options(votes_from="answer")),

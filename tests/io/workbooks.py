@@ -1,7 +1,7 @@
 """Write small workbooks: the parts of `.xlsx` that a reader needs."""
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -11,40 +11,33 @@ MAIN = f'xmlns="{OPEN}/spreadsheetml/2006/main" xmlns:r="{RELATIONS}"'
 
 
 def write_workbook(path: Path, sheets: dict[str, Sequence[Sequence[object]]]) -> Path:
-    """Write sheets of up to 26 columns: text, numbers, true and false; None is an empty cell."""
-    numbered = list(enumerate(sheets, 1))
-    names = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="s{i}"/>' for i, n in numbered)
-    parts = {"xl/workbook.xml": f"<workbook {MAIN}><sheets>{names}</sheets></workbook>"}
-    targets = {"_rels/.rels": ["xl/workbook.xml"]}
-    targets["xl/_rels/workbook.xml.rels"] = [f"worksheets/{i}.xml" for i, _ in numbered]
-    for name, files in targets.items():
-        kind = "worksheet" if "xl/_rels" in name else "officeDocument"
-        links = "".join(
-            f'<Relationship Id="s{i}" Type="{RELATIONS}/{kind}" Target="{file}"/>'
-            for i, file in enumerate(files, 1)
-        )
-        parts[name] = (
-            f'<Relationships xmlns="{OPEN}/package/2006/relationships">{links}</Relationships>'
-        )
-    for i, name in numbered:
-        cells = "".join(
-            f'<row r="{r}">{"".join(_cell(f"{chr(65 + c)}{r}", v) for c, v in enumerate(row))}</row>'
-            for r, row in enumerate(sheets[name], 1)
-        )
-        parts[f"xl/worksheets/{i}.xml"] = (
-            f"<worksheet {MAIN}><sheetData>{cells}</sheetData></worksheet>"
-        )
+    """Write sheets of up to 26 columns: text and numbers; None is an empty cell."""
+    names = [f'<sheet name="{n}" sheetId="{i}" r:id="s{i}"/>' for i, n in enumerate(sheets, 1)]
+    files = [f"worksheets/{i}.xml" for i in range(1, len(sheets) + 1)]
     with zipfile.ZipFile(path, "w") as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
+        archive.writestr("_rels/.rels", _links("officeDocument", ["xl/workbook.xml"]))
+        archive.writestr("xl/_rels/workbook.xml.rels", _links("worksheet", files))
+        book = f"<workbook {MAIN}><sheets>{''.join(names)}</sheets></workbook>"
+        archive.writestr("xl/workbook.xml", book)
+        for file, rows in zip(files, sheets.values(), strict=True):
+            cells = "".join(f'<row r="{r}">{_cells(row, r)}</row>' for r, row in enumerate(rows, 1))
+            sheet = f"<worksheet {MAIN}><sheetData>{cells}</sheetData></worksheet>"
+            archive.writestr(f"xl/{file}", sheet)
     return path
 
 
-def _cell(place: str, value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
-    if isinstance(value, int | float):
-        return f'<c r="{place}"><v>{value}</v></c>'
-    return f'<c r="{place}" t="inlineStr"><is><t>{escape(str(value))}</t></is></c>'
+def _links(kind: str, files: Iterable[str]) -> str:
+    link = '<Relationship Id="s{}" Type="{}/{}" Target="{}"/>'
+    links = "".join(link.format(i, RELATIONS, kind, file) for i, file in enumerate(files, 1))
+    return f'<Relationships xmlns="{OPEN}/package/2006/relationships">{links}</Relationships>'
+
+
+def _cells(row: Sequence[object], number: int) -> str:
+    text = '<c r="{}" t="inlineStr"><is><t>{}</t></is></c>'
+    return "".join(
+        f'<c r="{chr(65 + n)}{number}"><v>{value}</v></c>'
+        if isinstance(value, int | float)
+        else text.format(f"{chr(65 + n)}{number}", escape(str(value)))
+        for n, value in enumerate(row)
+        if value is not None
+    )
