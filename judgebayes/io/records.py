@@ -148,10 +148,12 @@ def check_workbook(path: Path) -> None:
         cells = 0
         for name in archive.namelist() if size <= MAX_JSON_BYTES else ():
             if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-                places = set(PLACE.findall(archive.read(name)))
-                last = max((len(column), column) for column, _ in places or {(b"A", b"1")})[1]
-                width = reduce(lambda n, letter: 26 * n + letter - 64, last, 0)
-                cells += width * max(int(row) for _, row in places or {(b"A", b"1")})
+                columns, height = {b"A"}, 1
+                for place in PLACE.finditer(archive.read(name)):
+                    columns.add(place[1])
+                    height = max(height, int(place[2]))
+                last = max(columns, key=lambda letters: (len(letters), letters))
+                cells += height * reduce(lambda n, letter: 26 * n + letter - 64, last, 0)
     if size > MAX_JSON_BYTES or cells > MAX_CELLS:
         raise JudgeBayesError(
             f"{str(path)!r} is too large for a workbook of votes ({size / 2**20:,.0f} MiB unpacked, "

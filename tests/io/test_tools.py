@@ -16,6 +16,10 @@ from .test_readers import put, votes_of
 Votes = dict[tuple[str, str], object]
 Labels = list[tuple[object, ...]]
 
+ARGILLA: tuple[Votes, Labels] = (
+    {("r0", "m"): "bad", ("r1", "m"): "bad"},
+    [("r0", "good"), ("r1", "good")],
+)
 READ: dict[str, tuple[Votes, Labels]] = {
     "label-studio.json": (
         {("1", "m"): "bad", ("2", "m"): "bad"},
@@ -61,11 +65,8 @@ READ: dict[str, tuple[Votes, Labels]] = {
         | {(f"q{n}", "mine"): 1 - n % 2 for n in range(3)},
         [("q0", 0), ("q1", 1), ("q2", 0)],
     ),
-    "argilla.json": ({("r0", "m"): "bad", ("r1", "m"): "bad"}, [("r0", "good"), ("r1", "good")]),
-    "argilla.flat.jsonl": (
-        {("r0", "m"): "bad", ("r1", "m"): "bad"},
-        [("r0", "good"), ("r1", "good")],
-    ),
+    "argilla.json": ARGILLA,
+    "argilla.flat.jsonl": ARGILLA,
     "argilla.old.json": ({("r", "m"): 1}, [("r", 2)]),
     "prodigy.jsonl": (
         {("0", "ben"): "BAD", ("0", "ann"): "GOOD", ("1", "ben"): "GOOD", ("1", "ann"): None},
@@ -116,6 +117,8 @@ def test_people_who_answered_several_questions_are_asked_about(tmp_path: Path) -
     both = import_votes("ragas", path, Options(label="human_ok,human_tone")).labels
     assert both is not None
     assert set(both["annotator"]) == {"human_ok", "human_tone"}
+    mine = jb.read(TOOLS / name, label="mine")  # no name says who gave it
+    assert (list(mine.coding.judges), mine.numbers["labels"]) == (["faithfulness"], 3)
 
 
 def test_one_of_several_questions_is_read(tmp_path: Path) -> None:
@@ -131,13 +134,6 @@ def test_one_of_several_questions_is_read(tmp_path: Path) -> None:
         assert votes_of(imported) == READ["label-studio.json"][0]
         assert imported.dropped["an answer to another question, why"] == 6
     assert jb.read(path, vote="q", labels_merge="majority").numbers["labels"] == 2
-
-
-def test_a_judges_score_can_be_the_label() -> None:
-    """A table does not say who gave a score whose name does not say it."""
-    data = jb.read(TOOLS / "ragas.jsonl", label="mine")
-    assert list(data.coding.judges) == ["faithfulness"]
-    assert data.numbers["labels"] == 3
 
 
 def test_labels_of_several_people_are_merged_on_demand(tmp_path: Path) -> None:
