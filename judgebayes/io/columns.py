@@ -256,7 +256,9 @@ def like_a_label(name: str) -> bool:
     >>> [like_a_label(name) for name in ("human_ok", "feedback.user_score", "Urteil Mensch", "gpt")]
     [True, True, True, False]
     """
-    known = _has_word(name, f"{PEOPLE}|sme|my|gold|truth|final|majority|consensus|label|reference|target")
+    known = _has_word(
+        name, f"{PEOPLE}|sme|my|gold|truth|final|majority|consensus|label|reference|target"
+    )
     return known and (_has_word(name, "human|person|expert") or not MODELS.search(name))
 
 
