@@ -36,6 +36,8 @@ ROLES: dict[str, tuple[str, ...]] = {
         "doc_id",
         "doc",
         "uid",
+        "battle",
+        "battle_id",
     ),
     "judge": (
         "judge",
@@ -257,7 +259,7 @@ def like_a_label(name: str) -> bool:
     [True, True, True, False]
     """
     known = _has_word(
-        name, f"{PEOPLE}|sme|my|gold|truth|final|majority|consensus|label|reference|target"
+        name, f"{PEOPLE}|sme|my|gold|truth|expected|final|majority|consensus|label|reference|target"
     )
     return known and (_has_word(name, "human|person|expert") or not MODELS.search(name))
 

@@ -68,7 +68,8 @@ def _is_promptfoo(first: Record) -> bool:
 
 def _is_mt_bench(first: Record) -> bool:
     judge = first.get("judge")
-    pair = "winner" in first and isinstance(judge, str) and not judge.startswith("arena_user")
+    pair = {"winner", "turn"} <= first.keys() and isinstance(judge, str)
+    pair = pair and not str(judge).startswith("arena_user")
     judged = isinstance(judge, list) and ("score" in first or "g1_winner" in first)
     return "question_id" in first and (judged or (pair and "model_a" in first))
 

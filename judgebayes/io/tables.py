@@ -61,6 +61,13 @@ SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet; text formats also
 ALSO_READ = "; .json and .xlsx are read, too"
 
 
+TOTAL = re.compile(
+    r"(?:grand )?totals?|sum|average|mean|gesamt|summe|mittelwert|durchschnitt|moyenne|promedio",
+    re.IGNORECASE,
+)
+"""Names of rows below a table that sum the others."""
+
+
 def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:  # noqa: B008
     """Return the table in a file or in memory; the suffix of a file determines its format.
 
@@ -91,7 +98,32 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
         raise JudgeBayesError(f"{str(path)!r} has two columns named {duplicates[0]!r}.")
     if layout.all_ignored_exist:
         check_ignored(frame, layout.ignore, Path(path) if isinstance(path, str) else path)
+    frame = _without_total(frame)
     return frame.drop(columns=list(layout.ignore), errors="ignore")
+
+
+def _without_total(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without a last row that sums the others, and a first one of types: "(text)"."""
+    if frame.shape[1] == 0 or len(frame) < 3:
+        return frame
+    first, last, notes = frame.iloc[0, 0], frame.iloc[-1, 0], list(notes_of(frame))
+    rest = frame
+    if (
+        isinstance(last, str)
+        and TOTAL.fullmatch(last.strip())
+        and (frame.iloc[:, 0] == last).sum() == 1
+    ):
+        rest = rest.iloc[:-1]
+        notes.append(f"Row {frame.index[-1]} is left out: it is named {last!r}, and is no item.")
+    cells = frame.iloc[0].dropna()
+    alike = isinstance(first, str) and len(cells) > 2 and (cells == first).all()
+    if alike and not (frame.iloc[1:] == first).any(axis=None):
+        rest = rest.iloc[1:]
+        notes.append(f"Row {frame.index[0]} is left out: each of its cells is {first!r}.")
+    if rest is not frame:
+        rest = rest.infer_objects()
+        rest.attrs["notes"] = tuple(notes)
+    return rest
 
 
 def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
@@ -443,7 +475,8 @@ def _read_csv(
         )
         texts = texts[~blank]
     again = texts.index[texts.iloc[:, 0] == texts.columns[0]]  # the header, where files were joined
-    again = again[(texts.loc[again] == texts.columns).all(axis=1)]
+    unnamed = texts.columns.astype(str).str.startswith("Unnamed: ")
+    again = again[((texts.loc[again] == texts.columns) | unnamed).all(axis=1)]
     texts = texts.drop(again)
     unnamed = [n for n in texts.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
     texts = texts.drop(columns=[n for n in unnamed if texts[n].isna().all()])
@@ -519,8 +552,15 @@ def _as_numbers(texts: pd.Series) -> pd.Series:
 
 
 def _read_json(path: Path) -> pd.DataFrame:
-    """Return the table in a JSON file that is a list of objects, numbered from 1."""
+    """Return the table in a JSON file: a list of objects, or columns and data; numbered from 1."""
     records = read_json(path, floats=Written)
+    if isinstance(records, dict) and records.keys() == {"columns", "data"}:  # pandas' split form
+        names, rows = records["columns"], records["data"]
+        if isinstance(names, list) and isinstance(rows, list):
+            same = [isinstance(row, list) and len(row) == len(names) for row in rows]
+            records = (
+                [dict(zip(map(str, names), r, strict=True)) for r in rows] if all(same) else None
+            )
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise JudgeBayesError(
             f"{str(path)!r} is no list of objects, and no known tool writes it: save the votes as a "

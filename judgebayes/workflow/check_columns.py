@@ -32,6 +32,9 @@ from judgebayes.workflow.likely import (
 )
 from judgebayes.workflow.scales import are_scores
 
+SHARE = 0.2
+"""The least share of items with several labels from which an item is more than one column."""
+
 
 def find_label(draft: Draft) -> Draft:
     """Find the column of the label in a file of its own."""
@@ -366,7 +369,7 @@ def _by_values(draft: Draft, chosen: dict[str, str | None]) -> tuple[Draft, dict
                 (n for n in people if set(changed(table[n], canonical).dropna()) <= votes), None
             )
             once = table.groupby([item, judge])[gold].nunique().max() <= 1 if gold else False
-            if gold and once and table.groupby(item)[gold].nunique().max() > 1:
+            if gold and once and (table.groupby(item)[gold].nunique() > 1).mean() > SHARE:
                 text = (
                     f"Items are named by {item!r} and {judge!r} together, because {gold!r}, which is "
                     "named like the answers of people, has one value for each pair of them."

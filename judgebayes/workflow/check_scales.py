@@ -84,7 +84,7 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
             "shares of the votes are made of them.",
             {"bins": "5"},
         )
-    if usual is not None:
+    if usual is not None and not set(usual.odd) & set(labels):
         shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
         return (
             f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "

@@ -134,7 +134,8 @@ def likely_sample(
 
 def likely_order(table: pd.DataFrame, used: Iterable[str | None] = ()) -> str | None:
     """Return the only column whose cells are all AB or BA, if it has both."""
-    names = [n for n in _candidates(table, used) if set(table[n].map(_order)) == {"AB", "BA"}]
+    few = (n for n in _candidates(table, used) if table[n].head(1000).nunique() <= 2)
+    names = [n for n in few if set(map(_order, table[n].unique())) == {"AB", "BA"}]
     return names[0] if len(names) == 1 else None
 
 

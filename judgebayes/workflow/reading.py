@@ -32,6 +32,7 @@ from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import hint, match_items
+from judgebayes.workflow.likely import likely_order
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import decided_values
@@ -159,6 +160,12 @@ def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> O
     order = columns["order"]
     if request.order is None and order is not None and not are_orders(table[order]):
         columns["order"] = None  # the name of an order, but other values
+    shown = None if wide or request.order else likely_order(table, columns.values())
+    if columns["order"] is None and shown is not None:
+        raise JudgeBayesError(
+            f"Column {shown!r} has the presentation orders AB and BA: use {option('order', [shown])}, "
+            "or --order none to ignore them."
+        )
     if request.verdicts is not None:
         vote = columns["vote"]
         if vote is None:

@@ -58,7 +58,6 @@ EVERYWHERE = {
     "two_spellings.csv",
     "votes_007.csv",
     "votes_210.csv",
-    "votes_as.csv",
     "votes_for_labels_blank_rows.csv",
 }
 """Files that need no option."""

@@ -77,11 +77,11 @@ READ: dict[str, tuple[Votes, Labels]] = {
         [],
     ),
     "arena.json": (
-        {("0|x|y", "gpt-4"): "A", ("1|y|z", "gpt-4"): "B", ("2|x|y", "gpt-4"): "tie"},
-        [("0|x|y", "A"), ("1|y|z", "B"), ("2|x|y", "tie")],
+        {("0", "gpt-4"): "A", ("1", "gpt-4"): "A", ("2", "gpt-4"): "tie"},
+        [("0", "A"), ("1", "A"), ("2", "tie")],
     ),
     "arena.csv": (
-        {("007|x|y", "human"): "B", ("8|x|y", "human"): "tie", ("9|x|y", "human"): None},
+        {("007", "human"): "A", ("8", "human"): "tie", ("9", "human"): None},
         [],
     ),
 }

@@ -21,7 +21,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "prompts_and_costs": {"vote": "Outcome", "match_ids": "loosely"},
     "inspect_log": {},
     "spreadsheet": {"wide": True, "ignore": "Comment,Graded on", "encoding": "cp1252"},
-    "arena": {"item": "battle"},
+    "arena": {},
     "scores": {"vote": "score", "bins": "learnt"},
     "from_pandas": {
         "judge": "rater_model",
