@@ -368,8 +368,11 @@ def _by_values(draft: Draft, chosen: dict[str, str | None]) -> tuple[Draft, dict
             gold = next(
                 (n for n in people if set(changed(table[n], canonical).dropna()) <= votes), None
             )
-            once = table.groupby([item, judge])[gold].nunique().max() <= 1 if gold else False
-            if gold and once and (table.groupby(item)[gold].nunique() > 1).mean() > SHARE:
+            plain = (
+                table if gold is None else table.assign(**{gold: changed(table[gold], canonical)})
+            )
+            once = plain.groupby([item, judge])[gold].nunique().max() <= 1 if gold else False
+            if gold and once and (plain.groupby(item)[gold].nunique() > 1).mean() > SHARE:
                 text = (
                     f"Items are named by {item!r} and {judge!r} together, because {gold!r}, which is "
                     "named like the answers of people, has one value for each pair of them."

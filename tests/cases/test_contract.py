@@ -132,28 +132,14 @@ def outcome(case: Case, folder: Path) -> str:
 
 
 KNOWN: dict[str, tuple[str, ...]] = {
-    "people are told from judges, and labels from neither, by their names alone": (
-        "a judge too many: a person on the scale",
-        "a judge too many: a column has another name",
+    "a name in another language says nothing, and the values do not either": (
         "no labels: a column has another name",
+        "a judge too many: a column has another name",
     ),
-    "the vote is the only column of classes, though no judge differs from another": (
-        "other votes: a person on the scale",
-        "other votes: a comment column + votes NA + a title",
+    "two kinds of rows or columns that are no votes, one beside the other": (
+        "a judge too many: a second header + a numeric column",
+        "other classes: columns reordered + votes of another type + a total row",
     ),
-    "a column with other values than the judges' is a judge, or the one vote": (
-        "a judge too many: a numeric column",
-        "a judge too many: an index column",
-        "a judge too many: a comment column",
-    ),
-    "a word that no label has is a class; so is the text of a row that is no record": (
-        "other classes: votes NA",
-        "a judge too many: a second header",
-        "a judge too many: a second header + empty rows and columns + a column has another name",
-        "a judge too many: an index column + a second header",
-        "a judge too many: a total row",
-    ),
-    "the order AB, BA is known by its name alone": ("other votes: a column has another name",),
 }
 """What is read wrongly today, by the reason: what differs, and the file or the changes."""
 
