@@ -24,6 +24,7 @@ from .calibrators import Isotonic as Isotonic
 from .calibrators import Platt as Platt
 from .calibrators import SplitConformal as SplitConformal
 from .calibrators import Temperature as Temperature
+from .errors import AmbiguousStudy as AmbiguousStudy
 from .errors import JudgeBayesError as JudgeBayesError
 from .evaluate.sklearn import SklearnCalibrator as SklearnCalibrator
 from .evaluate.splits import Splits as Splits

@@ -228,7 +228,7 @@ def find_wide(draft: Draft) -> Draft:
     names = [name for name in names if name != item]
     given, here = draft.request.label, draft.labels is None
     label = given or plain_label(names)
-    labels = split_names(label) if label not in (None, "none") else []
+    labels = [label] if label in names else split_names(label or "")
     people = [name for name in _of_people(table, names) if name not in labels]
     if people and label is None and here:
         settled = [name for name in people if SETTLED.search(name)]
@@ -238,7 +238,8 @@ def find_wide(draft: Draft) -> Draft:
             f"{listing(labels)} is read as the labels. If it is a judge, use --label none."
         )
         ways = [{"label": name} for name in ("none", *people) if [name] != labels]
-        draft = draft.with_finding("bad", "labels", text, *ways, label=join_names(labels))
+        option = labels[0] if len(labels) == 1 else join_names(labels)
+        draft = draft.with_finding("bad", "labels", text, *ways, label=option)
     elif label is None and here:
         judges = _alike([table[name] for name in names])
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]

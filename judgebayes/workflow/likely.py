@@ -134,7 +134,7 @@ def likely_sample(
 
 def likely_order(table: pd.DataFrame, used: Iterable[str | None] = ()) -> str | None:
     """Return the only column whose cells are all AB or BA, if it has both."""
-    few = (n for n in _candidates(table, used) if table[n].head(1000).nunique() <= 2)
+    few = (n for n in _candidates(table.head(1000), used) if table[n].head(1000).nunique() <= 2)
     names = [n for n in few if set(map(_order, table[n].unique())) == {"AB", "BA"}]
     return names[0] if len(names) == 1 else None
 

@@ -160,8 +160,9 @@ def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> O
     order = columns["order"]
     if request.order is None and order is not None and not are_orders(table[order]):
         columns["order"] = None  # the name of an order, but other values
-    shown = None if wide or request.order else likely_order(table, columns.values())
-    if columns["order"] is None and shown is not None:
+    unnamed = not wide and request.order is None and columns["order"] is None
+    shown = likely_order(table, columns.values()) if unnamed else None
+    if shown is not None:
         raise JudgeBayesError(
             f"Column {shown!r} has the presentation orders AB and BA: use {option('order', [shown])}, "
             "or --order none to ignore them."

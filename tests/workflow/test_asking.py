@@ -54,3 +54,11 @@ def test_a_terminal_is_asked(answer: str, code: int, monkeypatch: pytest.MonkeyP
     result = CliRunner().invoke(app, ["diagnose", str(PEOPLE)], input=answer)
     assert result.exit_code == code
     assert ("2 of 2 judges" in result.output) == (answer == "1")
+
+
+def test_a_column_of_people_may_have_a_comma_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text(PEOPLE.read_text().replace("human", '"human, final"', 1))
+    checked = jb.check(path)
+    assert checked.options["label"] == "human, final"
+    assert jb.read(path, **checked.options).numbers["labels"] == 60
