@@ -86,6 +86,6 @@ def _answers(
 def _row_per_annotation(records: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
     for where, record in records:
         item, person = name_in(record, "id") or where, str(record.get("annotator"))
-        for name in record.keys() - ABOUT:
+        for name in (name for name in record if name not in ABOUT):
             vote, reason = answer_in(record[name])
             yield Row(item, (person, name), vote, reason, person=person)
