@@ -8,6 +8,10 @@ from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import CheckRequest
 
 
+GUESS = "[cyan]?[/]"
+"""The mark of a guess that needs its option."""
+
+
 def check_files(request: CheckRequest) -> CommandResult:
     """Print what is wrong with the files, what is guessed and fine, a command, and the questions."""
     check_writable(request.out)
@@ -16,7 +20,10 @@ def check_files(request: CheckRequest) -> CommandResult:
     if request.out is not None:
         write_table(result.ids, request.out)
     for severity, mark in MARKS.items():
-        say(*(each.text for each in result.findings if each.severity == severity), mark=mark)
+        own = [each for each in result.findings if each.severity == severity]
+        say(*(each.text for each in own if severity != "bad" or not each.option), mark=mark)
+        if severity == "bad":  # settled by an option: a guess that the command states
+            say(*(each.text for each in own if each.option), mark=GUESS)
     rows = [
         (str(row.question), str(row[2]), f"{'yes' if row.can else 'no'}: {row.why}")
         for row in result.questions.itertuples()
