@@ -7,7 +7,6 @@ from judgebayes.workflow.checking import check
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import CheckRequest
 
-
 GUESS = "[cyan]?[/]"
 """The mark of a guess that needs its option."""
 

@@ -257,3 +257,23 @@ def test_a_fit_is_applied_to_the_judges_as_they_are_written(suffix: str, tmp_pat
     )
     assert set(first["item"]) == {f"{i}.10" for i in range(60)}
     pd.testing.assert_frame_equal(first.reset_index(drop=True), again.reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"), [(1, "next item on 9"), (-1, "previous item on 9"), (0, "")]
+)
+def test_labels_of_the_next_item_are_noticed(shift: int, words: str) -> None:
+    """One file counts from 0 and the other from 1; agreement by chance is a half."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 80)
+    votes = [
+        (f"q{i}", judge, int(truth[i] if rng.random() < 0.95 else 1 - truth[i]))
+        for i in range(80)
+        for judge in "abc"
+    ]
+    labels = [(f"q{i + shift}", int(truth[i])) for i in range(2, 70)]
+    frames = pd.DataFrame(votes, columns=["item", "judge", "vote"]), pd.DataFrame(labels)
+    checked = jb.check(frames[0], frames[1].set_axis(["item", "label"], axis=1))
+    said = " ".join(each.sentence for each in checked.problems)
+    assert words in said
+    assert ("counted from 0" in said) == bool(shift)
