@@ -66,6 +66,12 @@ TOTAL = re.compile(
     re.IGNORECASE,
 )
 """Names of rows below a table that sum the others."""
+TYPES = re.compile(
+    r"\W?(?:text|string|str|int|integer|float|double|number|numeric|bool|boolean|category|object|varchar)"
+    r"\d*\W?",
+    re.IGNORECASE,
+)
+"""Cells of a row that has the types of the columns."""
 
 
 def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.DataFrame:  # noqa: B008
@@ -106,7 +112,7 @@ def _without_total(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table without a last row that sums the others, and a first one of types: "(text)"."""
     if frame.shape[1] == 0 or len(frame) < 3:
         return frame
-    first, last, notes = frame.iloc[0, 0], frame.iloc[-1, 0], list(notes_of(frame))
+    last, notes = frame.iloc[-1, 0], list(notes_of(frame))
     rest = frame
     if (
         isinstance(last, str)
@@ -116,10 +122,12 @@ def _without_total(frame: pd.DataFrame) -> pd.DataFrame:
         rest = rest.iloc[:-1]
         notes.append(f"Row {frame.index[-1]} is left out: it is named {last!r}, and is no item.")
     cells = frame.iloc[0].dropna()
-    alike = isinstance(first, str) and len(cells) > 2 and (cells == first).all()
-    if alike and not (frame.iloc[1:] == first).any(axis=None):
+    types = [isinstance(cell, str) and TYPES.fullmatch(cell.strip()) for cell in cells]
+    if len(types) > 2 and all(types):
         rest = rest.iloc[1:]
-        notes.append(f"Row {frame.index[0]} is left out: each of its cells is {first!r}.")
+        notes.append(
+            f"Row {frame.index[0]} is left out: it has the types of columns, {cells.iloc[0]!r}."
+        )
     if rest is not frame:
         rest = rest.infer_objects()
         rest.attrs["notes"] = tuple(notes)

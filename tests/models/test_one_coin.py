@@ -11,9 +11,10 @@ from scipy import integrate, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
-from judgebayes.inference.fast.agreement import agreement_of_array
+from judgebayes.inference.fast.agreement import agreement
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel, OneCoinPrior
+from judgebayes.votes import Votes
 
 LABELS = np.array([0, 2, 1, -1, 2])
 WEIGHT = np.array([1.0, 2.0, 1.0, 1.0, 0.0])
@@ -36,7 +37,7 @@ def tally_by_hand(index: np.ndarray) -> tuple[list[float], list[float]]:
 
 @in_float64
 def test_agreement_is_that_of_a_plain_loop(index: np.ndarray) -> None:
-    counts = agreement_of_array(*map(jnp.asarray, (index, LABELS, WEIGHT)))
+    counts = agreement(Votes(index, None, None, None, 3), jnp.asarray(LABELS), jnp.asarray(WEIGHT))
     np.testing.assert_allclose(counts, tally_by_hand(index))
 
 
