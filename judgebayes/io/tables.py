@@ -108,17 +108,20 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
     return frame.drop(columns=list(layout.ignore), errors="ignore")
 
 
+def _has_new_cell(frame: pd.DataFrame) -> bool:
+    """Tell whether a cell of the last row is no cell of its column above: a sum, and no vote."""
+    plain = [c for _, c in frame.items() if pd.api.types.is_scalar(c.iloc[-1])]
+    return any(pd.notna(c.iloc[-1]) and c.iloc[-1] not in c.iloc[:-1].tolist() for c in plain)
+
+
 def _without_total(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table without a last row that sums the others, and a first one of types: "(text)"."""
     if frame.shape[1] == 0 or len(frame) < 3:
         return frame
     last, notes = frame.iloc[-1, 0], list(notes_of(frame))
     rest = frame
-    if (
-        isinstance(last, str)
-        and TOTAL.fullmatch(last.strip())
-        and (frame.iloc[:, 0] == last).sum() == 1
-    ):
+    named = isinstance(last, str) and TOTAL.fullmatch(last.strip()) is not None
+    if named and (frame.iloc[:, 0] == last).sum() == 1 and _has_new_cell(frame.iloc[:, 1:]):
         rest = rest.iloc[:-1]
         notes.append(f"Row {frame.index[-1]} is left out: it is named {last!r}, and is no item.")
     cells = frame.iloc[0].dropna()

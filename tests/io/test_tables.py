@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.tables import check_writable, read_table, write_table
+from judgebayes.io.tables import check_writable, notes_of, read_table, write_table
 
 TABLE = pd.DataFrame({"item": ["x", "y"], "vote": [1, -1]})
 
@@ -108,3 +108,17 @@ def test_gz_files_are_gzip(tmp_path: Path) -> None:
     write_table(TABLE, tmp_path / "a.csv.gz")
     with gzip.open(tmp_path / "a.csv.gz") as file:
         assert file.read().startswith(b"item")
+
+
+@pytest.mark.parametrize(
+    ("last", "kept"), [("mean,0,1", True), ("Total,17,9", False), ("Total,,", True)]
+)
+def test_a_last_row_is_left_out_if_it_sums_the_others(
+    last: str, kept: bool, tmp_path: Path
+) -> None:
+    """An item may be called mean: its cells are votes as above it."""
+    path = tmp_path / "v.csv"
+    path.write_text(f"item,a,b\nx,1,0\ny,0,1\nz,1,1\n{last}\n")
+    table = read_table(path)
+    assert (len(table) == 4) == kept
+    assert any("is no item" in note for note in notes_of(table)) == (not kept)
