@@ -56,10 +56,6 @@ UNREAD: dict[str, str] = {
 """What files of tools that are not read are, and what to export, by keys of their first record."""
 
 
-def _never(first: Record) -> bool:
-    return not isinstance(first, Mapping)
-
-
 def _is_promptfoo(first: Record) -> bool:
     results = first.get("results")
     several = isinstance(results, list) and all(isinstance(each, dict) for each in results)
@@ -123,8 +119,9 @@ class Format:
     """Whether they are the classes also if no vote is between the lowest and the highest."""
     letters: Mapping[str, str] = field(default_factory=dict)
     """The class that the tool means by a shorter word, in files of labels."""
-    recognised_by: Callable[[Record], bool] = _never
-    """Whether a file with this first record has this format, so that commands read it directly."""
+    recognised_by: Callable[[Record], bool] | None = None
+    """Whether a file with this first record has this format, so that commands read it directly; of None,
+    no file is known by its record."""
 
     def read(self) -> "Callable[[Files], Iterable[Row | pd.DataFrame | str]]":
         """Return the reader: of rows or a table of them, and of sentences for the user."""
@@ -191,7 +188,7 @@ FORMATS: dict[str, Format] = {
         patterns=("*annotations*.json",),
         called="annotations of AlpacaEval",
         classes=PAIR,
-        letters={"1": "A", "2": "B", "0": "tie", "1.5": "tie"},
+        letters={"1": "A", "2": "B", "1.5": "tie"},
         recognised_by=lambda first: "preference" in first and first.get("instruction") is not None,
     ),
     "mt-bench": Format(
@@ -343,7 +340,8 @@ def format_of(path: Path) -> str | None:
     from judgebayes.io.tools import first_record
 
     first = first_record(path)
-    name = next((name for name, form in FORMATS.items() if form.recognised_by(first)), None)
+    known = ((name, form.recognised_by) for name, form in FORMATS.items())
+    name = next((name for name, recognised in known if recognised and recognised(first)), None)
     unread = next((says for keys, says in UNREAD.items() if {*keys.split()} <= first.keys()), None)
     if name is None and unread is not None:
         raise JudgeBayesError(f"{str(path)!r} is not read. It looks like {unread}.")

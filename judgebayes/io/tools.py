@@ -18,7 +18,7 @@ from judgebayes.io.records import LINES, parse_json, read_json, read_lines, suff
 from judgebayes.io.tables import header_of, read_table
 from judgebayes.votes.classes import canonical, listing, written
 
-WRAPPED = (*("testCases", "conversationalTestCases", "test_results", "data", "events", "records"),)
+WRAPPED = ("testCases", "conversationalTestCases", "test_results", "data", "events", "records")
 """Keys of a JSON document whose lists contain the records."""
 ANSWERS = ("choices", "rating", "number", "selected", "value", "label", "score")
 """Keys of an object whose value is the answer."""
