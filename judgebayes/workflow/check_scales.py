@@ -101,7 +101,8 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     if no_votes and len(counts) - len(no_votes) > 1:
         n = sum(counts[value] for value in no_votes)
         return (
-            f"{n} votes are {listing(no_votes)}: they are read as missing.",
+            f"{n} votes are {listing(no_votes)}: they are read as missing. To keep such a class, name "
+            "all classes with --classes.",
             {"missing": join_names(map(str, no_votes))},
         )
     if all(apart):
