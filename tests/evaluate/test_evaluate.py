@@ -11,6 +11,7 @@ from judgebayes.aggregators import (
     Davidson,
     MajorityVote,
     MarginThreshold,
+    Method,
     OneCoin,
 )
 from judgebayes.aggregators.base import cost_of
@@ -30,7 +31,7 @@ from judgebayes.evaluate.engine import (
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
-from judgebayes.inference import DRPS
+from judgebayes.inference import DRPS, Status
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import Votes
 
@@ -167,6 +168,16 @@ def test_sums_over_all_items_equal_sums_over_the_parts(weighted: bool) -> None:
         return np.asarray(result.log_probs), np.asarray(expected)
 
     np.testing.assert_allclose(*run(), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [OneCoin(), Calibrated(OneCoin(), Temperature(), None)])
+def test_a_sweep_says_the_status_of_its_fits(method: Method) -> None:
+    """Labels that are all the same teach nothing; the status of such a split says so."""
+    panel, truth = judged(np.array([0.9, 0.7, 0.6]), 40, seed=1)
+    splits = random_splits(40, splits=2, calibration=25, seed=0)
+    for labels, status in ((np.zeros_like(truth), Status.DEGENERATE), (truth, Status.CONVERGED)):
+        (by_map,) = Engine([Cell(panel, labels, splits)])(method, "calibration")
+        assert np.unique(by_map[""].status).tolist() == [int(status)]
 
 
 def test_sums_over_all_items_agree_with_a_calibrator_too() -> None:

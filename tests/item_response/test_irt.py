@@ -9,7 +9,7 @@ from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import Status
-from judgebayes.item_response import ItemResponse
+from judgebayes.item_response import ItemResponse, variance_shares
 from judgebayes.item_response.irt import empirical_bayes_mode, evidence, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
@@ -205,3 +205,13 @@ def test_estimated_priors_and_mode_satisfy_their_equations(noise: float) -> None
         expected = np.sqrt((usual**2 + square) / (len(labelled) + 1))
         assert scale == pytest.approx(expected, abs=2e-4)
     assert abs(prior.difficulty[1] - 2.0) > 0.1  # it was estimated
+
+
+def test_variance_shares_are_of_what_varies() -> None:
+    """Equal items leave all to the judges, and equal judges all to the items (P2 eq 7)."""
+    same, apart, unit = np.zeros(6), np.linspace(-1, 1, 6), np.zeros(6)
+    assert variance_shares(apart, same, unit)["judge"] == pytest.approx(1)
+    assert variance_shares(same, apart, unit)["item"] == pytest.approx(1)
+    both = variance_shares(apart, 2 * apart, unit)
+    assert both["judge_of_two"] == pytest.approx(1 / 5)
+    assert both["judge"] + both["item"] + both["interaction"] == pytest.approx(1)
