@@ -43,6 +43,7 @@ PEOPLE = pd.DataFrame(
 def test_people_beside_their_majority_are_neither_judges_nor_further_labels() -> None:
     assert read(PEOPLE) == (["gpt4_cf", "llama_cf"], 1.0)
     assert read(PEOPLE, label="human_majority") == (["gpt4_cf", "llama_cf"], 1.0)
+    assert jb.check(PEOPLE).options["label"] == "human_majority"
     others = [each.others for each in jb.check(PEOPLE).findings if each.others]
     assert {"label": "none"} in others[0]
 
