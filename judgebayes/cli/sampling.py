@@ -34,7 +34,7 @@ from judgebayes.report.text import ends_of
 from judgebayes.report.versions import versions
 from judgebayes.sentence import rounded, sentences, with_interval
 from judgebayes.votes.array import Data
-from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import labelled_words
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import check_choice
@@ -255,7 +255,7 @@ def read_data(request: PosteriorRequest) -> tuple[Data, list[str]]:
         For bad input, or if the model needs labels or generators and there are none.
     """
     named = tuple(split_names(request.generator or ""))
-    given = asked_data(request, named=named)
+    given = data_of(request, named=named)
     labels = given.labels
     if not request.allow_degenerate and request.model not in VOTE_MODELS:
         given.coding.refuse_constant(labels, given.opened.label or "label")

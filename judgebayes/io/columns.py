@@ -138,6 +138,7 @@ def guess_columns(
     columns: Iterable[str],
     given: Mapping[str, str | None],
     likely: Mapping[str, Sequence[str]] | None = None,
+    needed: Sequence[str] = ("item", "vote"),
 ) -> dict[str, str | None]:
     """Return the column of each role: the given one, else the most likely by name, else None.
 
@@ -149,11 +150,13 @@ def guess_columns(
         The columns that the user named, by role, or None; "none" means that there is no such column.
     likely
         The usual names of other roles than those of votes, none of which must have a column.
+    needed
+        The roles of votes that must have a column.
 
     Raises
     ------
     JudgeBayesError
-        If a given column does not exist, or no item or vote column is recognised.
+        If a given column does not exist, or a needed one is not recognised.
     """
     names = list(columns)
     column_of: dict[str, str | None] = {}
@@ -173,17 +176,20 @@ def guess_columns(
             )
         elif choice == "none":
             column_of[role] = None
-    for role in ("item", "vote") if likely is None else ():
+    for role in needed if likely is None else ():
         if role in given and column_of.get(role) is None:
-            if not names:
-                raise JudgeBayesError(
-                    "The table has no columns; name at least the item and the vote."
-                )
-            raise JudgeBayesError(
-                f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a "
-                f"name that is recognised; use --{role} NAME."
-            )
+            raise JudgeBayesError(unrecognised(role, names))
     return column_of
+
+
+def unrecognised(role: str, names: Sequence[str]) -> str:
+    """Return the question which of these columns has a role."""
+    if not names:
+        return "The table has no columns; name at least the item and the vote."
+    return (
+        f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a name that is "
+        f"recognised; use --{role} NAME."
+    )
 
 
 def the_column(

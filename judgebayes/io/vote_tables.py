@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -303,7 +304,8 @@ def with_verdicts(table: pd.DataFrame, column: str, kind: Verdicts) -> tuple[pd.
 
 def kind_of_answers(texts: Iterable[object]) -> Verdicts | None:
     """Return the kind of verdict that most texts have, if they are answers and not votes."""
-    answers = [text for text in texts if isinstance(text, str) and text.strip()][:MOST_TRIED]
+    filled = (text for text in texts if isinstance(text, str) and text.strip())
+    answers = list(islice(filled, MOST_TRIED))
     if sum(map(len, answers)) <= SHORT * len(answers) and "\n" not in "".join(answers):
         return None
     kinds: tuple[Verdicts, ...] = ("pair", "valid", "score")

@@ -20,6 +20,7 @@ from judgebayes.io.columns import plain_label
 from judgebayes.io.options import split_names
 from judgebayes.votes import MISSING, Coding, Votes
 from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
+from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.binning import bins_from
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.data import Data, encoded
@@ -28,7 +29,6 @@ from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import load_plugins, traits_of
 from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ROLES, ApplyRequest, Fixed, ReadingOptions, ReadRequest
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.sources import Earlier, Opened
 
@@ -178,7 +178,8 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     saved = load_fit(request.fit)
     losses = losses_of(request, saved.classes)
     how = {each.name: getattr(request, each.name) for each in fields(ReadingOptions)}
-    opened = open_files(*apply_notes(ReadRequest(votes=request.votes, **how), saved.notes))
+    read, earlier = apply_notes(ReadRequest(votes=request.votes, **how), saved.notes)
+    opened = open_files(read, replace(earlier, classes=saved.classes))
     data = encoded(replace(opened, labels=None), saved.classes)
     votes: Votes = data.votes
     changes: list[str] = []

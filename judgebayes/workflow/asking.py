@@ -1,17 +1,39 @@
-"""Questions about files that are not read as they are: the ways in which `check` would read them."""
+"""Read files as their names and values say, or ask: the ways in which they can be read."""
 
 import shlex
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
-from judgebayes.io.in_memory import file_or_table
+from judgebayes.io.in_memory import InMemory, file_or_table
+from judgebayes.io.options import Layout
+from judgebayes.io.tables import check_ignored, notes_of, read_table
+from judgebayes.votes.classes import listing
+from judgebayes.workflow.check_columns import (
+    find_items,
+    find_label,
+    find_long,
+    find_merged,
+    find_wide,
+    is_wide,
+)
 from judgebayes.workflow.check_draft import Draft, words_of
-from judgebayes.workflow.checking import steps
-from judgebayes.workflow.data import Data, data_of
-from judgebayes.workflow.options import CheckRequest, ReadRequest
-from judgebayes.workflow.records import changed, with_options
+from judgebayes.workflow.check_scales import find_order, find_scale
+from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.reading import converted
+from judgebayes.workflow.records import changed, leaves, with_options
+from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import UNSEEN, Earlier, Opened
 
+ENCODINGS = ("cp1252", "cp1250")
+"""Encodings of files that are not UTF-8, tried in this order."""
 MOST = 4
 SHOWN = 3
 """The candidates of a question, and the items of a preview."""
@@ -27,59 +49,165 @@ def read(request: ReadRequest) -> Data:
     Raises
     ------
     AmbiguousStudy
-        If the files are not read as they are, but in ways that `check` finds: what selects each.
+        If the files can be read in several ways: what selects each.
     JudgeBayesError
         For other bad input.
     """
-    return asked_data(request, detect=True)
+    return data_of(request, detect=True)
 
 
-def asked_data(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool = False) -> Data:
-    """Return what `data_of` reads; if that is an error, and `check` can read it, raise a question."""
-    try:
-        return data_of(request, named=named, detect=detect)
-    except JudgeBayesError as error:
-        raise asked(request, error) from error
+def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool = False) -> Data:
+    """Return the `Data` that a request has in place of votes, or read its files or tables.
+
+    `named` are columns that are not judges; `detect` is as in `classes_of`.
+
+    Raises
+    ------
+    AmbiguousStudy
+        If the files can be read in several ways.
+    JudgeBayesError
+        For other bad input, or if data that are already read come with options for reading.
+    """
+    if not isinstance(request.votes, Data):
+        opened = open_files(request, Earlier(ignored=named))
+        return encoded(opened, classes_of(opened, detect=detect))
+    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
+    again = [name for name, _ in changed(request) if name in ours]
+    if again:
+        raise JudgeBayesError(
+            f"The votes are already read, and {listing(again, 20)} would change how they are read: pass "
+            "these options to judgebayes.read."
+        )
+    return request.votes
 
 
-def asked(request: ReadRequest, error: JudgeBayesError) -> JudgeBayesError:
-    """Return the question how the files are read, or the error itself if they cannot be."""
-    names = {each.name for each in fields(CheckRequest)} & {each.name for each in fields(request)}
-    plain = CheckRequest(**{name: getattr(request, name) for name in names if name != "out"})
-    given = dict(changed(plain))
-    labels = None if plain.labels is None else file_or_table(plain.labels, "labels")
-    votes = file_or_table(plain.votes, "votes")
-    plain = replace(plain, save=None, votes=votes, labels=labels)
-    try:
-        draft = steps(Draft(plain))
-    except JudgeBayesError:
-        return error
-    best = draft.options()
-    ways = chain.from_iterable(each.others for each in draft.findings)
-    candidates: list[Candidate] = []
-    for options in (best, *(best | dict(other) for other in ways)):
-        new = {name: value for name, value in options.items() if given.get(name) != value}
-        try:
-            data = data_of(replace(draft.request, **options))
-        except JudgeBayesError:
-            continue
-        if new and all(new != each.options for each in candidates):
-            words = (
-                _words(draft, options) if options is best else f"The same, with {_line(new, best)}."
+def open_files(request: ReadRequest, earlier: Earlier = UNSEEN) -> Opened:
+    """Open the votes and the labels, if any, as names and values say.
+
+    Raises
+    ------
+    AmbiguousStudy
+        If the files can be read in several ways.
+    JudgeBayesError
+        For other bad input.
+    """
+    draft = decided(request, earlier)
+    if draft.problems:
+        raise _question(draft, request)
+    return draft.read()
+
+
+def decided(request: ReadRequest, earlier: Earlier = UNSEEN) -> Draft:
+    """Return how files are read, after all steps, and what was found.
+
+    Raises
+    ------
+    JudgeBayesError
+        If options contradict one another, or the files are neither paths nor tables.
+    """
+    for name in ("annotator", "adjudicator"):
+        if request.labels_merge is None and getattr(request, name) is not None:
+            raise JudgeBayesError(
+                f"--{name} is used with --labels-merge majority, adjudicated or noisy only."
             )
-            candidates.append(Candidate(words, new, _line(new), _preview(data)))
-    return AmbiguousStudy(str(error), candidates[:MOST]) if candidates else error
+    votes = file_or_table(request.votes, "votes")
+    labels = None if request.labels is None else file_or_table(request.labels, "labels")
+    draft = Draft(replace(request, votes=votes, labels=labels), earlier)
+    try:
+        how, classes, said, letters = converted(draft.request)
+    except JudgeBayesError as error:
+        return draft.with_finding("bad", "file", str(error))
+    gold: pd.DataFrame | None = None
+    if said:
+        draft = draft.with_finding("note", "file", said[0])
+    else:
+        table, draft = _table(draft, votes, "votes")
+        how = replace(how, votes=table)
+    if labels is not None:
+        gold, draft = _table(draft, labels, "labels")
+        how = replace(how, labels=gold)
+    if how.votes is None or (labels is not None and gold is None):
+        return draft
+    how = replace(how, **{name: value for name, value in draft.options().items() if not said})
+    draft = replace(draft, how=how, classes=classes, said=tuple(said), letters=letters)
+    draft = find_wide(draft) if is_wide(draft) else find_long(draft)
+    if not draft.columns:
+        return draft
+    for step in (find_label, find_merged, find_items, find_scale, find_order):
+        draft = step(draft)
+    return draft
 
 
-def _words(draft: Draft, options: dict[str, object]) -> str:
-    """Return what a draft takes the files for: its findings that have an option."""
-    return " ".join(each.sentence for each in draft.findings if each.option) or _line(options)
+def _table(draft: Draft, path: Path | InMemory, what: str) -> tuple[InMemory | None, Draft]:
+    """Return the table of a file; if its encoding is unknown, with the first that reads it."""
+    request, refused = draft.request, None
+    given, ignored = request.encoding, () if request.wide else request.left_out
+    layout = Layout(request.skip_rows if what == "votes" else None, given, ignored, what == "votes")
+    for encoding in (given, *(ENCODINGS if given is None else ())):
+        try:
+            table = read_table(path, replace(layout, encoding=encoding))
+            if what == "votes":
+                check_ignored(table, request.left_out if request.wide else (), path)
+        except JudgeBayesError as error:
+            refused = refused or str(error)
+            if "use --encoding" in refused:
+                continue
+            break
+        if encoding != given:
+            text = f"{path.name!r} is not UTF-8; it can be read as {encoding}."
+            draft = draft.with_finding(
+                "bad", "file", text, question=refused or "", encoding=encoding
+            )
+        for note in notes_of(table):
+            draft = draft.with_finding("note", "file", note)
+        return InMemory(table, path.name), draft
+    return None, draft.with_finding("bad", "file", str(refused))
 
 
-def _line(options: dict[str, object], known: dict[str, object] | None = None) -> str:
-    apart = {k: v for k, v in options.items() if known is None or known.get(k) != v}
-    line = shlex.join(words_of(apart))
-    return line if line.isprintable() else f"{', '.join(apart)} in Python"
+def _question(draft: Draft, request: ReadRequest) -> JudgeBayesError:
+    """Return the question how files are read, with the ways; or the error, if there is none."""
+    stuck = next(
+        (JudgeBayesError(each.sentence) for each in draft.problems if not each.option), None
+    )
+    if not draft.columns:
+        return stuck or JudgeBayesError(draft.problems[-1].sentence)
+    given, best = dict(changed(request)), draft.options()
+    try:
+        data = _data(draft)
+    except JudgeBayesError as error:
+        return error
+    if stuck is not None:
+        return stuck
+    words = " ".join(each.sentence for each in draft.problems)
+    candidates = [_candidate(words, best, given, data)]
+    for other in chain.from_iterable(each.others for each in draft.findings):
+        options = best | dict(other)
+        again = decided(replace(draft.request, **options), draft.earlier)
+        new = {name: value for name, value in options.items() if best.get(name) != value}
+        words = f"The same, with {_line(new)}."
+        with suppress(JudgeBayesError):
+            if not again.problems:
+                candidates.append(_candidate(words, options, given, _data(again)))
+    questions = [each.question for each in draft.problems if each.question]
+    plain = f"How is {draft.request.votes.name} read?"
+    return AmbiguousStudy(next(iter(questions), plain), candidates[:MOST])
+
+
+def _data(draft: Draft) -> Data:
+    opened = draft.read()
+    return encoded(opened, classes_of(opened))
+
+
+def _candidate(
+    words: str, options: Mapping[str, Any], given: Mapping[str, Any], data: Data
+) -> Candidate:
+    new = {name: value for name, value in options.items() if given.get(name) != value}
+    return Candidate(words, new, _line(new), _preview(data))
+
+
+def _line(options: Mapping[str, Any]) -> str:
+    line = shlex.join(words_of(options))
+    return line if line.isprintable() else f"{', '.join(options)} in Python"
 
 
 def _preview(data: Data) -> tuple[str, ...]:

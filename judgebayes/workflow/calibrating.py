@@ -15,7 +15,7 @@ from judgebayes.panel.diagnostics import diagnose
 from judgebayes.progress import Progress, followed
 from judgebayes.votes import Votes
 from judgebayes.workflow.answers import abstention, decisions_of
-from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.calibration import (
     Calibration,
     better_words,
@@ -109,7 +109,7 @@ def read_request(request: CalibrateRequest) -> Data:
         )
     by = request.conformal_by
     named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
-    data = asked_data(request, named=tuple(named), detect=True)
+    data = data_of(request, named=tuple(named), detect=True)
     check_ties(request, data)
     needs_none = request.method == "sc" or traits_of(request.method).learns_from_unlabelled
     if not data.labelled and not needs_none:

@@ -1,4 +1,4 @@
-"""The options to read files, as far as a check knows them, and its findings."""
+"""How files are read, as far as it is decided, and what was found on the way."""
 
 import shlex
 from collections.abc import Hashable, Mapping
@@ -10,23 +10,26 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
 from judgebayes.workflow.item_ids import Matching
-from judgebayes.workflow.options import CheckRequest
-from judgebayes.workflow.reading import open_files
-from judgebayes.workflow.records import changed
-from judgebayes.workflow.sources import Opened
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.reading import open_votes, with_labels
+from judgebayes.workflow.records import changed, leaves
+from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
 
 
 @dataclass(frozen=True)
 class CheckFinding(Finding):
     """A problem, a guess or what is fine, with the option that settles it.
 
-    Its topic is file, columns, repeats, order, scale, labels, ids or items.
+    Its topic is file, columns, repeats, order, scale, labels, ids or items. A bad one with an option is
+    a question, whose recommended answer is the option; one without must be mended in the files.
     """
 
     option: str = ""
     """The option, as at the command line; "" if none is needed or none would do."""
     others: tuple[Mapping[str, Any], ...] = ()
     """Other options that would settle it another way."""
+    question: str = ""
+    """What is wrong without the option; "" if the sentence says it."""
 
     @property
     def text(self) -> str:
@@ -36,31 +39,101 @@ class CheckFinding(Finding):
 
 @dataclass(frozen=True)
 class Draft:
-    """The request to read files, with the options that are known, and the findings so far."""
+    """The request to read files, with the options and columns that are decided, and the findings."""
 
-    request: CheckRequest
+    request: ReadRequest
+    """With the options that settle the findings."""
+    earlier: Earlier = UNSEEN
+    how: ReadRequest | None = None
+    """The request with tables in place of files, and what the log of a tool says by itself."""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """The classes by the letters in which a tool writes labels."""
+    classes: tuple[str, ...] | None = None
+    """The classes from lowest to highest, if the source names them."""
+    said: tuple[str, ...] = ()
+    """Sentences about what is read without a word."""
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    """The column of each role in the votes."""
+    gold: Labels | None = None
+    """The labels, if they are in a file of their own."""
     findings: tuple[CheckFinding, ...] = ()
     matching: Matching | None = None
-    votes: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """The table of the votes; empty before it is read."""
-    labels: pd.DataFrame | None = None
-    """The table of the labels, if they are in a file of their own."""
-    opened: dict[Hashable, Opened | None] = field(default_factory=dict)
+    opened: dict[Hashable, Opened | JudgeBayesError] = field(default_factory=dict)
     """What opening the files gave with some options, so that each is opened once."""
 
+    @property
+    def tables(self) -> ReadRequest:
+        """The request with tables in place of files."""
+        assert self.how is not None
+        return self.how
+
+    @property
+    def votes(self) -> pd.DataFrame:
+        """The table of the votes."""
+        table: pd.DataFrame = self.tables.votes.table
+        return table
+
+    @property
+    def labels(self) -> pd.DataFrame | None:
+        """The table of the labels, if they are in a file of their own."""
+        return None if self.tables.labels is None else self.tables.labels.table
+
     def with_finding(
-        self, severity: Severity, topic: str, text: str, *others: Mapping[str, Any], **options: Any
+        self,
+        severity: Severity,
+        topic: str,
+        text: str,
+        *others: Mapping[str, Any],
+        question: str = "",
+        **options: Any,
     ) -> "Draft":
         """Return the draft with another finding, and with the options that settle it."""
         line = shlex.join(words_of(options))
-        finding = CheckFinding(severity, text, topic, option=line, others=others)
-        request = replace(self.request, **options)
-        return replace(self, request=request, findings=(*self.findings, finding))
+        finding = CheckFinding(severity, text, topic, option=line, others=others, question=question)
+        return replace(
+            self,
+            request=replace(self.request, **options),
+            how=None if self.how is None else replace(self.how, **options),
+            findings=(*self.findings, finding),
+        )
+
+    @property
+    def problems(self) -> tuple[CheckFinding, ...]:
+        """The findings that must be mended, or answered."""
+        return tuple(each for each in self.findings if each.severity == "bad")
+
+    def saying(self, topic: str, text: str, **options: Any) -> "Draft":
+        """Return the draft with a decision that every command says."""
+        return replace(self.with_finding("note", topic, text, **options), said=(*self.said, text))
 
     def options(self) -> dict[str, Any]:
-        """Return the options that are not their defaults, by name, without files."""
-        files = ("labels", "items", "out", "save")
-        return {name: value for name, value in changed(self.request) if name not in files}
+        """Return the options for reading that are not their defaults, by name, without files."""
+        ours = {leaf.name for leaf in leaves(ReadRequest, {})} - {"votes", "labels"}
+        return {name: value for name, value in changed(self.request) if name in ours}
+
+    def read(self) -> Opened:
+        """Open the files with what is decided.
+
+        Raises
+        ------
+        JudgeBayesError
+            For bad input.
+        """
+        apart = self.labels is not None
+        key = (*self.columns.items(), *self.options().items())
+        if key not in self.opened:
+            try:
+                opened = open_votes(self.tables, self.columns, self.earlier, elsewhere=apart)
+                self.opened[key] = replace(opened, classes=self.classes)
+            except JudgeBayesError as error:
+                self.opened[key] = error
+        votes = self.opened[key]
+        if isinstance(votes, JudgeBayesError):
+            raise votes
+        votes = replace(votes, notes=(*self.said, *votes.notes))
+        if apart and self.gold is None:
+            return votes
+        return with_labels(votes, self.gold, self.earlier, self.letters)
 
 
 def words_of(options: Mapping[str, Any]) -> list[str]:
@@ -78,11 +151,8 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def try_open(draft: Draft) -> Opened | None:
-    """Open the files with the options of a draft, as every command does; None if that is an error."""
-    options = (draft.request.labels is None, *draft.options().items())
-    if options not in draft.opened:
-        try:
-            draft.opened[options] = open_files(draft.request)
-        except JudgeBayesError:
-            draft.opened[options] = None  # the error is found when the files are read
-    return draft.opened[options]
+    """Open the files with what a draft has decided; None if that is an error, which reading raises."""
+    try:
+        return draft.read()
+    except JudgeBayesError:
+        return None

@@ -34,15 +34,19 @@ ABSTENTIONS = ({-1}, {-9}, {-99}, {99}, {999})
 
 def find_scale(draft: Draft) -> Draft:
     """Find the classes of the votes and labels."""
-    opened = try_open(draft)
-    if opened is None or draft.request.classes is not None or draft.request.bins is not None:
+    opened, known = try_open(draft), draft.tables
+    if opened is None or draft.earlier.classes is not None:
+        return draft
+    if known.classes is not None or known.bins is not None:
         return draft
     try:
         classes = classes_of(opened)
     except JudgeBayesError as error:
-        sentence, options = _settling(opened, str(error))
+        sentence, options = str(error), dict[str, str]()
+        if known.undecided is None:
+            sentence, options = _settling(opened, sentence)
         again = draft.request.missing is None and "missing" in options
-        draft = draft.with_finding("bad", "scale", sentence, **options)
+        draft = draft.with_finding("bad", "scale", sentence, question=str(error), **options)
         return find_scale(draft) if again else draft
     marks = [v for v in classes.values if _no_vote(v, numbers=False)]
     if marks and len(classes) - len(marks) > 1 and draft.request.missing is None:
@@ -151,7 +155,7 @@ def find_order(draft: Draft) -> Draft:
     if opened is None or opened.columns["order"] is None or opened.request.votes_as is not None:
         return draft
     try:
-        classes = classes_of(opened)
+        classes = draft.earlier.classes or classes_of(opened)
     except JudgeBayesError:
         return draft
     columns, table = opened.columns, opened.table

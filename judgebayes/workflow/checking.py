@@ -13,30 +13,21 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
-from judgebayes.io.cells import with_points
 from judgebayes.io.formats import format_of
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
-from judgebayes.io.tables import notes_of, read_table
+from judgebayes.io.tables import read_table
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.check_columns import (
-    find_items,
-    find_label,
-    find_long,
-    find_merged,
-    find_wide,
-    is_wide,
-)
+from judgebayes.workflow.asking import decided
 from judgebayes.workflow.check_draft import CheckFinding, Draft
-from judgebayes.workflow.check_scales import find_order, find_scale
-from judgebayes.workflow.data import Data, data_of
+from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import CheckRequest
 from judgebayes.workflow.questions import answerable
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, count_findings
+from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.study import write_study
 
 PLAIN_DIGITS = 10
@@ -48,41 +39,6 @@ FOUND_ALREADY = (
     "is read as judgebayes import",
 )
 """What is read says these too, where a finding says it before."""
-
-
-def steps(draft: Draft) -> Draft:
-    """Return the draft after all steps, with their findings."""
-    votes, labels = draft.request.votes, draft.request.labels
-    try:
-        form = format_of(votes) if isinstance(votes, Path) else None
-    except JudgeBayesError as error:
-        return draft.with_finding("bad", "file", str(error))
-    if form is None:
-        table, draft = open_table(draft, votes, "votes")
-    else:
-        text = f"{votes.name!r} is read as judgebayes import {form} does."
-        draft = draft.with_finding("note", "file", text)
-        try:
-            table = open_files(replace(draft.request, labels=None)).table
-        except JudgeBayesError as error:
-            return draft.with_finding("bad", "file", str(error))
-    if labels is not None:
-        gold, draft = open_table(draft, labels, "labels")
-        if gold is None:
-            return draft
-        request = replace(draft.request, labels=InMemory(gold, labels.name))
-        draft = replace(draft, request=request, labels=gold)
-    if table is None:
-        return draft
-    plain = [n for n in table if table[n].map(pd.api.types.is_scalar).all()]
-    draft = replace(draft, votes=with_points(table, plain)[0])
-    if form is None:
-        request = replace(draft.request, votes=InMemory(table, votes.name))
-        draft = replace(draft, request=request)
-        draft = find_wide(draft) if is_wide(draft) else find_long(draft)
-    for step in (find_label, find_merged, find_items, find_scale, find_order):
-        draft = step(draft)
-    return draft
 
 
 def finished(draft: Draft, data: Data) -> Draft:
@@ -135,27 +91,6 @@ def shifted_join(data: Data) -> str | None:
         f"The votes agree with the labels on {now:.0%} of the items, but with the label of the {which} "
         f"item on {best:.0%}: are the items of one file counted from 0 and of the other from 1?"
     )
-
-
-def open_table(draft: Draft, path: Path | InMemory, what: str) -> tuple[pd.DataFrame | None, Draft]:
-    """Return the table of a file; if its encoding is unknown, with the first that reads it."""
-    given, refused = draft.request.encoding, None
-    skip = draft.request.skip_rows if what == "votes" else None
-    for encoding in (given, *(ENCODINGS if given is None else ())):
-        try:
-            table = read_table(path, Layout(skip, encoding))
-        except JudgeBayesError as error:
-            refused = refused or str(error)
-            if "use --encoding" in refused:
-                continue
-            break
-        if encoding != given:
-            text = f"{path.name!r} is not UTF-8; it can be read as {encoding}."
-            draft = draft.with_finding("bad", "file", text, encoding=encoding)
-        for note in notes_of(table):
-            draft = draft.with_finding("note", "file", note)
-        return table, draft
-    return None, draft.with_finding("bad", "file", str(refused))
 
 
 KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}
@@ -256,7 +191,7 @@ def check(request: CheckRequest) -> Check:
     for path in files.values():
         if isinstance(path, Path) and not path.exists():
             raise JudgeBayesError(f"There is no file {str(path)!r}.")
-    data, draft = _read(steps(Draft(replace(request, **files))))
+    data, draft = _read(decided(replace(request, **files)))
     if data is not None:
         draft = finished(draft, data)
         if "items" in files:
@@ -293,11 +228,14 @@ def _roles(data: Data, votes: Path | InMemory) -> dict[str, str]:
 
 
 def _read(draft: Draft) -> tuple[Data | None, Draft]:
-    """Return what the options of a draft read; None and a problem if they read nothing."""
+    """Return what a draft reads; None and a problem if it reads nothing."""
+    if not draft.columns:
+        return None, draft
     try:
-        return data_of(draft.request), draft
+        opened = draft.read()
+        return encoded(opened, classes_of(opened)), draft
     except JudgeBayesError as error:
-        if any(each.severity == "bad" and str(error) == each.sentence for each in draft.findings):
+        if any(str(error) == each.sentence for each in draft.problems):
             return None, draft
         return None, draft.with_finding("bad", "files", str(error))
 

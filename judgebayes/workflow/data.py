@@ -13,19 +13,16 @@ from jaxtyping import Float
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import like_a_label, listed_roles
+from judgebayes.io.columns import listed_roles
 from judgebayes.sentence import sentences
 from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import Evidence, name_of
 from judgebayes.workflow.annotators import merged
-from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import arrays_of, labels_of, open_files
-from judgebayes.workflow.records import changed, leaves
+from judgebayes.workflow.reading import arrays_of, labels_of
 from judgebayes.workflow.results import Result
-from judgebayes.workflow.scales import classes_of
-from judgebayes.workflow.sources import Earlier, Opened
+from judgebayes.workflow.sources import Opened
 
 
 def values_of(data: "Data", column: str) -> tuple[ItemInts, list[str]]:
@@ -102,12 +99,6 @@ class Data(Result):
         if wide:
             lines.append(f"Judges: {listing(judges, 20)}.")
         lines += self.coding.words(self.votes)
-        if wide and columns.get("label") is None:
-            lines += [
-                f"Column {judge!r} is read as a judge; if it contains labels, use --label {judge!r}."
-                for judge in judges
-                if like_a_label(judge)
-            ]
         return sentences(lines)
 
     @property
@@ -161,29 +152,6 @@ class Data(Result):
     def tables(self) -> dict[str, pd.DataFrame]:
         """The items and the judges."""
         return {"items": self.items, "judges": self.judges}
-
-
-def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool = False) -> Data:
-    """Return the `Data` that a request has in place of votes, or read its files or tables.
-
-    `named` are columns that are not judges; `detect` is as in `classes_of`.
-
-    Raises
-    ------
-    JudgeBayesError
-        For bad input, or if data that are already read come with options for reading.
-    """
-    if not isinstance(request.votes, Data):
-        opened = open_files(request, Earlier(ignored=named))
-        return encoded(opened, classes_of(opened, detect=detect))
-    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
-    again = [name for name, _ in changed(request) if name in ours]
-    if again:
-        raise JudgeBayesError(
-            f"The votes are already read, and {listing(again, 20)} would change how they are read: pass "
-            "these options to judgebayes.read."
-        )
-    return request.votes
 
 
 def encoded(opened: Opened, classes: Classes) -> Data:

@@ -13,7 +13,7 @@ from judgebayes.panel import diagnostics
 from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
-from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Data, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
@@ -90,7 +90,7 @@ def diagnose(
     JudgeBayesError
         For bad input. Constant labels are a finding, not an error.
     """
-    data = asked_data(request, named=() if request.by is None else (request.by,), detect=True)
+    data = data_of(request, named=() if request.by is None else (request.by,), detect=True)
     labels = data.labels
     judges = judge_table(data.votes, labels, data.coding, groups=data.groups)
     if not (labels >= 0).any() and len(judges) > 1:

@@ -24,7 +24,7 @@ from judgebayes.majority import (
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import of_votes, percent
 from judgebayes.votes import Votes
-from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Data, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import (
     Estimates,
@@ -155,7 +155,7 @@ def ensemble(
         raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
     check_next(request.next_labels, request.next_out)
     check_goal(request)
-    data = undecided_as_class(asked_data(request))
+    data = undecided_as_class(data_of(request))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
     words += [*panel.words, *_noise_words(data.label_noise)]

@@ -18,13 +18,13 @@ from judgebayes.majority import (
     stopping_level,
 )
 from judgebayes.sentence import percent
+from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Data, encoded, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import first_of, interval_now, points
 from judgebayes.workflow.ensemble_panel import check_goal, panel_of
 from judgebayes.workflow.ensembling import estimates_of
 from judgebayes.workflow.machine import plain
 from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, ends
 from judgebayes.workflow.scales import classes_of

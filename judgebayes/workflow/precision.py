@@ -21,7 +21,7 @@ from judgebayes.generators import (
 )
 from judgebayes.io.options import split_names
 from judgebayes.votes.columns import positions
-from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import Fixed, PrecisionRequest, check_next
@@ -145,7 +145,7 @@ def _grouped(data: Data, fit: PrecisionFit) -> list[str]:
 
 def _given(request: PrecisionRequest) -> tuple[Data, list[str], Given]:
     """Return what was read, notes on it, and what the methods learn from."""
-    data = asked_data(request, named=tuple(split_names(request.generator or "")))
+    data = data_of(request, named=tuple(split_names(request.generator or "")))
     votes, labels = data.votes, data.labels
     n_classes = len(data.coding.classes)
     if n_classes != 2:

@@ -1,4 +1,7 @@
-"""Read a user's files into votes, labels and groups."""
+"""Open a user's files as the columns by role and the options say, and make arrays of them.
+
+Which columns these are is decided before (`judgebayes.workflow.deciding`).
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,15 +14,23 @@ import pandas as pd
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
-from judgebayes.io.columns import join_judge, judge_of_criteria, without_copies
+from judgebayes.io.columns import join_judge, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
-from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.options import Layout, Options, Verdicts, option
-from judgebayes.io.tables import check_ignored, notes_of, read_table
+from judgebayes.io.in_memory import InMemory
+from judgebayes.io.options import Options, Verdicts, option
+from judgebayes.io.tables import notes_of
 from judgebayes.io.vote_tables import with_verdicts
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
-from judgebayes.votes.classes import canonical, distinct, inferred, listing, other_words, plain_text
+from judgebayes.votes.classes import (
+    canonical,
+    distinct,
+    inferred,
+    listing,
+    other_words,
+    plain_text,
+    written,
+)
 from judgebayes.votes.columns import (
     name_of,
     positions,
@@ -28,52 +39,15 @@ from judgebayes.votes.columns import (
     require_plain,
     spellings,
 )
-from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.bins_of_files import binned
-from judgebayes.workflow.item_ids import hint, match_items
-from judgebayes.workflow.likely import likely_order
+from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.roles import long_columns, open_labels, wide_columns
 from judgebayes.workflow.scales import decided_values
-from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
+from judgebayes.workflow.sources import Earlier, Labels, Opened
 
 
-def open_files(request: ReadRequest, earlier: Earlier = UNSEEN) -> Opened:
-    """Read the votes and the labels, if any, and detect the roles of their columns.
-
-    Raises
-    ------
-    JudgeBayesError
-        If a file cannot be read, or a column is missing or cannot be detected.
-    """
-    for name in ("annotator", "adjudicator"):
-        if request.labels_merge is None and getattr(request, name) is not None:
-            raise JudgeBayesError(
-                f"--{name} is used with --labels-merge majority, adjudicated or noisy only."
-            )
-    request = replace(request, votes=file_or_table(request.votes, "votes"))
-    request, classes, said, letters = _converted(request)
-    labels = None if request.labels is None else file_or_table(request.labels, "labels")
-    votes = _open_votes(request, earlier, elsewhere=labels is not None)
-    opened = replace(votes, classes=classes, notes=(*said, *votes.notes))
-    gold, messages = opened.labels, list[str]()
-    if labels is not None:
-        gold, said = open_labels(labels, request, opened.table[str(opened.columns["item"])])
-        ways = _spelling_notes(gold.table, [gold.item, gold.annotator])
-        messages = [*notes_of(gold.table), *said, *ways]
-    if gold is None:
-        return binned(opened, earlier.bins)
-    plain, more = plain_cells(gold.table, [gold.label], request.missing, "label")
-    opened = replace(
-        opened,
-        labels=replace(gold, table=plain),
-        notes=(*opened.notes, *messages, *more),
-    )
-    return _translate_labels(binned(opened, earlier.bins), letters)
-
-
-def _converted(
+def converted(
     request: ReadRequest,
 ) -> tuple[ReadRequest, tuple[str, ...] | None, list[str], Mapping[str, str]]:
     """Return the request with the table of votes in the log of another tool.
@@ -115,65 +89,30 @@ def _converted(
     return request, imported.classes, said, FORMATS[form].letters
 
 
-def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> Opened:
-    """Read the votes, the columns' roles and the labels, unless these are `elsewhere`."""
-    wide, only_judge = request.wide, request.only_judge
-    others = request.left_out if wide else ()  # not judges, but perhaps generators
-    layout = Layout(request.skip_rows, request.encoding, () if wide else request.left_out)
-    table = read_table(request.votes, layout)
-    if others:
-        check_ignored(table, others, request.votes)
-    notes = notes_of(table)
-    several = [] if elsewhere else label_columns(table, request.label)
+def open_votes(
+    request: ReadRequest, columns: Mapping[str, str | None], earlier: Earlier, *, elsewhere: bool
+) -> Opened:
+    """Return the votes with these columns by role, and the labels, unless these are `elsewhere`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a column is missing, or options do not fit the votes.
+    """
+    table, columns = request.votes.table, dict(columns)
+    notes, several = notes_of(table), label_columns(table, columns["label"])
+    if not request.wide:
+        table = table.drop(columns=list(request.left_out), errors="ignore")
     whole, table = table, table.drop(columns=several)
-    skipped = [name for name in earlier.ignored if name in table.columns and wide]
-    if skipped:
-        one = f"Column {listing(skipped)} is not read as a judge."
-        notes.append(
-            one if len(skipped) == 1 else f"Columns {listing(skipped, 20)} are not read as judges."
-        )
-    others = (*others, *skipped)
-    table = join_judge(table, request.item)
-    if not wide:
-        for named in (request.judge, earlier.columns.get("judge")):
-            table = join_judge(table, named)
-    given = request.named() | {
-        role: name
-        for role, name in earlier.columns.items()
-        if getattr(request, role) is None and name in table.columns
-    }
-    for optional in ("task", "group"):
-        given[optional] = given[optional] or "none"
     if several:
-        given["label"] = "none"
-    if wide:
-        candidates = [name for name in table.columns if name not in others]
-        columns, left_out = wide_columns(candidates, given, elsewhere=elsewhere)
-        if left_out is not None:
-            notes.append(
-                f"Column {left_out!r} is left out: it is named like labels, but the labels are in "
-                "another file."
-            )
-            others = (*others, left_out)
-    else:
-        columns = long_columns(table, given, elsewhere=elsewhere)
-    order = columns["order"]
-    if request.order is None and order is not None and not are_orders(table[order]):
-        columns["order"] = None  # the name of an order, but other values
-    unnamed = not wide and request.order is None and columns["order"] is None
-    shown = likely_order(table, columns.values()) if unnamed else None
-    if shown is not None:
-        raise JudgeBayesError(
-            f"Column {shown!r} has the presentation orders AB and BA: use {option('order', [shown])}, "
-            "or --order none to ignore them."
-        )
+        columns["label"] = None
+    table = join_judge(join_judge(table, columns["item"]), columns["judge"])
     if request.verdicts is not None:
-        vote = columns["vote"]
-        if vote is None:
+        if columns["vote"] is None:
             raise JudgeBayesError(
                 "--verdicts reads raw answers in a column of votes; use no --wide."
             )
-        table, message = with_verdicts(table, vote, cast(Verdicts, request.verdicts))
+        table, message = with_verdicts(table, columns["vote"], cast(Verdicts, request.verdicts))
         notes.append(message)
         if columns["order"] is not None and request.votes_as is None:
             request = replace(request, votes_as="shown")
@@ -184,43 +123,90 @@ def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> O
         )
     require_columns(table, columns)
     judges: list[str] = []
-    if wide:
-        judges = [n for n in table.columns if n not in (*columns.values(), *others)]
-    for name in judges:
-        require_plain(table[name], name)
-        require_one_line(table, name)
-    if not wide:
-        if given["judge"] is None:
-            by_criteria = judge_of_criteria(table, columns)
-            if by_criteria is not None:
-                columns["judge"], message = by_criteria
-                table = join_judge(table, columns["judge"])
-                notes.append(message)
+    if request.wide:
+        aside = [name for name in earlier.ignored if name in table.columns]
+        if aside:
+            plural = "s {} are not read as judges." if aside[1:] else " {} is not read as a judge."
+            notes.append("Column" + plural.format(listing(aside, 20)))
+        taken = (*columns.values(), *request.left_out, *aside)
+        judges = [name for name in table.columns if name not in taken]
+        for name in judges:
+            require_plain(table[name], name)
+            require_one_line(table, name)
+    else:
         table, copies = without_copies(table, columns, repeats=request.repeats)
         if copies:
             notes.append(
                 f"{copies} record(s) are identical to an earlier one in every column: they are copies, "
                 "not repeated votes, and each is used once."
             )
-    if only_judge is not None:
-        if wide:
-            judges = _spelt(judges, only_judge)
+    if request.only_judge is not None:
+        if request.wide:
+            judges = _spelt(judges, request.only_judge)
         elif columns["judge"] is None:
             raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
         else:
             judge = table[columns["judge"]]
-            table = table[judge.isin(_spelt(judge.unique(), only_judge))]
-    cells = judges if wide else [str(columns["vote"])]
+            table = table[judge.isin(_spelt(judge.unique(), request.only_judge))]
+    cells = judges if request.wide else [str(columns["vote"])]
     table, messages = plain_cells(table, cells, request.missing, "vote")
     notes += messages
     notes += _spelling_notes(table, [columns[role] for role in ("item", "judge", "task", "group")])
     item, label, gold = str(columns["item"]), columns["label"], None
-    if several:  # a column for each annotator
+    if several and not elsewhere:  # a column for each annotator
         long, joined, annotator = melted(whole[[item, *several]].drop_duplicates(), several)
         gold = Labels(long, item, joined, annotator)
     elif label is not None and not elsewhere:
         gold = Labels(table, item, label)
     return Opened(request, table, columns, gold, tuple(notes), tuple(judges))
+
+
+def with_labels(
+    opened: Opened, apart: Labels | None, earlier: Earlier, letters: Mapping[str, str]
+) -> Opened:
+    """Return the files with the labels of a table of their own, and classes in place of scores.
+
+    Labels have the words of the votes; `letters` are what a tool writes for them.
+
+    Raises
+    ------
+    JudgeBayesError
+        If items cannot be matched as asked for, or scores cannot be cut.
+    """
+    request, messages = opened.request, list[str]()
+    gold = opened.labels if apart is None else apart
+    if gold is None:
+        return binned(opened, earlier.bins)
+    if apart is not None:
+        messages = notes_of(gold.table)
+        if request.match_ids == "loosely":
+            gold, message = _matched(gold, opened.items)
+            messages.append(message)
+        messages += _spelling_notes(gold.table, [gold.item, gold.annotator])
+    plain, more = plain_cells(gold.table, [gold.label], request.missing, "label")
+    opened = replace(
+        opened,
+        labels=replace(gold, table=plain),
+        notes=(*opened.notes, *messages, *more),
+    )
+    return _translate_labels(binned(opened, earlier.bins), letters)
+
+
+def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, str]:
+    """Return the labels with the items' names in the votes, and a sentence about what was folded."""
+    matching = match_items(labels.table[labels.item].unique(), items.unique())
+    if matching.collision:
+        raise JudgeBayesError(f"--match-ids loosely: {matching.collision}")
+    if not matching.folded:
+        return labels, "--match-ids loosely: the items match as they are written."
+    names = labels.table[labels.item]
+    new = names.map(written).map(matching.item_of).fillna(names)
+    table = labels.table.assign(**{labels.item: new})
+    message = (
+        f"--match-ids loosely: {matching.preview} items of the labels match after folding "
+        f"{matching.how}."
+    )
+    return replace(labels, table=table), message
 
 
 def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[str]:
@@ -331,7 +317,6 @@ def labels_of(opened: Opened, coding: Coding) -> ItemInts:
     gold, drop_unknown = opened.labels, opened.request.drop_unknown_labels
     if gold is None:
         return np.full(len(coding.items), MISSING)
-    _check_items(gold, coding, drop_unknown=drop_unknown)
     return coding.labels(
         gold.table,
         item=gold.item,
@@ -339,30 +324,6 @@ def labels_of(opened: Opened, coding: Coding) -> ItemInts:
         unknown_items="drop" if drop_unknown else "error",
         allow_degenerate=True,
     )
-
-
-def _check_items(gold: Labels, coding: Coding, *, drop_unknown: bool) -> None:
-    """Refuse labels of items without votes, with what would be right: `--match-ids`, or an item.
-
-    Labels of other items may be dropped, but not all of them.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are such labels.
-    """
-    given = gold.items
-    position = positions(coding.items, given, gold.item)
-    missing = given[position < 0].unique()
-    if len(missing) == 0 or (drop_unknown and len(missing) < given.nunique()):
-        return
-    advice = hint(match_items(given.unique(), coding.items))
-    if advice:
-        raise JudgeBayesError(
-            f"Column {gold.label!r} labels {len(missing)} item(s) that have no votes: "
-            f"{listing(missing)}. Items with votes are named {listing(coding.items, 3)}. {advice} To "
-            "drop these labels, use --drop-unknown-labels."
-        )
 
 
 def _refuse_unknown(

@@ -1,15 +1,9 @@
-"""The column of each role, in files of votes and of labels."""
-
-from dataclasses import replace
-from pathlib import Path
+"""The columns of the item, the label and the annotator in a file of labels."""
 
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns, listed_roles, most_likely, plain_label
-from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import Layout
-from judgebayes.io.tables import read_table
 from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import require_columns
@@ -22,48 +16,16 @@ ITEM_SHARE = 0.9
 """The least share of values of an item column in a file of labels that are items with votes."""
 
 
-def wide_columns(
-    names: list[str], given: dict[str, str | None], *, elsewhere: bool
-) -> tuple[dict[str, str | None], str | None]:
-    """Return the column of each role, and a column named like labels if these are in another file.
+def labels_of_file(request: ReadRequest, items: pd.Series) -> tuple[Labels, str]:
+    """Return the labels of a table of their own, and a sentence if an item is known by its values.
 
-    All other columns are judges.
+    Raises
+    ------
+    JudgeBayesError
+        If its column of the item or of the label is unknown.
     """
-    label = given["label"]
-    given = given | dict.fromkeys(("judge", "sample", "order"), "none")
-    given.pop("vote")
-    given["label"] = "none" if label is None or (elsewhere and label not in names) else label
-    columns = guess_columns(names, given) | {"vote": None}
-    if label is None:
-        columns["label"] = plain_label(n for n in names if n not in columns.values())
-    if elsewhere:
-        return columns | {"label": None}, columns["label"]
-    return columns, None
-
-
-def long_columns(
-    table: pd.DataFrame, given: dict[str, str | None], *, elsewhere: bool
-) -> dict[str, str | None]:
-    """Return the column of each role, for a table with a row per vote."""
-    given = dict(given)
-    if elsewhere:
-        given["label"] = given["label"] if given["label"] in table.columns else "none"
-        if (
-            given["vote"] is None
-            and "label" in table.columns
-            and most_likely(list(table), "vote") is None
-        ):
-            given["vote"] = "label"  # the vote of crowd-sourcing tools
-    return guess_columns(table.columns, given)
-
-
-def open_labels(
-    path: Path | InMemory, request: ReadRequest, items: pd.Series
-) -> tuple[Labels, list[str]]:
-    """Return the labels of a file, and a message if its columns were detected by values."""
-    item, label = str(items.name), request.label
-    layout = Layout(encoding=request.encoding, ignore=request.left_out, all_ignored_exist=False)
-    gold = read_table(path, layout)
+    item, label, path = str(items.name), request.label, request.labels
+    gold = path.table.drop(columns=list(request.left_out), errors="ignore")
     several, annotator = label_columns(gold, label), None
     if several:
         gold, label, annotator = melted(gold, several)
@@ -111,12 +73,7 @@ def open_labels(
         f"Columns of {path.name}: {listed_roles(roles)}; the item column is detected by its values, "
         "which are items of the votes."
     )
-    labels = Labels(gold, column, label, annotator)
-    messages = [message] if by_values else []
-    if request.match_ids == "loosely":
-        labels, matched = _matched(labels, items)
-        messages += matched
-    return labels, messages
+    return Labels(gold, column, label, annotator), message if by_values else ""
 
 
 def _same_name(name: str, names: list[str]) -> str | None:
@@ -125,23 +82,6 @@ def _same_name(name: str, names: list[str]) -> str | None:
         return name
     folded = [other for other in names if other.casefold() == name.casefold()]
     return folded[0] if len(folded) == 1 else None
-
-
-def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, list[str]]:
-    """Return the labels with the items' names in the votes, and a sentence about what was folded."""
-    matching = match_items(labels.table[labels.item].unique(), items.unique())
-    if matching.collision:
-        raise JudgeBayesError(f"--match-ids loosely: {matching.collision}")
-    if not matching.folded:
-        return labels, ["--match-ids loosely: the items match as they are written."]
-    names = labels.table[labels.item]
-    new = names.map(written).map(matching.item_of).fillna(names)
-    table = labels.table.assign(**{labels.item: new})
-    message = (
-        f"--match-ids loosely: {matching.preview} items of the labels match after folding "
-        f"{matching.how}."
-    )
-    return replace(labels, table=table), [message]
 
 
 def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:

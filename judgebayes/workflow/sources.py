@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from judgebayes.votes.classes import canonical
+from judgebayes.votes.classes import Classes, canonical
 from judgebayes.votes.columns import positions
 from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import ReadRequest
@@ -23,6 +23,8 @@ class Earlier:
     """Columns that are not judges, if the file has them."""
     bins: Bins | None = None
     """The cut points that the earlier file was read with."""
+    classes: Classes | None = None
+    """The classes of the earlier file."""
 
 
 UNSEEN = Earlier()
@@ -82,6 +84,11 @@ class Opened:
     """The classes from lowest to highest, if the source names them."""
     doubt: Doubt | None = None
     """How probable the classes of labelled items are, if the labels may be wrong."""
+
+    @property
+    def items(self) -> pd.Series:
+        """The item of each row of the votes."""
+        return self.table[str(self.columns["item"])]
 
     @property
     def label(self) -> str | None:

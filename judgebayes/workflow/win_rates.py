@@ -12,7 +12,7 @@ from judgebayes.generators.logit_mixture import Verdicts, verdicts
 from judgebayes.generators.win_rate import WinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent, with_interval
-from judgebayes.workflow.asking import asked_data
+from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Data
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
 from judgebayes.workflow.records import with_options
@@ -158,7 +158,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
     JudgeBayesError
         For bad input, or if the votes do not compare two responses.
     """
-    data = asked_data(request, named=tuple(split_names(request.systems or "")), detect=True)
+    data = data_of(request, named=tuple(split_names(request.systems or "")), detect=True)
     result = win_rate_of(data, request)
     if result is None:
         named = ", ".join(map(str, data.coding.classes.names))

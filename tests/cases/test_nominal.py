@@ -105,7 +105,7 @@ def test_an_odd_word_among_verdicts_is_no_class(tmp_path: Path) -> None:
     votes.loc[:2, "vote"] = "cannot say"
     votes.to_csv(tmp_path / "votes.csv", index=False)
     done = run("calibrate", tmp_path / "votes.csv", "--labels", tmp_path / "labels.csv")
-    assert "contains 'cannot say'" in str(done.exception)
+    assert "votes are not one of invalid, valid: 'cannot say' 3" in str(done.exception)
 
 
 def test_ties_of_nominal_classes_are_drawn(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_an_import_says_that_no_value_is_missing(folder: Path, tmp_path: Path) -
 
 def test_votes_as_asks_for_the_order(tmp_path: Path) -> None:
     votes = FILES / "votes_as.csv"
-    assert "use --order=shown_first" in run("diagnose", votes, "--votes-as", "shown", code=2)
+    assert "Use --order shown_first" in run("diagnose", votes, "--votes-as", "shown", code=2)
     assert "--order shown_first" in run("check", votes, "--votes-as", "shown")
     assert "choose one of: shown, original" in run("check", votes, "--votes-as", "swapped", code=2)
     said = run("check", votes, "--votes-as", "shown", "--order", "shown_first")

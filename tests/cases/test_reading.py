@@ -58,6 +58,7 @@ EVERYWHERE = {
     "two_spellings.csv",
     "votes_007.csv",
     "votes_210.csv",
+    "wide_words_goldlabel.csv",
     "votes_for_labels_blank_rows.csv",
 }
 """Files that need no option."""

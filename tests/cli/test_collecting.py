@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import encoded
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
 
 KEY = "sk-very-secret-0123456789"

@@ -20,12 +20,12 @@ from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
 from judgebayes.workflow import calibrating
 from judgebayes.workflow.applying import apply_notes, reading_notes
+from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import Choice, build
 from judgebayes.workflow.options import CalibrateRequest, ReadRequest
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened
 
@@ -52,8 +52,8 @@ def opened(
     return open_files(ReadRequest(votes=path, labels=labels, wide=wide, only_judge=only, **how))
 
 
-def read(source: Opened, classes: str | None = None) -> Data:
-    request = replace(source.request, classes=classes, drop_unknown_labels=True)
+def read(source: Opened) -> Data:
+    request = replace(source.request, drop_unknown_labels=True)
     source = replace(source, request=request)
     return encoded(source, classes_of(source))
 
@@ -64,10 +64,10 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     gold.write_text(LABELS, encoding="cp1252")
     with pytest.raises(JudgeBayesError, match="use --encoding cp1252"):
         opened(path, wide=True)
-    with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date"):
+    with pytest.raises(JudgeBayesError, match="Use --ignore Notes,Date"):
         read(opened(path, wide=True, encoding="cp1252"))
-    with pytest.raises(JudgeBayesError, match=r"'Notes' of .* --ignore=Notes,Date\."):
-        read(opened(path, wide=True, encoding="cp1252"), "no,yes")
+    with pytest.raises(JudgeBayesError, match=r"'Date' of .* --ignore Notes,Date"):
+        read(opened(path, wide=True, encoding="cp1252", classes="no,yes"))
     files = opened(
         path, labels=gold, wide=True, encoding="cp1252", ignore="Notes,Date", missing="unsure"
     )
@@ -116,11 +116,11 @@ def test_stray_votes_are_reported_and_can_be_missing(
     assert int((np.asarray(reading.votes.index) >= 0).sum()) == 80 - strays
     assert f"Read as missing votes: 'Partial, perhaps' {strays}." in reading.words()
     classes = f"no,{missing},yes"
-    with_them = read(opened(tmp_path / "v.csv", wide=wide), classes)
+    with_them = read(opened(tmp_path / "v.csv", wide=wide, classes=classes))
     assert with_them.coding.classes.values == ("no", "Partial, perhaps", "yes")
     if not wide:
         with pytest.raises(JudgeBayesError, match="Put a name that contains a comma in double"):
-            read(opened(tmp_path / "v.csv"), "no,Partial, perhaps,yes")
+            read(opened(tmp_path / "v.csv", classes="no,Partial, perhaps,yes"))
 
 
 def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
         {"sample": [f"t{n}" for n in range(19)] + ["t99"], "ok?": ["no", "Yes"] * 10}
     )
     checked.to_csv(tmp_path / "by hand.csv", index=False)
-    files = opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
+    files = opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv", drop_unknown_labels=True)
     assert read(files).words()[:2] == [
         "Columns of by hand.csv: item = 'sample', label = 'ok?'; the item column is detected by its "
         "values, which are items of the votes.",
@@ -145,7 +145,7 @@ def test_the_columns_of_a_labels_file_are_detected_by_its_items(tmp_path: Path) 
     assert labels.tolist() == [0, 1] * 9 + [0, -1]
     checked["sample"] = [f"u{n}" for n in range(20)]
     checked.to_csv(tmp_path / "by hand.csv", index=False)
-    with pytest.raises(JudgeBayesError, match=r"\('t0', 't1' and 18 more\) are in none"):
+    with pytest.raises(JudgeBayesError, match=r"labels 20 item\(s\) that have no votes"):
         opened(tmp_path / "v.csv", labels=tmp_path / "by hand.csv")
 
 

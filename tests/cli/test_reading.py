@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgebayes.errors import JudgeBayesError
+from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.workflow.applying import apply_notes
+from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
 
 
@@ -31,13 +31,19 @@ def test_the_label_of_a_wide_file_is_detected_unless_it_may_be_a_judge(
     table = pd.DataFrame({"item": range(4), "j": ["yes", "no"] * 2, "k": ["no", "yes"] * 2})
     table[name] = ["yes", None, "no", None]
     table.to_csv(tmp_path / "wide.csv", index=False)
+    if name in ("human", "target"):
+        with pytest.raises(AmbiguousStudy, match="named like the answers of people") as raised:
+            read(tmp_path / "wide.csv", wide=True)
+        assert [each.options for each in raised.value.candidates] == [
+            {"label": name},
+            {"label": "none"},
+        ]
+        return
     reading, label = read(tmp_path / "wide.csv", wide=True)
     assert label == (name if is_label else None)
     assert reading.votes.n_judges == (2 if is_label else 3)
     assert reading.coding.classes.values == ("no", "yes")
     assert f"label = {name!r}" in reading.words()[0] or not is_label
-    asks = f"Column {name!r} is read as a judge; if it contains labels, use --label {name!r}."
-    assert (asks in reading.words()) is (name in ("human", "target"))
     table[["item", name]].dropna().to_csv(tmp_path / "g.csv", index=False)
     reading, label = read(tmp_path / "wide.csv", tmp_path / "g.csv", wide=True)
     assert (label, reading.votes.n_judges) == (None, 2 if is_label else 3)

@@ -19,10 +19,10 @@ from judgebayes.io.verdict import parse_verdict
 from judgebayes.sentence import LONGEST, sentence
 from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical
+from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import encoded
 from judgebayes.workflow.fit_file import load_fit
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
 
 NUMBERS_THAT_ARE_NAMES = [

@@ -22,9 +22,9 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
+from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import open_files
 from judgebayes.workflow.scales import classes_of
 
 CASES = int(os.environ.get("FUZZ_CASES", "300"))

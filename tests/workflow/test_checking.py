@@ -26,7 +26,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "from_pandas": {
         "judge": "rater_model",
         "vote": "is_correct",
-        "label": "gold_answer",
     },
     "criteria": {},
     "appended_twice": {},
@@ -41,7 +40,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "item": "Frage",
         "judge": "Richter",
         "vote": "Urteil",
-        "label": "Goldlabel",
     },
     "zero_padded": {"vote": "correct", "match_ids": "loosely"},
     "paths_as_ids": {"item": "case", "match_ids": "loosely", "drop_unknown_labels": True},
@@ -98,7 +96,7 @@ def test_a_file_without_votes_has_no_command(tmp_path: Path) -> None:
     assert checked.command is None
     assert checked.data is None
     assert not checked.questions["can"].any()
-    assert any("No column looks like the" in each.sentence for each in checked.problems)
+    assert any("is a name that is recognised" in each.sentence for each in checked.problems)
 
 
 def test_without_labels_only_diagnose_answers() -> None:
