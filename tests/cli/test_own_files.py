@@ -66,7 +66,7 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
         opened(path, wide=True)
     with pytest.raises(JudgeBayesError, match="Use --ignore Notes,Date"):
         read(opened(path, wide=True, encoding="cp1252"))
-    with pytest.raises(JudgeBayesError, match=r"'Date' of .* --ignore Notes,Date"):
+    with pytest.raises(JudgeBayesError, match=r"'Notes' of .* neither are 'Date'"):
         read(opened(path, wide=True, encoding="cp1252", classes="no,yes"))
     files = opened(
         path, labels=gold, wide=True, encoding="cp1252", ignore="Notes,Date", missing="unsure"
