@@ -7,7 +7,8 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import field_of, read_list
+from judgebayes.io.records import field_of
+from judgebayes.io.tools import plain, records_in
 
 SIDES = {"1": "A", "2": "B"}
 ORDERS = {"swap = False": "AB", "swap = True": "BA"}
@@ -28,48 +29,37 @@ def read_llmbar(given: Files) -> Iterator[Row]:
         If a file does not have this form.
     """
     for file in given.files:
-        yield from _rows(file)
-
-
-def _rows(file: Path) -> Iterator[Row]:
-    parts = file.absolute().parent.parts
-    if len(parts) < 3:
-        raise JudgeBayesError(f"{str(file)!r} is not in a folder EVALUATORS/MODEL/PROMPT.")
-    judge = "/".join(parts[-2:])
-    folders = parts[:-3]
-    inside = folders.index("Dataset") + 1 if "Dataset" in folders else len(folders) - 2
-    name = "/".join(folders[max(inside, 0) :])
-    for row_number, (where, record) in enumerate(read_list(file, "judged pairs")):
-        label = SIDES.get(str(field_of(record, "label", where)))
-        results = field_of(record, "results", where)
-        if label is None or not isinstance(results, list) or not results:
-            raise JudgeBayesError(
-                f"{where} needs a label of 1 or 2 and a list of results; it has "
-                f"{record['label']!r} and {type(results).__name__}."
-            )
-        last = results[-1]
-        rated = isinstance(last, dict) and "score_1" in last and "score_2" in last
-        for key, order in ORDERS.items():
-            winner = field_of(field_of(last, key, where), "winner", where)
-            item = f"{name}#{row_number}"
-            if rated and order == "BA":
-                yield Row(item, judge, dropped=ONCE)
-            elif rated:
-                vote, why = _rated(last)
-                yield Row(item, judge, vote, why, order="AB", label=label)
-            else:
-                vote = None if winner is None else SIDES.get(str(winner))
+        data_set, judge = _names(file)
+        for row_number, (where, record) in enumerate(records_in(file)):
+            label = SIDES.get(str(field_of(record, "label", where)))
+            results = field_of(record, "results", where)
+            if label is None or not isinstance(results, list) or not results:
+                raise JudgeBayesError(
+                    f"{where} needs a label of 1 or 2 and a list of results; it has "
+                    f"{record['label']!r} and {type(results).__name__}."
+                )
+            item, last = f"{data_set}#{row_number}", results[-1]
+            for key, order in ORDERS.items():
+                winner = field_of(field_of(last, key, where), "winner", where)
+                vote = SIDES.get(str(winner))
                 why = "no winner" if winner is None else f"winner {str(winner)[:20]!r}"
+                if {"score_1", "score_2"} <= last.keys():
+                    if order == "BA":
+                        yield Row(item, judge, dropped=ONCE)
+                        continue
+                    vote, why = _rated(last["score_1"], last["score_2"])
                 yield Row(item, judge, vote, why, order=order, label=label)
 
 
-def _rated(result: dict[str, Any]) -> tuple[str | None, str]:
-    scores = []
-    for name in ("score_1", "score_2"):
-        value = result[name][0] if isinstance(result[name], list) and result[name] else None
-        try:
-            scores.append(int(str(value).strip()))
-        except ValueError:
-            return None, "rating is not a number"
-    first, second = scores
-    return "tie" if first == second else ("A" if first > second else "B"), ""
+def _names(file: Path) -> tuple[str, str]:
+    """Return the names of the data set and of the evaluator, from the folders of a file."""
+    *folders, _, model, prompt = ("", "", *file.absolute().parent.parts)
+    inside = folders.index("Dataset") + 1 if "Dataset" in folders else len(folders) - 2
+    return "/".join(folders[max(inside, 0) :]), f"{model}/{prompt}"
+
+
+def _rated(*ratings: Any) -> tuple[str | None, str]:
+    one, two = (plain(each[0]) if isinstance(each, list) and each else None for each in ratings)
+    if not isinstance(one, int) or not isinstance(two, int):
+        return None, "rating is not a number"
+    return ("tie" if one == two else "A" if one > two else "B"), ""

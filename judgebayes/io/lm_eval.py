@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Any
 
 from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import field_of, read_lines
-from judgebayes.votes.classes import canonical
+from judgebayes.io.records import field_of
+from judgebayes.io.tools import plain, records_in
 
 INVALID = "[invalid]"
 """What the harness's filters write where they find no answer, which its metrics count as wrong."""
@@ -43,42 +42,38 @@ def read_lm_eval(given: Files) -> Iterator[Row]:
         name_match = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", file.name)
         task = name_match.group(1) if name_match else file.name.split(".")[0]
         model = file.absolute().parent.name.replace("__", "/")
-        seen: set[bytes] = set()
-        for number, record in read_lines(file):
-            digest = blake2b(json.dumps(record, sort_keys=True).encode(), digest_size=16).digest()
-            where = f"Line {number} of {str(file)!r}"
-            document = str(field_of(record, "doc_id", where))
-            copy, shown = digest in seen, str(record.get("filter", "none"))
-            seen.add(digest)
+        seen = set[int]()
+        for where, record in records_in(file):
+            document, shown = (
+                str(field_of(record, "doc_id", where)),
+                str(record.get("filter", "none")),
+            )
+            copy = hash(json.dumps(record, sort_keys=True))
+            item: tuple[str, ...] = (task, document)
+            judge = (model, shown)
             if given.options.votes_from == "score":
-                item: tuple[str, ...] = (model, task, document)
+                item, judge = (model, *item), ("metric", shown)
                 rows = _scores(record, item, shown)
             else:
-                item = (task, document)
-                rows = _answers(record, item, (model, shown), where)
-            if copy:
-                yield Row(item, (model, shown), dropped=COPY)
-            else:
-                yield from rows
+                rows = _answers(record, item, judge, where)
+            yield from [Row(item, judge, dropped=COPY)] if copy in seen else rows
+            seen.add(copy)
 
 
 def _answers(
     record: dict[str, Any], item: tuple[str, ...], judge: tuple[str, str], where: str
 ) -> Iterator[Row]:
-    filtered = field_of(record, "filtered_resps", where)
-    target = record.get("target")  # a list has several answers, or none that a vote could equal
-    gold = canonical(target) if isinstance(target, str | int | float) else None
-    responses = _responses(filtered)
+    responses = _responses(field_of(record, "filtered_resps", where))
     for number, response in enumerate(responses, start=1):
-        vote = canonical(response) if isinstance(response, str | int | float) else None
-        unread = vote is None or vote == INVALID
+        vote = plain(response)
         yield Row(
             item,
             judge,
-            None if unread else vote,  # type: ignore[arg-type]
+            None if vote == INVALID else vote,
             f"filtered response {INVALID}" if vote == INVALID else "no response",
             sample=number if len(responses) > 1 else None,
-            label=gold,  # type: ignore[arg-type]
+            # A list has several answers, or none that a vote could equal.
+            label=plain(record.get("target")),
         )
 
 
@@ -106,15 +101,14 @@ def _is_likelihood(response: Any) -> bool:
 
 
 def _scores(record: dict[str, Any], item: tuple[str, ...], shown: str) -> Iterator[Row]:
-    metric_names = record.get("metrics")
-    metrics = metric_names if isinstance(metric_names, list) else sorted(set(record) - FIELDS)
-    values = [(str(metric), record.get(str(metric))) for metric in metrics]
-    numbers = [(m, v) for m, v in values if v is None or isinstance(v, bool | int | float)]
+    listed = record.get("metrics")
+    metrics = listed if isinstance(listed, list) else sorted(set(record) - FIELDS)
+    values = {name: record.get(name) for name in map(str, metrics)}
+    numbers = {n: v for n, v in values.items() if v is None or isinstance(v, bool | int | float)}
     if not numbers:
         yield Row(item, ("metric", shown), dropped="sample without a metric")
-    elif isinstance(metric_names, list):
-        for _ in range(len(values) - len(numbers)):
+    for name in values:
+        if name in numbers:
+            yield Row(item, (name, shown), plain(values[name]), "metric is empty")
+        elif isinstance(listed, list) and numbers:
             yield Row(item, ("metric", shown), dropped="metric that is no number")
-    for metric, value in numbers:
-        vote = canonical(value)
-        yield Row(item, (metric, shown), vote, "metric is empty")  # type: ignore[arg-type]

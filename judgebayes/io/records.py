@@ -234,7 +234,7 @@ def read_lines(
 
 
 def _parse_line(text: str, number: int, what: str, floats: Callable[[str], Any]) -> dict[str, Any]:
-    record = _parse(text, f"Line {number} of {what}", "one object per line", floats)
+    record = parse_json(text, f"Line {number} of {what}", "one object per line", floats)
     if not isinstance(record, dict):
         raise JudgeBayesError(
             f"Line {number} of {what} is not an object but {type(record).__name__}; a JSONL file has "
@@ -260,50 +260,7 @@ def read_json(path: Path, floats: Callable[[str], Any] = float) -> Any:
         text = path.read_text(encoding=encoding_of(path))
     except (UnicodeError, OSError) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be read as JSON: {_reason(error)}.") from error
-    return _parse(text, repr(str(path)), "one value", floats)
-
-
-def read_records(path: Path) -> Any:
-    """Return the records of a JSONL file as a list, or the value in a JSON file.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the file is neither.
-    """
-    if suffix_of(path) in LINES:
-        return [record for _, record in read_lines(path)]
-    return read_json(path)
-
-
-def read_list(path: Path, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON file that is a list of `what`, or of a JSONL file, with their places.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the file is neither, or its value is not a list.
-    """
-    records = read_records(path)
-    if not isinstance(records, list):
-        raise JudgeBayesError(f"{str(path)!r} is not a list of {what}.")
-    for number, record in enumerate(records):
-        yield f"Record {number} of {str(path)!r}", record
-
-
-def parse_json(content: bytes, what: str) -> Any:
-    """Return the value of a JSON text in UTF-8.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the text is not JSON.
-    """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise JudgeBayesError(f"{what} is not UTF-8 text (byte {error.start}).") from error
-    return _parse(text, what, "one value")
+    return parse_json(text, repr(str(path)), floats=floats)
 
 
 def field_of(record: object, name: str, where: str) -> Any:
@@ -323,7 +280,16 @@ def field_of(record: object, name: str, where: str) -> Any:
     return record[name]
 
 
-def _parse(text: str, what: str, expected: str, floats: Callable[[str], Any] = float) -> Any:
+def parse_json(
+    text: str, what: str, expected: str = "one value", floats: Callable[[str], Any] = float
+) -> Any:
+    """Return the value of a JSON text; `floats` is as for `read_lines`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the text is not JSON.
+    """
     try:
         value = _decoder(floats).decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
