@@ -199,7 +199,7 @@ def gather(
     voters = kept["judge"][kept["vote"].notna()].unique()
     dropped = Counter(records["dropped"].dropna())
     if len(voters) == 0:
-        why = reasons(Counter(kept["missing"]) + dropped) if len(records) else f"no {form.called}"
+        why = reasons(Counter(kept["missing"]) + dropped) if len(records) else "it has no records"
         raise JudgeBayesError(f"There are no votes in {what}: {why}.")
     if len(voters) < kept["judge"].nunique():
         votes = kept["judge"].isin(voters)

@@ -76,7 +76,7 @@ def suffix_of(path: Path) -> str:
     return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
-def find_files(path: Path, patterns: tuple[str, ...], what: str) -> list[Path]:
+def find_files(path: Path, patterns: tuple[str, ...], form: str) -> list[Path]:
     """Return the file, or the files at any depth of a folder whose names match a pattern.
 
     Raises
@@ -91,7 +91,7 @@ def find_files(path: Path, patterns: tuple[str, ...], what: str) -> list[Path]:
     files = sorted({file for p in patterns for file in path.rglob(p) if file.is_file()})
     if not files:
         raise JudgeBayesError(
-            f"The folder {str(path)!r} contains no {what}: no file is named "
+            f"The folder {str(path)!r} contains no files of the format {form}: no file is named "
             f"{' or '.join(patterns)}."
         )
     return files

@@ -12,7 +12,7 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import inspect_log
-from judgebayes.io.formats import FORMATS, import_votes
+from judgebayes.io.formats import FORMATS, import_votes, reader_of
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
 from judgebayes.io.rewardbench import position_of_chosen
@@ -784,9 +784,9 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("inspect", "a.json", "[" * 200_000, "nested too deeply|not JSON"),
     ("lm-eval", "samples_x.jsonl", [{"resps": []}], "no field 'doc_id'"),
     ("lm-eval", "samples_x.jsonl", [{"doc_id": 1}], "no field 'filtered_resps'"),
-    ("lm-eval", "samples_x.jsonl", "\n", "no votes in .*: no samples of lm-eval"),
+    ("lm-eval", "samples_x.jsonl", "\n", "no votes in .*: it has no records"),
     ("promptfoo", "a.json", {"results": {"results": [{"x": 1}]}}, "no results of promptfoo"),
-    ("promptfoo", "a.json", {"results": []}, "no votes in .*: no results of promptfoo"),
+    ("promptfoo", "a.json", {"results": []}, "no votes in .*: it has no records"),
     ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* is not an event"),
     ("openai-evals", "a.jsonl", [{"spec": {}}], "There are no votes in .*event spec 1"),
 ]
@@ -850,6 +850,6 @@ def test_the_account_is_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_has_its_reader(form: str) -> None:
-    reader: Callable[..., object] = FORMATS[form].read()
+    reader: Callable[..., object] = reader_of(form)
     assert reader.__doc__
     assert set(FORMATS[form].takes) <= set(Options.__dataclass_fields__)
