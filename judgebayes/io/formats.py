@@ -174,7 +174,6 @@ FORMATS: dict[str, Format] = {
     ),
     "lm-eval": Format(
         "samples of lm-evaluation-harness (samples_TASK_DATE.jsonl)",
-        ("votes_from",),
         patterns=("samples_*.jsonl", "samples_*.jsonl.gz"),
         parts=("doc_id filtered_resps",),
     ),

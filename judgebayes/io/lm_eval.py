@@ -13,25 +13,15 @@ from judgebayes.io.tools import plain, records_in
 
 INVALID = "[invalid]"
 """What the harness's filters write where they find no answer, which its metrics count as wrong."""
-FIELDS = frozenset(
-    {
-        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-        *("doc_hash", "prompt_hash", "target_hash", "task_name", "group", "version"),
-    }
-)
-"""Fields that are not metrics."""
 
 
 def read_lm_eval(given: Files) -> Iterator[Row]:
     """Return the votes in the harness's samples.
 
-    `votes_from="answer"`, the default: the model is the judge (named by the folder of its files), its
-    filtered response is the vote, and the target is the label. In a multiple-choice task the vote is
-    the index of the most likely choice. A task with several filters has a line per filter and
-    document: each filter is a separate judge. A response of "[invalid]", which the harness counts as
-    wrong, is a missing vote.
-
-    `votes_from="score"`: an item is one output, each metric is a judge, and its value is the vote.
+    The model is the judge (named by the folder of its files), its filtered response is the vote, and the
+    target is the label. In a multiple-choice task the vote is the index of the most likely choice. A
+    task with several filters has a line per filter and document: each filter is a separate judge. A
+    response of "[invalid]", which the harness counts as wrong, is a missing vote.
 
     Raises
     ------
@@ -44,37 +34,25 @@ def read_lm_eval(given: Files) -> Iterator[Row]:
         model = file.absolute().parent.name.replace("__", "/")
         seen = set[int]()
         for where, record in records_in(file):
-            document, shown = (
-                str(field_of(record, "doc_id", where)),
-                str(record.get("filter", "none")),
-            )
+            item = (task, str(field_of(record, "doc_id", where)))
+            judge = (model, str(record.get("filter", "none")))
+            responses = _responses(field_of(record, "filtered_resps", where))
             copy = hash(json.dumps(record, sort_keys=True))
-            item: tuple[str, ...] = (task, document)
-            judge = (model, shown)
-            if given.options.votes_from == "score":
-                item, judge = (model, *item), ("metric", shown)
-                rows = _scores(record, item, shown)
-            else:
-                rows = _answers(record, item, judge, where)
-            yield from [Row(item, judge, dropped=COPY)] if copy in seen else rows
+            if copy in seen:
+                yield Row(item, judge, dropped=COPY)
+                continue
             seen.add(copy)
-
-
-def _answers(
-    record: dict[str, Any], item: tuple[str, ...], judge: tuple[str, str], where: str
-) -> Iterator[Row]:
-    responses = _responses(field_of(record, "filtered_resps", where))
-    for number, response in enumerate(responses, start=1):
-        vote = plain(response)
-        yield Row(
-            item,
-            judge,
-            None if vote == INVALID else vote,
-            f"filtered response {INVALID}" if vote == INVALID else "no response",
-            sample=number if len(responses) > 1 else None,
-            # A list has several answers, or none that a vote could equal.
-            label=plain(record.get("target")),
-        )
+            for number, response in enumerate(responses, start=1):
+                vote = plain(response)
+                yield Row(
+                    item,
+                    judge,
+                    None if vote == INVALID else vote,
+                    f"filtered response {INVALID}" if vote == INVALID else "no response",
+                    sample=number if len(responses) > 1 else None,
+                    # A list has several answers, or none that a vote could equal.
+                    label=plain(record.get("target")),
+                )
 
 
 def _responses(value: Any) -> list[Any]:
@@ -98,17 +76,3 @@ def _is_likelihood(response: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return str(response[1]) in ("True", "False")
-
-
-def _scores(record: dict[str, Any], item: tuple[str, ...], shown: str) -> Iterator[Row]:
-    listed = record.get("metrics")
-    metrics = listed if isinstance(listed, list) else sorted(set(record) - FIELDS)
-    values = {name: record.get(name) for name in map(str, metrics)}
-    numbers = {n: v for n, v in values.items() if v is None or isinstance(v, bool | int | float)}
-    if not numbers:
-        yield Row(item, ("metric", shown), dropped="sample without a metric")
-    for name in values:
-        if name in numbers:
-            yield Row(item, (name, shown), plain(values[name]), "metric is empty")
-        elif isinstance(listed, list) and numbers:
-            yield Row(item, ("metric", shown), dropped="metric that is no number")

@@ -150,7 +150,6 @@ VALID |= {
 
 OPTIONS: dict[str, tuple[Options, ...]] = {
     "inspect": (Options(label="h"), Options(votes_from="answer")),
-    "lm-eval": (Options(), Options(votes_from="score")),
     "promptfoo": (Options(label="h"),),
 }
 

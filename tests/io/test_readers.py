@@ -648,13 +648,6 @@ def test_lm_eval_filters_are_judges_and_invalid_is_missing(tmp_path: Path) -> No
     }
     assert imported.missing == {"filtered response [invalid]": 1}
     assert labels_of(imported) == {"0": "A", "1": "B"}
-    scored = import_votes("lm-eval", tmp_path, Options(votes_from="score"))
-    assert votes_of(scored) == {
-        ("0", "exact_match|strict"): 0,
-        ("0", "exact_match|flexible"): 1,
-        ("1", "exact_match|strict"): 1,
-        ("1", "exact_match|flexible"): 1,
-    }
 
 
 def test_lm_eval_multiple_choice_votes_for_the_likeliest(tmp_path: Path) -> None:
