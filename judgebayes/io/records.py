@@ -45,8 +45,8 @@ BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """Byte-order marks of encodings other than UTF-8, the longer ones first."""
-NOT_TEXT = (0, 0x1B)
-"""Bytes that are valid UTF-8 but never occur in text: the file has another encoding."""
+NOT_TEXT = ("\0", "\x1b")
+"""Characters that are valid UTF-8 but never occur in text: the file has another encoding."""
 
 SURROGATE_ESCAPE = "\\ud"
 """The start of a surrogate escape in JSON; a text cut inside a pair ends with a lone surrogate."""
@@ -107,27 +107,20 @@ def check_unpacked_size(path: Path) -> None:
     """
     if path.suffix.lower() != ".gz":
         return
-    packed, size = path.stat().st_size, 0
+    packed = path.stat().st_size
     most = min(MAX_UNPACKED_BYTES, max(SMALL_BYTES, packed * MAX_RATIO))
     if packed * MAX_GZIP_RATIO <= most:
         return
     try:
         with gzip.open(path) as content:
-            while block := content.read(2**24):
-                size += len(block)
-                if size > most:
-                    break
+            too_large = content.seek(most + 1) > most
     except (OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be unpacked: {_reason(error)}.") from error
-    if size > MAX_UNPACKED_BYTES:
+    if too_large:
         raise JudgeBayesError(
-            f"{str(path)!r} is more than {MAX_UNPACKED_BYTES / 2**30:,.0f} GiB when unpacked; save it "
-            "as Parquet, or in parts."
-        )
-    if size > most:
-        raise JudgeBayesError(
-            f"{str(path)!r} is more than {MAX_RATIO} times as large when unpacked: no table of votes "
-            "is. Unpack it to see what it contains."
+            f"{str(path)!r} is more than {MAX_RATIO} times as large when unpacked, or has more than "
+            f"{MAX_UNPACKED_BYTES / 2**30:,.0f} GiB when unpacked: see what it contains, and save it as "
+            "Parquet or in parts."
         )
 
 
@@ -193,19 +186,16 @@ def encoding_of(path: Path, given: str | None = None) -> str:
             ) from error
     with open_unpacked(path) as file:
         first = file.read(4)
-        mark = next((BOMS[mark] for mark in BOMS if first.startswith(mark)), None)
-        if mark is not None or given is None:
-            return mark or "utf-8-sig"
-        decoder, block = codecs.getincrementaldecoder("utf-8")(), first
-        try:
-            while block:
-                if any(byte in block for byte in NOT_TEXT):
+    mark = next((BOMS[mark] for mark in BOMS if first.startswith(mark)), None)
+    if mark is not None or given is None:
+        return mark or "utf-8-sig"
+    try:
+        with open_text(path, "utf-8") as text:
+            while block := text.read(2**20):
+                if any(character in block for character in NOT_TEXT):
                     return given
-                decoder.decode(block)
-                block = file.read(2**20)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return given
+    except UnicodeDecodeError:
+        return given
     return "utf-8-sig"
 
 
