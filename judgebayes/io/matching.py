@@ -34,12 +34,8 @@ _RANGE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A line number or a range of them, as text: the starting line and the last."""
-
-    start: str
-    end: str
+Lines = tuple[str, str]
+"""A line number or a range of them, as text: the starting line and the last."""
 
 
 @dataclass(frozen=True)
@@ -50,36 +46,26 @@ class Named:
     text: str
 
 
-@dataclass(frozen=True)
-class Match:
-    """A verdict that counts for an item."""
-
-    verdict: int
-    """Its index."""
-    starting_line: bool = False
-    """Whether only the starting lines are equal."""
-
-
 def lines_of(value: object) -> tuple[Lines, bool]:
     """Return a line number or range, and whether a word had to be removed ("line 3" is 3).
 
     >>> lines_of("Lines 3-5")
-    (Lines(start='3', end='5'), True)
+    (('3', '5'), True)
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = str(value).strip()
     parts = _RANGE.fullmatch(text)
     if parts is None:
-        return Lines(text, text), False
+        return (text, text), False
     start = str(int(parts["start"]))
-    return Lines(start, str(int(parts["end"] or start))), bool(parts["word"])
+    return (start, str(int(parts["end"] or start))), bool(parts["word"])
 
 
 def match(
     items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]
-) -> list[Match | str | None]:
-    """Return the verdict that counts for each item, or why none does; None if none is near.
+) -> list[int | str | None]:
+    """Return the index of the verdict that counts for each item, or why none does; None if none is near.
 
     Parameters
     ----------
@@ -91,8 +77,8 @@ def match(
     on_line: dict[str, tuple[dict[int, Named], dict[int, Named]]] = defaultdict(lambda: ({}, {}))
     for place, named in enumerate((items, verdicts)):
         for index, each in enumerate(named):
-            on_line[each.lines.start][place][index] = each
-    outcomes: dict[int, Match | str] = {}
+            on_line[each.lines[0]][place][index] = each
+    outcomes: dict[int, int | str] = {}
     for here, free in on_line.values():
         outcomes |= _equal(here, free, votes)
         if free:
@@ -102,17 +88,16 @@ def match(
 
 def _equal(
     items: dict[int, Named], verdicts: dict[int, Named], votes: Sequence[int]
-) -> dict[int, Match | str]:
+) -> dict[int, int | str]:
     """Match equal texts, ranges before starting lines, and take their verdicts out."""
-    outcomes: dict[int, Match | str] = {}
+    outcomes: dict[int, int | str] = {}
     by_name, by_text = defaultdict[Named, list[int]](list), defaultdict[str, list[int]](list)
     for j, verdict in verdicts.items():
         by_name[verdict].append(j)
         by_text[verdict.text].append(j)
     for twins in _twins(items):
         exact = {i: by_name.get(items[i], []) for i in twins}
-        starting_line = len(twins) == 1 and not exact[twins[0]]
-        if starting_line:
+        if len(twins) == 1 and not exact[twins[0]]:
             exact = {i: by_text.get(items[i].text, []) for i in twins}
         # A judge that normalises quotes or clips a text turns an item's name into its twin's; and items
         # with one name cannot be told apart.
@@ -121,18 +106,14 @@ def _equal(
             for j in its:
                 verdicts.pop(j, None)
             if its:
-                alike = Match(its[0], starting_line) if _alike(its, votes) else CONTRADICTORY
-                outcomes[i] = alike if told_apart else AMBIGUOUS
+                alike = len({votes[j] for j in its}) == 1
+                outcomes[i] = AMBIGUOUS if not told_apart else its[0] if alike else CONTRADICTORY
     return outcomes
-
-
-def _alike(verdicts: list[int], votes: Sequence[int]) -> bool:
-    return len({votes[j] for j in verdicts}) == 1
 
 
 def _nearest(
     items: dict[int, Named], verdicts: dict[int, Named], votes: Sequence[int], open_: list[int]
-) -> dict[int, Match | str]:
+) -> dict[int, int | str]:
     """Match open items by the assignment with the fewest edits, where no other is about as good."""
     lengths = [sum(len(each.text) for each in named.values()) for named in (items, verdicts)]
     if len(items) * len(verdicts) > PAIRS or lengths[0] * lengths[1] > WORK:
@@ -165,9 +146,7 @@ def _nearest(
 
     while unsure := {i for i in sure if not apart(i, assigned[i])}:
         sure -= unsure
-    return {i: AMBIGUOUS for i, _ in edges} | {
-        i: Match(assigned[i], items[i].lines != verdicts[assigned[i]].lines) for i in sure
-    }
+    return {i: assigned[i] if i in sure else AMBIGUOUS for i, _ in edges}
 
 
 def _assignment(costs: np.ndarray) -> tuple[float, Iterable[tuple[int, int]]]:
@@ -194,7 +173,7 @@ def _edits(item: Named, verdict: Named) -> int:
 
     text, answer = item.text, verdict.text
     edits = min(Levenshtein.distance(t, answer) for t in (text, text[: len(answer)]))
-    ranged = verdict.lines.start != verdict.lines.end
+    ranged = verdict.lines[0] != verdict.lines[1]
     return edits + MARGIN * (ranged and item.lines != verdict.lines)
 
 

@@ -20,21 +20,18 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 
 
-class SameNameError(ValueError):
-    """An object has two fields of the same name, which is the error's argument."""
-
-
 def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object from its fields, for `json.loads(text, object_pairs_hook=unique_fields)`.
 
     Raises
     ------
-    SameNameError
+    ValueError
         If two fields have the same name.
     """
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise SameNameError(next(n for n, k in Counter(n for n, _ in pairs).items() if k > 1))
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise ValueError(f"an object with two fields named {twice!r}")
     return fields
 
 
@@ -289,10 +286,8 @@ def parse_json(
         raise JudgeBayesError(
             f"{what} is not JSON ({error.msg}, line {error.lineno}); expected {expected}."
         ) from error
-    except SameNameError as error:
-        raise JudgeBayesError(
-            f"{what} has an object with two fields named {error.args[0]!r}; it is unknown which counts."
-        ) from error
+    except ValueError as error:
+        raise JudgeBayesError(f"{what} has {error}; it is unknown which counts.") from error
     except RecursionError as error:
         raise JudgeBayesError(f"{what} is nested too deeply to be read.") from error
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgebayes.io.loose_json import COMMAS, find_json
-from judgebayes.io.matching import Match, Named, lines_of, match
+from judgebayes.io.matching import Named, lines_of, match
 from judgebayes.io.verdict import strip_reasoning
 
 LABELS = {
@@ -93,13 +93,13 @@ def repair_verdicts(response: object, shown: Sequence[Shown]) -> Repaired:
     outcomes = match(items, [named for named, _ in verdicts], [vote for _, vote in verdicts])
     votes = [-1] * len(items)
     for place, (item, its) in enumerate(zip(items, outcomes, strict=True)):
-        if isinstance(its, Match):
-            named, votes[place] = verdicts[its.verdict]
+        if isinstance(its, int):
+            named, votes[place] = verdicts[its]
             if named.text != item.text:
                 clipped = item.text.startswith(named.text)
                 repairs["clipped text" if clipped else "inexact text"] += 1
-            repairs["only the starting line is equal"] += its.starting_line
-    reasons = [None if isinstance(each, Match) else each for each in outcomes]
+            repairs["only the starting line is equal"] += named.lines != item.lines
+    reasons = [None if isinstance(each, int) else each for each in outcomes]
     lost["on no item, or repeated"] = len(verdicts) - sum(vote >= 0 for vote in votes)
     return Repaired(votes, reasons, +repairs, +lost)
 

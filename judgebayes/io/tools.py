@@ -29,22 +29,14 @@ OTHER = {"A": "B", "B": "A"}
 def first_record(path: Path) -> Mapping[str, Any]:
     """Return the first record of a file: of a table the names of its columns, each with None.
 
-    Empty if there is none, or if the file is a table that cannot be read: who reads it says why.
-
-    Raises
-    ------
-    JudgeBayesError
-        If a JSON file cannot be read.
+    Empty if there is none, or if the file cannot be read: who reads it says why.
     """
     if not path.is_file():
         return {}
-    suffix = suffix_of(path)
-    if suffix == ".json":
-        return next((each for each in _unwrapped(read_json(path)) if isinstance(each, dict)), {})
-    if suffix not in LINES:
+    if suffix_of(path) not in (".json", *LINES):
         return dict.fromkeys(header_of(path))
     try:
-        return next((record for _, record in read_lines(path)), {})
+        return next((record for _, record in records_in(path)), {})
     except JudgeBayesError:
         return {}
 
