@@ -1,7 +1,7 @@
 """MT-bench judgments (FastChat): pairs in both orders, single scores, human votes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import multimode
 from typing import Any
@@ -13,6 +13,8 @@ from judgebayes.io.records import field_of
 from judgebayes.io.tools import OTHER, records_of
 
 PEOPLE = re.compile(r"(?:author|expert|human|annotator)s?[_ ]?\d*", re.IGNORECASE)
+TIE = re.compile(r"tie.*|both.*", re.IGNORECASE)
+"""A tie, with (bothbad), (inconsistent) or without, in the forms of the two tools."""
 COUNTED = "human vote: counted in the label"
 UNJUDGED = "human vote on a pair that no model judged"
 
@@ -61,17 +63,30 @@ def _verdicts(record: dict[str, Any], prefix: str, judge: str, where: str) -> It
         if key == "g2_winner" and key not in record:
             continue
         winner = field_of(record, key, where)
-        vote = dict(zip(names, "AB", strict=True)).get(str(winner))
-        if isinstance(winner, str) and re.fullmatch(r"tie( \(\w+\))?", winner):
-            vote = "tie"
-        if vote is None and winner not in (None, "error"):
-            raise JudgeBayesError(
-                f"{where} has the winner {str(winner)[:40]!r}; it must be {', '.join(names)}, tie or "
-                "error."
-            )
+        vote = winning_side(winner, names, models, where)
         if swapped:
             vote, order = OTHER.get(str(vote), vote), order and order[::-1]
         yield Row(item, judge, vote, f"winner is {winner or 'null'}", order=order)
+
+
+def winning_side(
+    winner: Any, names: Sequence[str], models: Sequence[str], where: str
+) -> str | None:
+    """Return A, B or tie for a winner by the name of its field or its own, None without a winner.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is another word.
+    """
+    sides = dict(zip((*models, *names), "ABAB", strict=False))
+    vote = "tie" if TIE.fullmatch(str(winner)) else sides.get(str(winner))
+    if vote is None and winner not in (None, "error"):
+        raise JudgeBayesError(
+            f"{where} has the winner {str(winner)[:40]!r}; it must be {names[0]}, {names[1]}, tie or "
+            "error."
+        )
+    return vote
 
 
 def _with_labels(rows: list[Row], what: str) -> list[Row]:
