@@ -154,6 +154,7 @@ FORMATS: dict[str, Format] = {
     ),
     "mt-bench": Format(
         "MT-bench judgments: gpt-4_pair.jsonl, gpt-4_single.jsonl, human votes",
+        ("label",),
         patterns=("*.jsonl",),
         votes_as="original",
         classes=PAIR,

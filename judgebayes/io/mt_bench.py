@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from statistics import multimode
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Name, Row
+from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
 from judgebayes.io.records import field_of
 from judgebayes.io.tools import OTHER, records_of
@@ -15,8 +13,6 @@ from judgebayes.io.tools import OTHER, records_of
 PEOPLE = re.compile(r"(?:author|expert|human|annotator)s?[_ ]?\d*", re.IGNORECASE)
 TIE = re.compile(r"tie.*|both.*", re.IGNORECASE)
 """A tie, with (bothbad), (inconsistent) or without, in the forms of the two tools."""
-COUNTED = "human vote: counted in the label"
-UNJUDGED = "human vote on a pair that no model judged"
 
 
 def read_mt_bench(given: Files) -> list[Row]:
@@ -26,14 +22,13 @@ def read_mt_bench(given: Files) -> list[Row]:
     them, whatever the order shown. `g1_winner` and `g2_winner`, one judge's votes in the two orders,
     name models, so they are not swapped. `tie (inconsistent)`, the merger of the two, and `tie
     (bothbad)` are ties; `error` is a missing vote. In files of single scores an item is
-    `question|turn|model`, and -1 is a missing vote. Where both people and models judged, the plurality
-    of the human votes (a tie if there is none) is the label, and the human votes are left out.
+    `question|turn|model`, and -1 is a missing vote. Where both people and models judged, the votes of
+    people are labels.
 
     Raises
     ------
     JudgeBayesError
-        If a line is not a judgment, the files mix pairs and single scores, or people and models have
-        no judged pair in common.
+        If a line is not a judgment, or the files mix pairs and single scores.
     """
     pairs, scores = list[Row](), list[Row]()
     for where, record in records_of(given):
@@ -50,7 +45,7 @@ def read_mt_bench(given: Files) -> list[Row]:
         raise JudgeBayesError(
             f"{str(given.path)!r} mixes verdicts on pairs and single scores; use a file of one kind."
         )
-    return scores or _with_labels(pairs, str(given.path))
+    return scores or pairs
 
 
 def _verdicts(record: dict[str, Any], prefix: str, judge: str, where: str) -> Iterator[Row]:
@@ -66,7 +61,9 @@ def _verdicts(record: dict[str, Any], prefix: str, judge: str, where: str) -> It
         vote = winning_side(winner, names, models, where)
         if swapped:
             vote, order = OTHER.get(str(vote), vote), order and order[::-1]
-        yield Row(item, judge, vote, f"winner is {winner or 'null'}", order=order)
+        person = judge if PEOPLE.fullmatch(judge) else None
+        why = f"winner is {winner or 'null'}"
+        yield Row(item, "winner" if person else judge, vote, why, order=order, person=person)
 
 
 def winning_side(
@@ -87,27 +84,3 @@ def winning_side(
             "error."
         )
     return vote
-
-
-def _with_labels(rows: list[Row], what: str) -> list[Row]:
-    """Return the models' votes with the plurality of the human votes as labels, if both judged."""
-    human = [row for row in rows if PEOPLE.fullmatch(str(row.judge))]
-    models = [row for row in rows if not PEOPLE.fullmatch(str(row.judge))]
-    if not human or not models:
-        return rows
-    votes: dict[Name, list[str]] = {}
-    for row in human:
-        if row.vote is not None:
-            votes.setdefault(row.item, []).append(str(row.vote))
-    judged = {row.item for row in models}
-    if not judged & votes.keys():
-        raise JudgeBayesError(
-            f"No pair in {what} was judged by both people and models; check that the files are "
-            "about the same questions and models."
-        )
-    modes = {item: multimode(each) for item, each in votes.items()}
-    labels = {item: each[0] if len(each) == 1 else "tie" for item, each in modes.items()}
-    return [
-        *(replace(row, label=labels.get(row.item)) for row in models),
-        *(replace(row, dropped=COUNTED if row.item in judged else UNJUDGED) for row in human),
-    ]

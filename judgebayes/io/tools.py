@@ -109,11 +109,10 @@ def one_question(rows: Iterable[Row], given: Files) -> Iterator[Row]:
     for row in every:
         if row.vote is not None:
             answers.setdefault(row.judge[1], set()).add(row.vote)
-    numbers = {
-        question: not any(isinstance(a, str) for a in answers[question]) for question in answers
-    }
     few = [
-        question for question, a in answers.items() if numbers[question] or len(a) <= MAX_CLASSES
+        question
+        for question, votes in answers.items()
+        if len(votes) <= MAX_CLASSES or not any(isinstance(vote, str) for vote in votes)
     ]
     label = None if given.options.label == "none" else given.options.label
     named = given.options.vote or label or (few[0] if len(few) == 1 else None)
