@@ -3,7 +3,6 @@
 import re
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from judgebayes.io.cells import missing_values
 from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import Name, Row
 from judgebayes.io.options import Files, Options, short_names
-from judgebayes.io.records import field_of, parse_json, read_json
+from judgebayes.io.records import check_members, field_of, parse_json, read_json
 from judgebayes.io.tools import at, plain
 
 if sys.version_info >= (3, 14):  # current logs are packed with Zstandard
@@ -23,10 +22,6 @@ if sys.version_info >= (3, 14):  # current logs are packed with Zstandard
     from compression.zstd import ZstdError
 else:
     from backports.zstd import ZstdError, zipfile
-
-MEMBER_BYTES = 512 * 2**20
-ARCHIVE_BYTES = 8 * 2**30
-"""Limits on the unpacked size of an archive, per member and in total."""
 
 SAMPLE = re.compile(r"samples/[^/]+\.json")
 PARTIAL = "partial"
@@ -134,7 +129,8 @@ def _open(file: Path) -> tuple[Any, list[Any]]:
         return log, samples
     try:
         with zipfile.ZipFile(file) as archive:
-            members = {m.filename: m for m in _check_members(archive.infolist(), file)}
+            check_members([(m.filename, m.file_size) for m in archive.infolist()], file)
+            members = {member.filename: member for member in archive.infolist()}
             first = "header.json" if "header.json" in members else "_journal/start.json"
             names = [first, *filter(SAMPLE.fullmatch, members)] if first in members else []
             contents = [
@@ -155,26 +151,6 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
     """Return a member's text: `ZipFile.read` unpacks also what exceeds the size that it states."""
     with archive.open(member.filename) as file:
         return file.read(member.file_size + 1).decode("utf-8-sig")
-
-
-def _check_members(members: list[zipfile.ZipInfo], file: Path) -> list[zipfile.ZipInfo]:
-    """Check an archive's members before any is read: sizes and duplicates."""
-    for member in members:
-        if member.file_size > MEMBER_BYTES:
-            raise JudgeBayesError(
-                f"{member.filename!r} in {str(file)!r} has {member.file_size / 2**20:,.0f} MiB; "
-                f"the limit is {MEMBER_BYTES / 2**20:,.0f} MiB."
-            )
-    duplicates = [name for name, n in Counter(m.filename for m in members).items() if n > 1]
-    if duplicates:
-        raise JudgeBayesError(f"{str(file)!r} has two members named {duplicates[0]!r}.")
-    total = sum(member.file_size for member in members)
-    if total > ARCHIVE_BYTES:
-        raise JudgeBayesError(
-            f"{str(file)!r} has {total / 2**30:,.1f} GiB when unpacked; the limit is "
-            f"{ARCHIVE_BYTES / 2**30:,.0f} GiB."
-        )
-    return members
 
 
 def _sample(log: dict[str, Any], record: Any, file: Path, label: str | None) -> _Sample:

@@ -11,7 +11,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, reduce
 from pathlib import Path
@@ -121,6 +121,28 @@ def check_unpacked_size(path: Path) -> None:
         )
 
 
+def check_members(members: Sequence[tuple[str, int]], path: Path) -> None:
+    """Refuse an archive by the names and sizes of its members: too large, or two with one name.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is too large, or two members have the same name.
+    """
+    for name, size, most in (
+        *((f"{name!r} in ", size, MAX_JSON_BYTES) for name, size in members),
+        ("", sum(size for _, size in members), MAX_UNPACKED_BYTES),
+    ):
+        if size > most:
+            raise JudgeBayesError(
+                f"{name}{str(path)!r} has {size / 2**20:,.0f} MiB when unpacked; the limit is "
+                f"{most / 2**20:,.0f} MiB."
+            )
+    twice = [name for name, n in Counter(name for name, _ in members).items() if n > 1]
+    if twice:
+        raise JudgeBayesError(f"{str(path)!r} has two members named {twice[0]!r}.")
+
+
 def check_workbook(path: Path) -> None:
     """Refuse a workbook whose sheets need too much memory, by the size of its parts and the last cells.
 
@@ -134,9 +156,9 @@ def check_workbook(path: Path) -> None:
         If it is no workbook.
     """
     with zipfile.ZipFile(path) as archive:
-        size = sum(part.file_size for part in archive.infolist())
+        check_members([(m.filename, m.file_size) for m in archive.infolist()], path)
         cells = 0
-        for name in archive.namelist() if size <= MAX_JSON_BYTES else ():
+        for name in archive.namelist():
             if name.startswith("xl/worksheets/") and name.endswith(".xml"):
                 columns, height = {b"A"}, 1
                 for place in PLACE.finditer(archive.read(name)):
@@ -144,10 +166,10 @@ def check_workbook(path: Path) -> None:
                     height = max(height, int(place[2]))
                 last = max(columns, key=lambda letters: (len(letters), letters))
                 cells += height * reduce(lambda n, letter: 26 * n + letter - 64, last, 0)
-    if size > MAX_JSON_BYTES or cells > MAX_CELLS:
+    if cells > MAX_CELLS:
         raise JudgeBayesError(
-            f"{str(path)!r} is too large for a workbook of votes ({size / 2**20:,.0f} MiB unpacked, "
-            f"{cells:,} cells up to the last ones); save the sheet as 'CSV UTF-8'."
+            f"{str(path)!r} is too large for a workbook of votes ({cells:,} cells up to the last ones); "
+            "save the sheet as 'CSV UTF-8'."
         )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import inspect_log
+from judgebayes.io import inspect_log, records
 from judgebayes.io.formats import FORMATS, import_votes, reader_of
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
@@ -587,11 +587,11 @@ def test_archives_that_unpack_to_too_much_are_refused(
     path = archive(
         tmp_path / "l.eval", log([sample(1, {"f": "C"})]), {"samples/b.json": "0" * 9000}
     )
-    monkeypatch.setattr(inspect_log, "MEMBER_BYTES", 5000)
+    monkeypatch.setattr(records, "MAX_JSON_BYTES", 5000)
     with pytest.raises(JudgeBayesError, match=r"'samples/b.json' .* the limit is"):
         import_votes("inspect", path)
-    monkeypatch.setattr(inspect_log, "MEMBER_BYTES", 10_000)
-    monkeypatch.setattr(inspect_log, "ARCHIVE_BYTES", 9000)
+    monkeypatch.setattr(records, "MAX_JSON_BYTES", 10_000)
+    monkeypatch.setattr(records, "MAX_UNPACKED_BYTES", 9000)
     with pytest.raises(JudgeBayesError, match="when unpacked; the limit is"):
         import_votes("inspect", path)
 
