@@ -78,7 +78,8 @@ def read_inspect(given: Files) -> list[Row | str]:
     samples: list[_Sample] = []
     notes: list[str] = []
     for file in given.files:
-        log, records = _open(file)
+        records = _open(file)
+        log: Any = next(records, None)
         if isinstance(at(log, "eval"), dict):
             own = [_sample(log, record, file, given.options.label) for record in records]
             samples += own
@@ -119,25 +120,26 @@ def _epochs_are_samples(options: Options) -> bool:
     )
 
 
-def _open(file: Path) -> tuple[Any, list[Any]]:
-    """Return what may be a log, without the samples of an archive, and the records of its samples."""
+def _open(file: Path) -> Iterator[Any]:
+    """Yield what may be a log, and then the records of its samples, of an archive one at a time."""
     if file.suffix.lower() != ".eval" and not zipfile.is_zipfile(file):
         log = read_json(file)
         samples = at(log, "samples") or []
         if not isinstance(samples, list):
             raise JudgeBayesError(f"{str(file)!r} has samples that are not a list.")
-        return log, samples
+        yield from (log, *samples)
+        return
     try:
         with zipfile.ZipFile(file) as archive:
             check_members([(m.filename, m.file_size) for m in archive.infolist()], file)
             members = {member.filename: member for member in archive.infolist()}
             first = "header.json" if "header.json" in members else "_journal/start.json"
-            names = [first, *filter(SAMPLE.fullmatch, members)] if first in members else []
-            contents = [
-                parse_json(_unpacked(archive, members[name]), f"{name} in {str(file)!r}")
-                for name in names
-            ]
-            return contents[0] if contents else None, contents[1:]
+            for name in (first, *filter(SAMPLE.fullmatch, members)) if first in members else ():
+                with archive.open(
+                    name
+                ) as member:  # `read` unpacks also what exceeds the stated size
+                    content = member.read(members[name].file_size + 1).decode("utf-8-sig")
+                yield parse_json(content, f"{name} in {str(file)!r}")
     except (zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, UnicodeError) as error:
         raise JudgeBayesError(f"{str(file)!r} is a damaged archive: {error}.") from error
     # zipfile raises this for encrypted members and for unknown compression methods.
@@ -147,19 +149,10 @@ def _open(file: Path) -> tuple[Any, list[Any]]:
         ) from error
 
 
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
-    """Return a member's text: `ZipFile.read` unpacks also what exceeds the size that it states."""
-    with archive.open(member.filename) as file:
-        return file.read(member.file_size + 1).decode("utf-8-sig")
-
-
 def _sample(log: dict[str, Any], record: Any, file: Path, label: str | None) -> _Sample:
     name, run = str(field_of(record, "id", f"A sample of {str(file)!r}")), log["eval"]
-    scores, gold, uuid = (
-        record.get("scores"),
-        at(record, "metadata", str(label)),
-        record.get("uuid"),
-    )
+    scores, uuid = record.get("scores"), record.get("uuid")
+    gold = at(record, "metadata", str(label))
     if scores is None and isinstance(record.get("score"), dict):
         scores = {"score": record["score"]}  # logs of the first Inspect versions have one scorer
     return _Sample(
