@@ -133,12 +133,6 @@ FORMATS: dict[str, Format] = {
         always=True,
         parts=("pair_id judgments",),
     ),
-    "llmbar": Format(
-        "LLMBar's evaluators/MODEL/PROMPT/result.json",
-        patterns=("result.json",),
-        votes_as="original",
-        classes=PAIR,
-    ),
     "rewardbench": Format(
         "RewardBench's results, a JSON file per model",
         patterns=("*.json", "*.jsonl"),

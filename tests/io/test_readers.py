@@ -220,40 +220,6 @@ def test_judgebench_swaps_the_second_order_back_and_keeps_ties(tmp_path: Path) -
     assert imported.votes_as == "original"
 
 
-def test_llmbar_takes_the_last_step_and_rates_a_pair_once(tmp_path: Path) -> None:
-    def pair(label: int, *steps: Any) -> dict[str, Any]:
-        return {"input": "?", "output_1": "x", "output_2": "y", "label": label, "results": [*steps]}
-
-    def swaps(plain: Any, swapped: Any, **more: Any) -> dict[str, Any]:
-        return {"swap = False": {"winner": plain}, "swap = True": {"winner": swapped}, **more}
-
-    folder = tmp_path / "Dataset" / "LLMBar" / "Natural" / "evaluators" / "GPT-4"
-    put(
-        folder / "CoT" / "result.json",
-        [pair(1, ["metrics", "stop"], swaps("1", "2")), pair(2, swaps("2", None))],
-    )
-    put(
-        folder / "Rating" / "result.json",
-        [
-            pair(1, swaps("2", "1", score_1=["7", "stop"], score_2=["7", "stop"])),
-            pair(2, swaps("1", "2", score_1=["good", ""], score_2=["7", ""])),
-        ],
-    )
-    imported = import_votes("llmbar", tmp_path / "Dataset")
-    first, second = "LLMBar/Natural#0", "LLMBar/Natural#1"
-    assert votes_of(imported, "order") == {
-        (first, "GPT-4/CoT", "AB"): "A",
-        (first, "GPT-4/CoT", "BA"): "B",
-        (second, "GPT-4/CoT", "AB"): "B",
-        (second, "GPT-4/CoT", "BA"): None,
-        (first, "GPT-4/Rating", "AB"): "tie",
-        (second, "GPT-4/Rating", "AB"): None,
-    }
-    assert imported.missing == {"no winner": 1, "rating is not a number": 1}
-    assert sum(imported.dropped.values()) == 2
-    assert labels_of(imported) == {first: "A", second: "B"}
-
-
 def test_rewardbench_assigns_the_chosen_response_a_position(tmp_path: Path) -> None:
     ids = list(range(40))
     put(
@@ -759,9 +725,6 @@ BAD: list[tuple[str, str, Any, str]] = [
         [{"pair_id": 1, "label": "A=B", "judgments": [None]}],
         "has the label 'A=B'; it must be A>B or B>A",
     ),
-    ("llmbar", "e/m/p/result.json", {"a": 1}, "Record 0 of .* has no field 'label'"),
-    ("llmbar", "e/m/p/result.json", [{"label": 3, "results": [1]}], "label of 1 or 2"),
-    ("llmbar", "e/m/p/result.json", [{"label": 1, "results": [{}]}], "no field 'swap = False'"),
     ("rewardbench", "a.json", {"x": 1}, "contains no results of RewardBench"),
     ("rewardbench", "a.json", {"results": [1], "id": [1, 2]}, "different lengths"),
     ("alpaca-eval", "annotations.json", [1], "Record 0 of .* is not an object"),
