@@ -1,14 +1,13 @@
 """AlpacaEval's annotations: preferences between a reference's output and a model's."""
 
 import hashlib
-import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import field_of, read_list
+from judgebayes.io.records import field_of
+from judgebayes.io.tools import plain, records_in
 
 LONGEST = 120
 """The length of an item's name."""
@@ -27,29 +26,21 @@ def read_alpaca_eval(given: Files) -> Iterator[Row | str]:
     JudgeBayesError
         If a file is not a list of annotations.
     """
-    rows = [row for file in given.files for row in _rows(file)]
-    yield from rows
-    between = [row.score for row in rows if row.score not in (None, 0.0, 0.5, 1.0)]
+    read, between = 0, list[float]()
+    for file in given.files:
+        for where, record in records_in(file):
+            vote, why, score = _vote(field_of(record, "preference", where))
+            item = _item(record, field_of(record, "instruction", where))
+            judge = record.get("annotator")
+            name = f"annotator {judge}" if isinstance(judge, int) else judge or file.parent.name
+            yield Row(item, str(name), vote, why, score=score)
+            read += 1
+            between += [score] if score not in (None, 0.0, 0.5, 1.0) else []
     if between:
         yield (
-            f"{len(between)} of {len(rows)} preferences are between two responses, such as "
-            f"{1 + float(between[0] or 0):.4g}: their vote is the nearer response, and the column score "
+            f"{len(between)} of {read} preferences are between two responses, such as "
+            f"{1 + between[0]:.4g}: their vote is the nearer response, and the column score "
             "has the probability of B. To use the probabilities, add --vote score --bins 5."
-        )
-
-
-def _rows(file: Path) -> Iterator[Row]:
-    for where, record in read_list(file, "annotations"):
-        preference = field_of(record, "preference", where)
-        instruction = field_of(record, "instruction", where)
-        judge = record.get("annotator")
-        vote, why, score = _vote(preference)
-        yield Row(
-            _item(record, instruction),
-            f"annotator {judge}" if isinstance(judge, int) else str(judge or file.parent.name),
-            vote,
-            why,
-            score=score,
         )
 
 
@@ -67,12 +58,11 @@ def _item(record: dict[str, Any], instruction: Any) -> tuple[str, str]:
 
 
 def _vote(preference: Any) -> tuple[str | None, str, float | None]:
-    if preference is None or (isinstance(preference, float) and math.isnan(preference)):
-        return None, "preference is null", None
-    if isinstance(preference, bool) or not isinstance(preference, int | float):
-        return None, f"preference {str(preference)[:20]!r}", None
-    if preference in (0, 1.5):
+    number = plain(preference) if type(preference) in (int, float) else None
+    if number in (0, 1.5):
         return "tie", "", 0.5
-    if not 1 <= preference <= 2:
-        return None, f"preference {preference:g} is not from 1 to 2", None
-    return ("A" if preference < 1.5 else "B"), "", float(preference) - 1
+    if isinstance(number, int | float) and 1 <= number <= 2:
+        return ("A" if number < 1.5 else "B"), "", float(number) - 1
+    if preference is None or preference != preference:
+        return None, "preference is null", None
+    return None, f"preference {str(preference)[:20]} is not from 1 to 2", None

@@ -64,25 +64,20 @@ class Appended:
         self.records: list[tuple[int, dict[str, Any]]] = []
         """The lines so far, each with its number."""
         try:
-            # Without a buffer: what a full disk refused must not be written again on closing.
-            self._file = path.open("ab", buffering=0)
+            with contextlib.ExitStack() as opened:
+                # Without a buffer: what a full disk refused must not be written again on closing.
+                self._file = opened.enter_context(path.open("ab", buffering=0))
+                _lock(self._file.fileno(), path)
+                self.torn = _remove_torn_line(path)
+                try:
+                    self.records = list(read_lines(path))
+                except JudgeBayesError as error:
+                    raise JudgeBayesError(f"{error} Restore the file, or {words.other}.") from error
+                if settings is not None:
+                    self._check_settings(settings)
+                opened.pop_all()
         except OSError as error:
             raise self._not_written(error) from error
-        try:
-            _lock(self._file.fileno(), path)
-            self.torn = _remove_torn_line(path)
-            try:
-                self.records = list(read_lines(path))
-            except JudgeBayesError as error:
-                raise JudgeBayesError(f"{error} Restore the file, or {words.other}.") from error
-            if settings is not None:
-                self._check_settings(settings)
-        except OSError as error:
-            self._file.close()
-            raise self._not_written(error) from error
-        except BaseException:
-            self._file.close()
-            raise
         self._synced = time.monotonic()
         self._failed = False
 

@@ -1,20 +1,17 @@
 """Battles of Chatbot Arena: two models, and which of them won."""
 
-import re
 from collections.abc import Iterator
+from typing import Any
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES
 from judgebayes.io.gathering import Row
-from judgebayes.io.mt_bench import PEOPLE
+from judgebayes.io.mt_bench import PEOPLE, winning_side
 from judgebayes.io.options import Files
 from judgebayes.io.records import field_of
-from judgebayes.io.tools import answer_in, name_in, records_of
+from judgebayes.io.tools import OTHER, answer_in, name_in, records_of
 
 NAMES = ("battle", "battle_id", "question_id", "id", "conversation_id")
 WINNERS = ("model_a", "model_b", "tie")
-TIE = re.compile(r"tie.*|both.*", re.IGNORECASE)
-"""A tie, with (bothbad) or without, as one of the two forms writes it."""
 
 
 def read_arena(given: Files) -> Iterator[Row]:
@@ -35,32 +32,24 @@ def read_arena(given: Files) -> Iterator[Row]:
     JudgeBayesError
         If a record has no two models, or another winner than one of them or a tie.
     """
-    records = list(records_of(given))
-    pairs: dict[str, set[tuple[str, ...]]] = {}
-    for place, (where, record) in enumerate(records):
-        both = tuple(str(field_of(record, name, where)) for name in WINNERS[:2])
-        pairs.setdefault(name_in(record, *NAMES) or str(place), set()).add(both)
+    battles: list[tuple[str, tuple[str, str], str, dict[str, Any]]] = []
+    pairs: dict[str, set[tuple[str, str]]] = {}
+    for place, (where, record) in enumerate(records_of(given)):
+        own = name_in(record, *NAMES) or str(place)
+        models = (
+            str(field_of(record, "model_a", where)),
+            str(field_of(record, "model_b", where)),
+        )
+        pairs.setdefault(own, set()).add(models)
+        battles.append((own, models, where, record))
     one_order = all(len(orders) == 1 for orders in pairs.values())
     several = any(len({*map(frozenset, orders)}) > 1 for orders in pairs.values())
-    for place, (where, record) in enumerate(records):
-        models = [str(field_of(record, name, where)) for name in WINNERS[:2]]
-        own = name_in(record, *NAMES) or str(place)
-        winner = record.get("winner")
-        if "winner" not in record:
-            won = [n for n in WINNERS if answer_in(record.get(f"winner_{n}"))[0] == 1]
-            winner = won[0] if len(won) == 1 else None
-        if isinstance(winner, str) and winner not in models:
-            winner = (
-                "tie"
-                if TIE.fullmatch(winner)
-                else dict(zip(WINNERS, models, strict=False)).get(winner, winner)
-            )
-        if winner is not None and winner not in ("tie", *models):
-            raise JudgeBayesError(
-                f"{where} has the winner {str(winner)[:40]!r}; it must be model_a, model_b or tie."
-            )
-        first = models[0] if one_order else min(models)
-        vote = winner if winner in (None, "tie") else "A" if winner == first else "B"
+    for own, models, where, record in battles:
+        won = [n for n in WINNERS if answer_in(record.get(f"winner_{n}"))[0] == 1]
+        winner = record.get("winner", won[0] if len(won) == 1 else None)
+        vote = winning_side(winner, WINNERS, models, where)
+        if not one_order and models[0] > models[1]:
+            vote = OTHER.get(str(vote), vote)
         judge = name_in(record, *ROLES["judge"][:-1])
         user = judge is None or judge.startswith("arena_user")
         person = "human" if user else judge if PEOPLE.fullmatch(str(judge)) else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.tools import answer_in, name_in, objects, records_of
+from judgebayes.io.tools import answer_in, names_of, objects, records_of
 
 
 def read_deepeval(given: Files) -> Iterator[Row | str]:
@@ -23,10 +23,9 @@ def read_deepeval(given: Files) -> Iterator[Row | str]:
         If a test case is not an object, or its metrics are not.
     """
     records = list(records_of(given))
-    names = [name_in(record, "name") for _, record in records]
-    named = None not in names and len(set(names)) == len(names)
+    names = names_of([record for _, record in records], ["name"])
     for place, (where, record) in enumerate(records):
-        item = str(names[place] if named else place)
+        item = names[place] if names else str(place)
         key = "metricsData" if "metricsData" in record else "metrics_data"
         metrics = objects(record, key, where)
         if not metrics:

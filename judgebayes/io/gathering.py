@@ -5,7 +5,6 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
@@ -98,28 +97,17 @@ class Imported:
 
     def words(self) -> list[str]:
         """Return sentences about the votes read, those missing and those left out, with reasons."""
-        votes = self.votes
-        cast = int(votes["vote"].notna().sum())
+        votes, coverage, usual = self.votes, self.coverage(), self.usual()
+        n_items, cast = votes["item"].nunique(), int(votes["vote"].notna().sum())
         lines = [
             f"Read {self.read} records: {cast} votes of {votes['judge'].nunique()} judge(s) on "
-            f"{votes['item'].nunique()} items ({reasons(votes['vote'].value_counts())})."
+            f"{n_items} items ({reasons(votes['vote'].value_counts())})."
         ]
         if self.missing:
+            shares = coverage[coverage < 1].map(lambda share: percent(share, 1))
             lines.append(f"Missing votes: {sum(self.missing.values())} ({reasons(self.missing)}).")
-            coverage = self.coverage()
-            coverage = coverage[coverage < 1]
-            named = ", ".join(
-                f"{judge} {percent(share, 1)}"
-                for judge, share in coverage.head(MAX_NAMED_JUDGES).items()
-            )
-            rest = (
-                f" and {len(coverage) - MAX_NAMED_JUDGES} more judges"
-                if len(coverage) > MAX_NAMED_JUDGES
-                else ""
-            )
-            lines.append(f"Coverage: {named}{rest}.")
-        lines += partly_asked(votes.groupby("judge")["item"].nunique(), votes["item"].nunique())
-        usual = self.usual()
+            lines.append(f"Coverage: {reasons(shares)}.")
+        lines += partly_asked(votes.groupby("judge")["item"].nunique(), n_items)
         if usual is not None:
             names = ", ".join(usual.classes.names)
             lines.append(
@@ -199,7 +187,7 @@ def gather(
     voters = kept["judge"][kept["vote"].notna()].unique()
     dropped = Counter(records["dropped"].dropna())
     if len(voters) == 0:
-        why = reasons(Counter(kept["missing"]) + dropped) if len(records) else f"no {form.called}"
+        why = reasons(Counter(kept["missing"]) + dropped) if len(records) else "it has no records"
         raise JudgeBayesError(f"There are no votes in {what}: {why}.")
     if len(voters) < kept["judge"].nunique():
         votes = kept["judge"].isin(voters)
@@ -239,18 +227,17 @@ def gather(
 
 def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
     """Return the records as a table with a column for every field of `Row`."""
-    table = next((part for part in parts if isinstance(part, pd.DataFrame)), None)
     names = [each.name for each in fields(Row)]
-    if table is not None:
-        # One column for all that are absent: none is changed.
-        absent = pd.Series(None, index=table.index, dtype=object)
-        columns = {name: table.get(name, absent) for name in names}
-        return pd.DataFrame(columns, copy=False)
+    for part in parts:
+        if isinstance(part, pd.DataFrame):
+            # One column for all that are absent: none is changed.
+            absent = pd.Series(None, index=part.index, dtype=object)
+            return pd.DataFrame({name: part.get(name, absent) for name in names}, copy=False)
     rows = [part for part in parts if isinstance(part, Row)]
     columns = {name: [getattr(row, name) for row in rows] for name in names}
     columns["item"] = short_names(columns["item"], keep=-1)
     columns["judge"] = short_names(columns["judge"], keep=0)
-    return pd.DataFrame({n: pd.Series(cells, dtype=object) for n, cells in columns.items()})
+    return pd.DataFrame(columns, dtype=object)
 
 
 def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:
@@ -324,17 +311,13 @@ def _table(kept: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def _labels(kept: pd.DataFrame, what: str) -> pd.DataFrame | None:
-    labelled = kept.loc[kept["label"].notna(), ["item", "label"]]
-    if labelled.empty:
-        return None
-    code, names = pd.factorize(labelled["item"])
-    label = labelled["label"].to_numpy()
-    first = label[np.unique(code, return_index=True)[1]]
-    clash = label != first[code]
+    pairs = kept.loc[kept["label"].notna(), ["item", "label"]].drop_duplicates(ignore_index=True)
+    clash = pairs["item"].duplicated()
     if clash.any():
-        row = int(np.argmax(clash))
+        item, other = pairs.loc[clash.idxmax()]
+        first = pairs["label"][pairs["item"] == item].iloc[0]
         raise JudgeBayesError(
-            f"Item {names[code[row]]!r} of {what} has two labels, {first[code[row]]!r} and "
-            f"{label[row]!r}; an item must have one label."
+            f"Item {item!r} of {what} has two labels, {first!r} and {other!r}; an item must have one "
+            "label."
         )
-    return pd.DataFrame({"item": list(names), "label": plain_column(pd.Series(first))})
+    return None if pairs.empty else pairs.assign(label=plain_column(pairs["label"]))

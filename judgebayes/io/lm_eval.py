@@ -3,36 +3,25 @@
 import json
 import re
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Any
 
 from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import field_of, read_lines
-from judgebayes.votes.classes import canonical
+from judgebayes.io.records import field_of
+from judgebayes.io.tools import plain, records_in
 
 INVALID = "[invalid]"
 """What the harness's filters write where they find no answer, which its metrics count as wrong."""
-FIELDS = frozenset(
-    {
-        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-        *("doc_hash", "prompt_hash", "target_hash", "task_name", "group", "version"),
-    }
-)
-"""Fields that are not metrics."""
 
 
 def read_lm_eval(given: Files) -> Iterator[Row]:
     """Return the votes in the harness's samples.
 
-    `votes_from="answer"`, the default: the model is the judge (named by the folder of its files), its
-    filtered response is the vote, and the target is the label. In a multiple-choice task the vote is
-    the index of the most likely choice. A task with several filters has a line per filter and
-    document: each filter is a separate judge. A response of "[invalid]", which the harness counts as
-    wrong, is a missing vote.
-
-    `votes_from="score"`: an item is one output, each metric is a judge, and its value is the vote.
+    The model is the judge (named by the folder of its files), its filtered response is the vote, and the
+    target is the label. In a multiple-choice task the vote is the index of the most likely choice. A
+    task with several filters has a line per filter and document: each filter is a separate judge. A
+    response of "[invalid]", which the harness counts as wrong, is a missing vote.
 
     Raises
     ------
@@ -43,43 +32,27 @@ def read_lm_eval(given: Files) -> Iterator[Row]:
         name_match = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", file.name)
         task = name_match.group(1) if name_match else file.name.split(".")[0]
         model = file.absolute().parent.name.replace("__", "/")
-        seen: set[bytes] = set()
-        for number, record in read_lines(file):
-            digest = blake2b(json.dumps(record, sort_keys=True).encode(), digest_size=16).digest()
-            where = f"Line {number} of {str(file)!r}"
-            document = str(field_of(record, "doc_id", where))
-            copy, shown = digest in seen, str(record.get("filter", "none"))
-            seen.add(digest)
-            if given.options.votes_from == "score":
-                item: tuple[str, ...] = (model, task, document)
-                rows = _scores(record, item, shown)
-            else:
-                item = (task, document)
-                rows = _answers(record, item, (model, shown), where)
-            if copy:
-                yield Row(item, (model, shown), dropped=COPY)
-            else:
-                yield from rows
-
-
-def _answers(
-    record: dict[str, Any], item: tuple[str, ...], judge: tuple[str, str], where: str
-) -> Iterator[Row]:
-    filtered = field_of(record, "filtered_resps", where)
-    target = record.get("target")  # a list has several answers, or none that a vote could equal
-    gold = canonical(target) if isinstance(target, str | int | float) else None
-    responses = _responses(filtered)
-    for number, response in enumerate(responses, start=1):
-        vote = canonical(response) if isinstance(response, str | int | float) else None
-        unread = vote is None or vote == INVALID
-        yield Row(
-            item,
-            judge,
-            None if unread else vote,  # type: ignore[arg-type]
-            f"filtered response {INVALID}" if vote == INVALID else "no response",
-            sample=number if len(responses) > 1 else None,
-            label=gold,  # type: ignore[arg-type]
-        )
+        seen = set[int]()
+        for where, record in records_in(file):
+            item = (task, str(field_of(record, "doc_id", where)))
+            judge = (model, str(record.get("filter", "none")))
+            responses = _responses(field_of(record, "filtered_resps", where))
+            copy = hash(json.dumps(record, sort_keys=True))
+            if copy in seen:
+                yield Row(item, judge, dropped=COPY)
+                continue
+            seen.add(copy)
+            for number, response in enumerate(responses, start=1):
+                vote = plain(response)
+                yield Row(
+                    item,
+                    judge,
+                    None if vote == INVALID else vote,
+                    f"filtered response {INVALID}" if vote == INVALID else "no response",
+                    sample=number if len(responses) > 1 else None,
+                    # A list has several answers, or none that a vote could equal.
+                    label=plain(record.get("target")),
+                )
 
 
 def _responses(value: Any) -> list[Any]:
@@ -103,18 +76,3 @@ def _is_likelihood(response: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return str(response[1]) in ("True", "False")
-
-
-def _scores(record: dict[str, Any], item: tuple[str, ...], shown: str) -> Iterator[Row]:
-    metric_names = record.get("metrics")
-    metrics = metric_names if isinstance(metric_names, list) else sorted(set(record) - FIELDS)
-    values = [(str(metric), record.get(str(metric))) for metric in metrics]
-    numbers = [(m, v) for m, v in values if v is None or isinstance(v, bool | int | float)]
-    if not numbers:
-        yield Row(item, ("metric", shown), dropped="sample without a metric")
-    elif isinstance(metric_names, list):
-        for _ in range(len(values) - len(numbers)):
-            yield Row(item, ("metric", shown), dropped="metric that is no number")
-    for metric, value in numbers:
-        vote = canonical(value)
-        yield Row(item, (metric, shown), vote, "metric is empty")  # type: ignore[arg-type]

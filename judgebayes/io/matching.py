@@ -34,12 +34,8 @@ _RANGE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A line number or a range of them, as text: the starting line and the last."""
-
-    start: str
-    end: str
+Lines = tuple[str, str]
+"""A line number or a range of them, as text: the starting line and the last."""
 
 
 @dataclass(frozen=True)
@@ -50,36 +46,26 @@ class Named:
     text: str
 
 
-@dataclass(frozen=True)
-class Match:
-    """A verdict that counts for an item."""
-
-    verdict: int
-    """Its index."""
-    starting_line: bool = False
-    """Whether only the starting lines are equal."""
-
-
 def lines_of(value: object) -> tuple[Lines, bool]:
     """Return a line number or range, and whether a word had to be removed ("line 3" is 3).
 
     >>> lines_of("Lines 3-5")
-    (Lines(start='3', end='5'), True)
+    (('3', '5'), True)
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = str(value).strip()
     parts = _RANGE.fullmatch(text)
     if parts is None:
-        return Lines(text, text), False
+        return (text, text), False
     start = str(int(parts["start"]))
-    return Lines(start, str(int(parts["end"] or start))), bool(parts["word"])
+    return (start, str(int(parts["end"] or start))), bool(parts["word"])
 
 
 def match(
     items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]
-) -> list[Match | str | None]:
-    """Return the verdict that counts for each item, or why none does; None if none is near.
+) -> list[int | str | None]:
+    """Return the index of the verdict that counts for each item, or why none does; None if none is near.
 
     Parameters
     ----------
@@ -88,136 +74,79 @@ def match(
     votes
         The vote of each verdict.
     """
-    state = _State(items, verdicts, votes)
-    on_line: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    on_line: dict[str, tuple[dict[int, Named], dict[int, Named]]] = defaultdict(lambda: ({}, {}))
     for place, named in enumerate((items, verdicts)):
         for index, each in enumerate(named):
-            on_line[each.lines.start][place].append(index)
-    for its_items, its_verdicts in on_line.values():
-        if its_items and its_verdicts:
-            state.match_line(its_items, its_verdicts)
-    return state.outcomes
+            on_line[each.lines[0]][place][index] = each
+    outcomes: dict[int, int | str] = {}
+    for here, free in on_line.values():
+        outcomes |= _equal(here, free, votes)
+        if free:
+            outcomes |= _nearest(here, free, votes, [i for i in here if i not in outcomes])
+    return [outcomes.get(i) for i in range(len(items))]
 
 
-class _State:
-    """The outcomes so far."""
+def _equal(
+    items: dict[int, Named], verdicts: dict[int, Named], votes: Sequence[int]
+) -> dict[int, int | str]:
+    """Match equal texts, ranges before starting lines, and take their verdicts out."""
+    outcomes: dict[int, int | str] = {}
+    by_name, by_text = defaultdict[Named, list[int]](list), defaultdict[str, list[int]](list)
+    for j, verdict in verdicts.items():
+        by_name[verdict].append(j)
+        by_text[verdict.text].append(j)
+    for twins in _twins(items):
+        exact = {i: by_name.get(items[i], []) for i in twins}
+        if len(twins) == 1 and not exact[twins[0]]:
+            exact = {i: by_text.get(items[i].text, []) for i in twins}
+        # A judge that normalises quotes or clips a text turns an item's name into its twin's; and items
+        # with one name cannot be told apart.
+        told_apart = len({items[i] for i in twins}) == len(twins) and all(exact.values())
+        for i, its in exact.items():
+            for j in its:
+                verdicts.pop(j, None)
+            if its:
+                alike = len({votes[j] for j in its}) == 1
+                outcomes[i] = AMBIGUOUS if not told_apart else its[0] if alike else CONTRADICTORY
+    return outcomes
 
-    def __init__(
-        self, items: Sequence[Named], verdicts: Sequence[Named], votes: Sequence[int]
-    ) -> None:
-        self.items, self.verdicts, self.votes = items, verdicts, votes
-        self.outcomes: list[Match | str | None] = [None] * len(items)
 
-    def match_line(self, items: list[int], verdicts: list[int]) -> None:
-        """Match the items and verdicts with one starting line."""
-        free = self._equal(items, verdicts)
-        open_ = [i for i in items if self.outcomes[i] is None]
-        if open_ and free:
-            self._nearest(items, open_, free)
+def _nearest(
+    items: dict[int, Named], verdicts: dict[int, Named], votes: Sequence[int], open_: list[int]
+) -> dict[int, int | str]:
+    """Match open items by the assignment with the fewest edits, where no other is about as good."""
+    lengths = [sum(len(each.text) for each in named.values()) for named in (items, verdicts)]
+    if len(items) * len(verdicts) > PAIRS or lengths[0] * lengths[1] > WORK:
+        return dict.fromkeys(open_, AMBIGUOUS)
+    edits = {(i, j): _edits(items[i], verdicts[j]) for i in items for j in verdicts}
+    edges = {(i, j) for i in open_ for j in verdicts if _similar(items[i].text, verdicts[j].text)}
+    if not edges:
+        return {}
+    costs = np.full((len(verdicts), len(open_) + len(verdicts)), NEVER)
+    costs[:, len(open_) :] = max(edits[e] for e in edges) + MARGIN  # a verdict on no item
+    for row, j in enumerate(verdicts):
+        for column, i in enumerate(open_):
+            if (i, j) in edges:
+                costs[row, column] = edits[i, j]
+    total, chosen = _assignment(costs)
+    named = list(verdicts)
+    assigned = {open_[column]: named[row] for row, column in chosen if column < len(open_)}
+    sure = set()
+    for i, j in assigned.items():
+        other = costs.copy()
+        other[[votes[k] == votes[j] for k in verdicts], open_.index(i)] = NEVER
+        if _assignment(other)[0] - total >= MARGIN:
+            sure.add(i)
 
-    def _equal(self, items: list[int], verdicts: list[int]) -> list[int]:
-        """Match equal texts, ranges before starting lines; return the other verdicts."""
-        used: set[int] = set()
-        by_name: dict[Named, list[int]] = defaultdict(list)
-        by_text: dict[str, list[int]] = defaultdict(list)
-        for j in verdicts:
-            by_name[self.verdicts[j]].append(j)
-            by_text[self.verdicts[j].text].append(j)
-        for twins in _twins(items, [self.items[i].text for i in items]):
-            lists = {self.items[i]: by_name.get(self.items[i], []) for i in twins}
-            used.update(j for each in lists.values() for j in each)
-            if len(twins) > 1:
-                # A judge that normalises quotes or clips a text turns an item's name into its twin's;
-                # and items with one name cannot be told apart.
-                whole = len(lists) == len(twins) and all(lists.values())
-                for i in twins:
-                    if whole:
-                        self._settle(i, lists[self.items[i]])
-                    elif lists[self.items[i]]:
-                        self.outcomes[i] = AMBIGUOUS
-                continue
-            (i,) = twins
-            if lists[self.items[i]]:
-                self._settle(i, lists[self.items[i]])
-            elif by_text.get(self.items[i].text):
-                near = by_text[self.items[i].text]
-                used.update(near)
-                self._settle(i, near, starting_line=True)
-        return [j for j in verdicts if j not in used]
+    def apart(i: int, j: int) -> bool:
+        # An item with a verdict of its own in the assignment needs no margin: an exchange of the two was
+        # compared. Any other may be the one that the verdict is on, for a judge may repeat itself.
+        margins = {k: 1 if k in sure else MARGIN for k in items if k != i}
+        return all(edits[k, j] - edits[i, j] >= margin for k, margin in margins.items())
 
-    def _settle(self, item: int, verdicts: list[int], *, starting_line: bool = False) -> None:
-        alike = len({self.votes[j] for j in verdicts}) == 1
-        self.outcomes[item] = Match(verdicts[0], starting_line) if alike else CONTRADICTORY
-
-    def _nearest(self, items: list[int], open_: list[int], free: list[int]) -> None:
-        """Match by the assignment with the fewest edits, where no other is about as good."""
-        lengths = [sum(len(named[k].text) for k in indices)
-                   for named, indices in ((self.items, items), (self.verdicts, free))]  # fmt: skip
-        if len(items) * len(free) > PAIRS or lengths[0] * lengths[1] > WORK:
-            for i in open_:
-                self.outcomes[i] = AMBIGUOUS
-            return
-        edits = {(i, j): self._edits(i, j) for i in items for j in free}
-        edges = {(i, j) for i in open_ for j in free if self._similar(i, j)}
-        if not edges:
-            return
-        apart = max(edits[e] for e in edges) + MARGIN
-        costs = np.full((len(free), len(open_) + len(free)), NEVER)
-        costs[:, len(open_) :] = apart  # a verdict on no item
-        for row, j in enumerate(free):
-            for column, i in enumerate(open_):
-                if (i, j) in edges:
-                    costs[row, column] = edits[i, j]
-        total, chosen = _assignment(costs)
-        assigned = {open_[c]: free[r] for r, c in chosen if c < len(open_)}
-        sure = set()
-        for i, j in assigned.items():
-            other = costs.copy()
-            same_vote = [row for row, k in enumerate(free) if self.votes[k] == self.votes[j]]
-            other[same_vote, open_.index(i)] = NEVER
-            if _assignment(other)[0] - total >= MARGIN:
-                sure.add(i)
-        while unsure := {i for i in sure if not self._apart(i, assigned[i], items, sure, edits)}:
-            sure -= unsure
-        for i in open_:
-            if i in sure:
-                starting_line = self.items[i].lines != self.verdicts[assigned[i]].lines
-                self.outcomes[i] = Match(assigned[i], starting_line)
-            elif any((i, j) in edges for j in free):
-                self.outcomes[i] = AMBIGUOUS
-
-    def _apart(
-        self, i: int, j: int, items: list[int], sure: set[int], edits: dict[tuple[int, int], int]
-    ) -> bool:
-        """Return whether a verdict is nearer to its item than to all others.
-
-        An item with a verdict of its own in the assignment needs no margin: an exchange of the two was
-        compared. Any other may be the one that the verdict is on, for a judge may repeat itself.
-        """
-        return all(
-            edits[k, j] - edits[i, j] >= (1 if k in sure else MARGIN) for k in items if k != i
-        )
-
-    def _similar(self, i: int, j: int) -> bool:
-        from rapidfuzz import fuzz
-
-        text, answer = self.items[i].text, self.verdicts[j].text
-        if not answer.strip():
-            return False
-        beginning = text[: len(answer)]
-        # A text of less than half the length is too short to identify the item by its beginning.
-        compared = (text, beginning) if 2 * len(answer) >= len(text) else (text,)
-        return any(fuzz.ratio(each, answer) >= SIMILARITY for each in compared)
-
-    def _edits(self, i: int, j: int) -> int:
-        """Return the edits between the texts; a range other than the item's counts as the margin."""
-        from rapidfuzz.distance import Levenshtein
-
-        item, verdict = self.items[i], self.verdicts[j]
-        text, answer = item.text, verdict.text
-        edits = min(Levenshtein.distance(t, answer) for t in (text, text[: len(answer)]))
-        ranged = verdict.lines.start != verdict.lines.end
-        return edits + MARGIN * (ranged and item.lines != verdict.lines)
+    while unsure := {i for i in sure if not apart(i, assigned[i])}:
+        sure -= unsure
+    return {i: assigned[i] if i in sure else AMBIGUOUS for i, _ in edges}
 
 
 def _assignment(costs: np.ndarray) -> tuple[float, Iterable[tuple[int, int]]]:
@@ -227,16 +156,36 @@ def _assignment(costs: np.ndarray) -> tuple[float, Iterable[tuple[int, int]]]:
     return float(costs[rows, columns].sum()), zip(rows.tolist(), columns.tolist(), strict=True)
 
 
-def _twins(items: list[int], texts: list[str]) -> list[list[int]]:
+def _similar(text: str, answer: str) -> bool:
+    from rapidfuzz import fuzz
+
+    if not answer.strip():
+        return False
+    beginning = text[: len(answer)]
+    # A text of less than half the length is too short to identify the item by its beginning.
+    compared = (text, beginning) if 2 * len(answer) >= len(text) else (text,)
+    return any(fuzz.ratio(each, answer) >= SIMILARITY for each in compared)
+
+
+def _edits(item: Named, verdict: Named) -> int:
+    """Return the edits between the texts; a range other than the item's counts as the margin."""
+    from rapidfuzz.distance import Levenshtein
+
+    text, answer = item.text, verdict.text
+    edits = min(Levenshtein.distance(t, answer) for t in (text, text[: len(answer)]))
+    ranged = verdict.lines[0] != verdict.lines[1]
+    return edits + MARGIN * (ranged and item.lines != verdict.lines)
+
+
+def _twins(items: dict[int, Named]) -> list[list[int]]:
     """Return the items in sets whose texts have the same letters, or begin with another's."""
     sets: dict[str, list[int]] = {}
     root = ""
-    plain = map(_letters, texts)
-    for text, item in sorted(zip(plain, items, strict=True)):
+    for text, i in sorted((_letters(item.text), i) for i, item in items.items()):
         # Sorted, a text is followed by all that begin with it.
         if not sets or not text.startswith(root):
             root = text
-        sets.setdefault(root, []).append(item)
+        sets.setdefault(root, []).append(i)
     return list(sets.values())
 
 

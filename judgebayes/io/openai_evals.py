@@ -6,8 +6,7 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import read_lines
-from judgebayes.votes.classes import canonical
+from judgebayes.io.tools import at, plain, records_in
 
 INVALID = "__invalid__"
 """The choice that evals records, and scores as wrong, where it could not read the grader's answer."""
@@ -30,7 +29,7 @@ def read_openai_evals(given: Files) -> Iterator[Row]:
     """
     for file in given.files:
         model, judge = file.stem, file.stem
-        for number, record in read_lines(file):
+        for where, record in records_in(file):
             spec, kind = record.get("spec"), str(record.get("type"))
             if isinstance(spec, dict):
                 kind = "spec"
@@ -41,8 +40,8 @@ def read_openai_evals(given: Files) -> Iterator[Row]:
                 kind = "final_report"
             elif "type" not in record or not isinstance(record.get("data"), dict):
                 raise JudgeBayesError(
-                    f"Line {number} of {str(file)!r} is not an event of evals: an event is an object "
-                    "with sample_id, type and data."
+                    f"{where} is not an event of evals: an event is an object with sample_id, type "
+                    "and data."
                 )
             yield _row(record, kind, model, judge)
 
@@ -55,12 +54,6 @@ def _row(record: dict[str, Any], kind: str, model: str, judge: str) -> Row:
     item, value = (model, str(sample)), verdicts[0]
     if value == INVALID:
         return Row(item, judge, None, f"choice {INVALID}")
-    score = data.get("score") if isinstance(data, dict) and "choice" in data else None
-    vote = canonical(value) if isinstance(value, str | bool | int | float) else None
-    return Row(
-        item,
-        judge,
-        vote,  # type: ignore[arg-type]
-        "no verdict",
-        score=float(score) if type(score) in (int, float) else None,  # type: ignore[arg-type]
-    )
+    score = at(data, "score")
+    scored = "choice" in record["data"] and type(score) in (int, float)
+    return Row(item, judge, plain(value), "no verdict", score=float(score) if scored else None)

@@ -7,8 +7,7 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import read_records
-from judgebayes.io.tools import names_of
+from judgebayes.io.tools import at, names_of, records_in
 
 PROVIDER_ERROR = 2
 """`failureReason` of a test without an output."""
@@ -48,25 +47,27 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
         records = _records(file)
         names = _names_of_tests(records)
         for index, record in enumerate(records):
-            provider, test = _label_of(record.get("provider")), record.get("testIdx")
-            case = record.get("testCase")
-            described = case.get("description") if isinstance(case, dict) else None
+            test = record.get("testIdx")
             place = str(index if test is None else test)
-            named = names.get(place, described if test is None else None)
+            described = at(record, "testCase", "description") if test is None else None
+            named = names.get(place, described)
             places = places or named is None
             name = place if named is None else str(named)
-            item = (str(provider or "provider"), f"prompt {record.get('promptIdx', 0)}", name)
-            yield from _rows(record, item, given.options.label)
+            provider = str(_label_of(record.get("provider")) or "provider")
+            item = (provider, f"prompt {record.get('promptIdx', 0)}", name)
+            yield from _rows(record, item, _label(record, given.options.label))
     if places:
         yield PLACES
 
 
 def _records(file: Path) -> list[dict[str, Any]]:
-    records = read_records(file)
-    while isinstance(records, dict) and "results" in records:
-        records = records["results"]
-    all_objects = isinstance(records, list) and all(isinstance(record, dict) for record in records)
-    if not all_objects or not all("success" in r or "gradingResult" in r for r in records):
+    records: Any = [record for _, record in records_in(file)]
+    while len(records) == 1 and "results" in records[0]:
+        within = records[0]["results"]
+        records = within if isinstance(within, list) else [within]
+        if not all(isinstance(record, dict) for record in records):
+            records = [{}]
+    if not all("success" in record or "gradingResult" in record for record in records):
         raise JudgeBayesError(
             f"{str(file)!r} contains no results of promptfoo: expected results.results, a list of "
             "objects with success and gradingResult."
@@ -82,77 +83,46 @@ def _names_of_tests(records: list[dict[str, Any]]) -> dict[str, str]:
     """Return the name of each test by its place, from a variable with another value for each of them."""
     variables: dict[str, dict[str, Any]] = {}
     for index, record in enumerate(records):
-        place, case = record.get("testIdx"), record.get("testCase")
-        own = record.get("vars") or (case.get("vars") if isinstance(case, dict) else None)
+        place, own = record.get("testIdx"), record.get("vars") or at(record, "testCase", "vars")
         variables[str(index if place is None else place)] = own if isinstance(own, dict) else {}
     return dict(zip(variables, names_of(list(variables.values())) or (), strict=False))
 
 
-def _rows(record: dict[str, Any], item: tuple[str, ...], label: str | None) -> Iterator[Row]:
-    grading = record.get("gradingResult")
+def _rows(record: dict[str, Any], item: tuple[str, ...], label: Any) -> Iterator[Row]:
+    grading, parts = record.get("gradingResult"), at(record, "gradingResult", "componentResults")
     if record.get("failureReason") == PROVIDER_ERROR or (grading is None and record.get("error")):
         yield Row(item, "test", dropped="no output to judge: the provider failed")
-        return
-    parts = grading.get("componentResults") if isinstance(grading, dict) else None
-    every = parts if isinstance(parts, list) else []
-    parts = [part for part in every if isinstance(part, dict)]
-    for _ in range(len(every) - len(parts)):
-        yield Row(item, "assertion", dropped="result of an assertion that is no object")
-    if not every:
+    elif not isinstance(parts, list) or not parts:
         yield Row(item, "test", dropped="test without assertions")
-        return
-    label_value = _label(record, label)
-    for part in parts:
-        passed = part.get("pass")
-        failure = _failed(part)
-        score = part.get("score")
-        is_verdict = isinstance(passed, bool) and failure is None
-        yield Row(
-            item,
-            _judge(part),
-            ("pass" if passed else "fail") if is_verdict else None,
-            failure or "no pass or fail",
-            score=float(score) if is_verdict and isinstance(score, int | float) else None,
-            label=label_value,
-        )
-
-
-def _failed(part: dict[str, Any]) -> str | None:
-    """Return why an assertion's result is not a verdict, or None."""
-    metadata = part.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("graderError"):
-        return "grader failed"
-    reason = str(part.get("reason") or "").strip()
-    if not part.get("pass") and reason.startswith(NO_VERDICT):
-        return "grader gave no readable verdict"
-    return None
+    else:
+        for part in parts:
+            if not isinstance(part, dict):
+                yield Row(item, "assertion", dropped="result of an assertion that is no object")
+                continue
+            passed, score, why = part.get("pass"), part.get("score"), "no pass or fail"
+            if at(part, "metadata", "graderError"):
+                passed, why = None, "grader failed"
+            elif not passed and str(part.get("reason") or "").strip().startswith(NO_VERDICT):
+                passed, why = None, "grader gave no readable verdict"
+            vote = {True: "pass", False: "fail"}[passed] if isinstance(passed, bool) else None
+            score = float(score) if vote and isinstance(score, int | float) else None
+            yield Row(item, _judge(part), vote, why, score=score, label=label)
 
 
 def _judge(part: dict[str, Any]) -> str:
     assertion = part.get("assertion")
     if not isinstance(assertion, dict):
         return str(part.get("metric") or part.get("type") or "assertion")
-    if assertion.get("metric"):
-        name = str(assertion["metric"])
-    else:
-        value = assertion.get("value")
-        short_value = (
-            " ".join(str(value).split())[:NAME] if isinstance(value, str | int | float) else ""
-        )
-        name = ": ".join(
-            word for word in (str(assertion.get("type", "assertion")), short_value) if word
-        )
+    value, name = assertion.get("value"), str(assertion.get("metric") or "")
+    if not name:
+        name = str(assertion.get("type", "assertion"))
+        about = " ".join(str(value).split())[:NAME] if isinstance(value, str | int | float) else ""
+        name = ": ".join(filter(None, (name, about)))
     provider = _label_of(assertion.get("provider"))
     return f"{name} ({provider})" if isinstance(provider, str) else name
 
 
-def _label(record: dict[str, Any], label: str | None) -> str | int | float | None:
-    if label is None:
-        return None
-    case = record.get("testCase")
-    metadata = case.get("metadata") if isinstance(case, dict) else None
-    for place in (record.get("vars"), metadata, record.get("metadata")):
-        if isinstance(place, dict) and isinstance(place.get(label), str | int | float):
-            value: str | int | float = place[label]
-            return value
-    return None
+def _label(record: dict[str, Any], label: str | None) -> Any:
+    places = (("vars",), ("testCase", "metadata"), ("metadata",))
+    values = (at(record, *place, label) for place in places if label is not None)
+    return next((value for value in values if isinstance(value, str | int | float)), None)

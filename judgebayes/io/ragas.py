@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from judgebayes.io.columns import ROLES
 from judgebayes.io.formats import RAGAS
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
@@ -33,9 +34,7 @@ def read_ragas(given: Files) -> Iterator[Row | str]:
         If a file cannot be read, or a record is not an object.
     """
     records = [record for _, record in records_of(given)]
-    questions = [str(next((r[name] for name in QUESTIONS if r.get(name)), "")) for r in records]
-    different = len(set(questions)) == len(questions) and "" not in questions
-    names = names_of(records) or (questions if different else [*map(str, range(len(records)))])
+    names = names_of(records, (*ROLES["item"], *QUESTIONS))
     scores, others = list[str](), list[str]()
     for name in dict.fromkeys(n for record in records for n in record):
         if name in (*QUESTIONS, *FIELDS):
@@ -47,7 +46,8 @@ def read_ragas(given: Files) -> Iterator[Row | str]:
             scores.append(name)
         elif values and not any(isinstance(value, str) for value in values):
             others.append(name)
-    for item, record in zip(names, records, strict=True):
+    for place, record in enumerate(records):
+        item = names[place] if names else str(place)
         yield from score_rows(item, {name: record.get(name) for name in scores}, given)
     if others:
         yield f"Columns of numbers that are no metric are left out: {listing(others)}."

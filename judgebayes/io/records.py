@@ -11,7 +11,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, reduce
 from pathlib import Path
@@ -20,21 +20,18 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 
 
-class SameNameError(ValueError):
-    """An object has two fields of the same name, which is the error's argument."""
-
-
 def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object from its fields, for `json.loads(text, object_pairs_hook=unique_fields)`.
 
     Raises
     ------
-    SameNameError
+    ValueError
         If two fields have the same name.
     """
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise SameNameError(next(n for n, k in Counter(n for n, _ in pairs).items() if k > 1))
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise ValueError(f"an object with two fields named {twice!r}")
     return fields
 
 
@@ -45,8 +42,8 @@ BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """Byte-order marks of encodings other than UTF-8, the longer ones first."""
-NOT_TEXT = (0, 0x1B)
-"""Bytes that are valid UTF-8 but never occur in text: the file has another encoding."""
+NOT_TEXT = ("\0", "\x1b")
+"""Characters that are valid UTF-8 but never occur in text: the file has another encoding."""
 
 SURROGATE_ESCAPE = "\\ud"
 """The start of a surrogate escape in JSON; a text cut inside a pair ends with a lone surrogate."""
@@ -76,7 +73,7 @@ def suffix_of(path: Path) -> str:
     return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
-def find_files(path: Path, patterns: tuple[str, ...], what: str) -> list[Path]:
+def find_files(path: Path, patterns: tuple[str, ...], form: str) -> list[Path]:
     """Return the file, or the files at any depth of a folder whose names match a pattern.
 
     Raises
@@ -91,7 +88,7 @@ def find_files(path: Path, patterns: tuple[str, ...], what: str) -> list[Path]:
     files = sorted({file for p in patterns for file in path.rglob(p) if file.is_file()})
     if not files:
         raise JudgeBayesError(
-            f"The folder {str(path)!r} contains no {what}: no file is named "
+            f"The folder {str(path)!r} contains no files of the format {form}: no file is named "
             f"{' or '.join(patterns)}."
         )
     return files
@@ -107,28 +104,43 @@ def check_unpacked_size(path: Path) -> None:
     """
     if path.suffix.lower() != ".gz":
         return
-    packed, size = path.stat().st_size, 0
+    packed = path.stat().st_size
     most = min(MAX_UNPACKED_BYTES, max(SMALL_BYTES, packed * MAX_RATIO))
     if packed * MAX_GZIP_RATIO <= most:
         return
     try:
         with gzip.open(path) as content:
-            while block := content.read(2**24):
-                size += len(block)
-                if size > most:
-                    break
+            too_large = content.seek(most + 1) > most
     except (OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be unpacked: {_reason(error)}.") from error
-    if size > MAX_UNPACKED_BYTES:
+    if too_large:
         raise JudgeBayesError(
-            f"{str(path)!r} is more than {MAX_UNPACKED_BYTES / 2**30:,.0f} GiB when unpacked; save it "
-            "as Parquet, or in parts."
+            f"{str(path)!r} is more than {MAX_RATIO} times as large when unpacked, or has more than "
+            f"{MAX_UNPACKED_BYTES / 2**30:,.0f} GiB when unpacked: see what it contains, and save it as "
+            "Parquet or in parts."
         )
-    if size > most:
-        raise JudgeBayesError(
-            f"{str(path)!r} is more than {MAX_RATIO} times as large when unpacked: no table of votes "
-            "is. Unpack it to see what it contains."
-        )
+
+
+def check_members(members: Sequence[tuple[str, int]], path: Path) -> None:
+    """Refuse an archive by the names and sizes of its members: too large, or two with one name.
+
+    Raises
+    ------
+    JudgeBayesError
+        If it is too large, or two members have the same name.
+    """
+    for name, size, most in (
+        *((f"{name!r} in ", size, MAX_JSON_BYTES) for name, size in members),
+        ("", sum(size for _, size in members), MAX_UNPACKED_BYTES),
+    ):
+        if size > most:
+            raise JudgeBayesError(
+                f"{name}{str(path)!r} has {size / 2**20:,.0f} MiB when unpacked; the limit is "
+                f"{most / 2**20:,.0f} MiB."
+            )
+    twice = [name for name, n in Counter(name for name, _ in members).items() if n > 1]
+    if twice:
+        raise JudgeBayesError(f"{str(path)!r} has two members named {twice[0]!r}.")
 
 
 def check_workbook(path: Path) -> None:
@@ -144,9 +156,9 @@ def check_workbook(path: Path) -> None:
         If it is no workbook.
     """
     with zipfile.ZipFile(path) as archive:
-        size = sum(part.file_size for part in archive.infolist())
+        check_members([(m.filename, m.file_size) for m in archive.infolist()], path)
         cells = 0
-        for name in archive.namelist() if size <= MAX_JSON_BYTES else ():
+        for name in archive.namelist():
             if name.startswith("xl/worksheets/") and name.endswith(".xml"):
                 columns, height = {b"A"}, 1
                 for place in PLACE.finditer(archive.read(name)):
@@ -154,10 +166,10 @@ def check_workbook(path: Path) -> None:
                     height = max(height, int(place[2]))
                 last = max(columns, key=lambda letters: (len(letters), letters))
                 cells += height * reduce(lambda n, letter: 26 * n + letter - 64, last, 0)
-    if size > MAX_JSON_BYTES or cells > MAX_CELLS:
+    if cells > MAX_CELLS:
         raise JudgeBayesError(
-            f"{str(path)!r} is too large for a workbook of votes ({size / 2**20:,.0f} MiB unpacked, "
-            f"{cells:,} cells up to the last ones); save the sheet as 'CSV UTF-8'."
+            f"{str(path)!r} is too large for a workbook of votes ({cells:,} cells up to the last ones); "
+            "save the sheet as 'CSV UTF-8'."
         )
 
 
@@ -193,19 +205,16 @@ def encoding_of(path: Path, given: str | None = None) -> str:
             ) from error
     with open_unpacked(path) as file:
         first = file.read(4)
-        mark = next((BOMS[mark] for mark in BOMS if first.startswith(mark)), None)
-        if mark is not None or given is None:
-            return mark or "utf-8-sig"
-        decoder, block = codecs.getincrementaldecoder("utf-8")(), first
-        try:
-            while block:
-                if any(byte in block for byte in NOT_TEXT):
+    mark = next((BOMS[mark] for mark in BOMS if first.startswith(mark)), None)
+    if mark is not None or given is None:
+        return mark or "utf-8-sig"
+    try:
+        with open_text(path, "utf-8") as text:
+            while block := text.read(2**20):
+                if any(character in block for character in NOT_TEXT):
                     return given
-                decoder.decode(block)
-                block = file.read(2**20)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return given
+    except UnicodeDecodeError:
+        return given
     return "utf-8-sig"
 
 
@@ -234,7 +243,7 @@ def read_lines(
 
 
 def _parse_line(text: str, number: int, what: str, floats: Callable[[str], Any]) -> dict[str, Any]:
-    record = _parse(text, f"Line {number} of {what}", "one object per line", floats)
+    record = parse_json(text, f"Line {number} of {what}", "one object per line", floats)
     if not isinstance(record, dict):
         raise JudgeBayesError(
             f"Line {number} of {what} is not an object but {type(record).__name__}; a JSONL file has "
@@ -260,50 +269,7 @@ def read_json(path: Path, floats: Callable[[str], Any] = float) -> Any:
         text = path.read_text(encoding=encoding_of(path))
     except (UnicodeError, OSError) as error:
         raise JudgeBayesError(f"{str(path)!r} cannot be read as JSON: {_reason(error)}.") from error
-    return _parse(text, repr(str(path)), "one value", floats)
-
-
-def read_records(path: Path) -> Any:
-    """Return the records of a JSONL file as a list, or the value in a JSON file.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the file is neither.
-    """
-    if suffix_of(path) in LINES:
-        return [record for _, record in read_lines(path)]
-    return read_json(path)
-
-
-def read_list(path: Path, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON file that is a list of `what`, or of a JSONL file, with their places.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the file is neither, or its value is not a list.
-    """
-    records = read_records(path)
-    if not isinstance(records, list):
-        raise JudgeBayesError(f"{str(path)!r} is not a list of {what}.")
-    for number, record in enumerate(records):
-        yield f"Record {number} of {str(path)!r}", record
-
-
-def parse_json(content: bytes, what: str) -> Any:
-    """Return the value of a JSON text in UTF-8.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the text is not JSON.
-    """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise JudgeBayesError(f"{what} is not UTF-8 text (byte {error.start}).") from error
-    return _parse(text, what, "one value")
+    return parse_json(text, repr(str(path)), floats=floats)
 
 
 def field_of(record: object, name: str, where: str) -> Any:
@@ -323,7 +289,16 @@ def field_of(record: object, name: str, where: str) -> Any:
     return record[name]
 
 
-def _parse(text: str, what: str, expected: str, floats: Callable[[str], Any] = float) -> Any:
+def parse_json(
+    text: str, what: str, expected: str = "one value", floats: Callable[[str], Any] = float
+) -> Any:
+    """Return the value of a JSON text; `floats` is as for `read_lines`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the text is not JSON.
+    """
     try:
         value = _decoder(floats).decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
@@ -333,10 +308,8 @@ def _parse(text: str, what: str, expected: str, floats: Callable[[str], Any] = f
         raise JudgeBayesError(
             f"{what} is not JSON ({error.msg}, line {error.lineno}); expected {expected}."
         ) from error
-    except SameNameError as error:
-        raise JudgeBayesError(
-            f"{what} has an object with two fields named {error.args[0]!r}; it is unknown which counts."
-        ) from error
+    except ValueError as error:
+        raise JudgeBayesError(f"{what} has {error}; it is unknown which counts.") from error
     except RecursionError as error:
         raise JudgeBayesError(f"{what} is nested too deeply to be read.") from error
 

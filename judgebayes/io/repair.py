@@ -6,6 +6,7 @@ missing vote. Nothing is guessed: a verdict without a readable label, whose text
 which could as well be on another item, is not a vote.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgebayes.io.loose_json import COMMAS, find_json
-from judgebayes.io.matching import Match, Named, lines_of, match
+from judgebayes.io.matching import Named, lines_of, match
 from judgebayes.io.verdict import strip_reasoning
 
 LABELS = {
@@ -92,13 +93,13 @@ def repair_verdicts(response: object, shown: Sequence[Shown]) -> Repaired:
     outcomes = match(items, [named for named, _ in verdicts], [vote for _, vote in verdicts])
     votes = [-1] * len(items)
     for place, (item, its) in enumerate(zip(items, outcomes, strict=True)):
-        if isinstance(its, Match):
-            named, votes[place] = verdicts[its.verdict]
+        if isinstance(its, int):
+            named, votes[place] = verdicts[its]
             if named.text != item.text:
                 clipped = item.text.startswith(named.text)
                 repairs["clipped text" if clipped else "inexact text"] += 1
-            repairs["only the starting line is equal"] += its.starting_line
-    reasons = [None if isinstance(each, Match) else each for each in outcomes]
+            repairs["only the starting line is equal"] += named.lines != item.lines
+    reasons = [None if isinstance(each, int) else each for each in outcomes]
     lost["on no item, or repeated"] = len(verdicts) - sum(vote >= 0 for vote in votes)
     return Repaired(votes, reasons, +repairs, +lost)
 
@@ -130,20 +131,17 @@ def _entries(response: object, repairs: Counter[str]) -> list[Any] | None:
     """Return the list of verdicts in an answer; None if there is none, or several that differ."""
     if isinstance(response, bytes):
         response = response.decode("utf-8", "replace")
-    if not isinstance(response, str):
-        return _all(response, repairs)
-    values = find_json(response)
-    if len(values) == 1 and not values[0].repairs(response):
-        return _all(values[0].value, repairs)
-    answer = strip_reasoning(response)
-    if answer != response:
+    answer = response if isinstance(response, str) else json.dumps(response, default=str)
+    values = find_json(answer)
+    whole = len(values) == 1 and not values[0].repairs(answer)
+    if not whole and (outside := strip_reasoning(answer)) != answer:
         repairs["reasoning before the JSON"] += 1
-        values = find_json(answer)
-    lists = [(each, _list(each.value)) for each in values]
-    lists = [(each, entries) for each, entries in lists if entries is not None and _named(entries)]
+        answer, values = outside, find_json(outside)
+    lists = [(each, entries) for each in values if (entries := _list(each.value)) is not None]
+    lists = [(each, entries) for each, entries in lists if whole or any(map(_labelled, entries))]
     if not lists:
         # Verdicts without a list around them: one per line, or of a list that was cut off.
-        pieces = [each for each in values if isinstance(each.value, dict) and _labelled(each.value)]
+        pieces = [each for each in values if _labelled(each.value)]
         repairs[PIECES] += bool(pieces)
         repairs[COMMAS] += any(each.commas for each in pieces)
         return [each.value for each in pieces] or None
@@ -154,28 +152,14 @@ def _entries(response: object, repairs: Counter[str]) -> list[Any] | None:
     return entries
 
 
-def _all(value: object, repairs: Counter[str]) -> list[Any] | None:
-    """Return the verdicts of an answer that is only JSON: a list of them, or one."""
-    entries = _list(value)
-    if entries is None and isinstance(value, dict) and _labelled(value):
-        repairs[PIECES] += 1
-        return [value]
-    return entries
-
-
 def _list(value: object) -> list[Any] | None:
     if isinstance(value, dict):
         value = next((value[name] for name in LISTS if isinstance(value.get(name), list)), None)
     return value if isinstance(value, list) else None
 
 
-def _named(entries: list[Any]) -> bool:
-    """Return whether a list between sentences is one of verdicts."""
-    return any(isinstance(entry, dict) and _labelled(entry) for entry in entries)
-
-
-def _labelled(entry: dict[Any, Any]) -> bool:
-    return any(_plain(name) in _PLAIN["label"] for name in entry)
+def _labelled(entry: object) -> bool:
+    return isinstance(entry, dict) and any(_plain(name) in _PLAIN["label"] for name in entry)
 
 
 def _plain(name: object) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import changed
 from judgebayes.io.columns import guess_columns, names_of_items, the_column
 from judgebayes.io.gathering import Row, reasons
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
@@ -90,24 +91,24 @@ def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], b
     table = read_table(path)
     line = the_column(table, "line", (*LINE_KEYS, "lines"), path)
     text = the_column(table, "text", TEXT_KEYS, path)
-    group = options.group or (GROUP if GROUP in table.columns else None)
-    if group is not None and group not in table.columns:
-        raise JudgeBayesError(
-            f"There is no column {group!r} for the group in {str(path)!r}; it has "
-            f"{', '.join(map(repr, table.columns[:20]))}."
-        )
-    free = table.drop(columns=[name for name in (line, text, group) if name is not None])
-    columns = guess_columns(free.columns, {"item": options.item, "label": options.label})
-    groups: dict[str, list[_Item]] = defaultdict(list)
+    grouped = options.group is not None or GROUP in table.columns
+    group = the_column(table, "group", (options.group or GROUP,), path) if grouped else None
+    roles = {
+        role: name for role, name in (("line", line), ("text", text), ("group", group)) if name
+    }
+    columns = guess_columns(
+        table.columns.drop(list(roles.values())), {"item": options.item, "label": options.label}
+    )
     names = names_of_items(table, str(columns["item"]), path, "")
-    for (number, item), record in zip(names.items(), table.to_dict("records"), strict=True):
-        in_group = "" if group is None else written(record[group])
-        shown = written(record[line]), record[text]
-        for role, value in (("group", in_group), ("line", shown[0])):
-            if value is None:
-                raise JudgeBayesError(f"Row {number} of {str(path)!r} has no {role}.")
-        if not isinstance(shown[1], str) or not shown[1].strip():
-            raise JudgeBayesError(f"Row {number} of {str(path)!r} has no text in {text!r}.")
-        label = cell(record, columns["label"])
-        groups[str(in_group)].append(_Item(item, Shown(str(shown[0]), shown[1]), label))
-    return dict(groups), group is not None
+    for role, name in roles.items():
+        blank = changed(table[name], written).isin(["", None])
+        if blank.any():
+            raise JudgeBayesError(
+                f"Row {blank.idxmax()} of {str(path)!r} has no {role} in {name!r}."
+            )
+    groups: dict[str, list[_Item]] = defaultdict(list)
+    for item, record in zip(names, table.to_dict("records"), strict=True):
+        shown = Shown(str(written(record[line])), str(record[text]))
+        in_group = "" if group is None else str(written(record[group]))
+        groups[in_group].append(_Item(item, shown, cell(record, columns["label"])))
+    return dict(groups), grouped

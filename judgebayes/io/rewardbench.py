@@ -9,9 +9,9 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.records import read_records
+from judgebayes.io.tools import OTHER, records_in
 
-OTHER = {"A": "B", "B": "A"}
+SCORES = frozenset({"scores_chosen", "scores_rejected"})
 
 
 def read_rewardbench(given: Files) -> Iterator[Row | str]:
@@ -28,7 +28,16 @@ def read_rewardbench(given: Files) -> Iterator[Row | str]:
         If a file does not have this form, or contains scores of more than two responses per item.
     """
     for file in given.files:
-        yield from _rows(file, given.path)
+        records = _records(file)
+        judge = _judge(records, file, given.path)
+        for index, record in enumerate(records):
+            subset = record.get("subset", record.get("subsets"))
+            parts = [str(part) for part in (subset, record.get("id", index)) if part is not None]
+            item = "/".join(parts)
+            won, why = _won(record, f"Record {index} of {str(file)!r}")
+            chosen = position_of_chosen(item)
+            vote = {1: chosen, 0: OTHER[chosen], 0.5: "tie", None: None}[won]
+            yield Row(item, judge, vote, why, label=chosen)
     yield (
         "A hash of the item's name puts the chosen response first (A) or second (B): if it were always "
         "first, every label would be the same."
@@ -40,40 +49,25 @@ def position_of_chosen(item: str) -> str:
     return "AB"[hashlib.sha256(item.encode()).digest()[0] & 1]
 
 
-def _rows(file: Path, root: Path) -> Iterator[Row]:
-    records = _records(file)
-    judge = _judge(records, file, root)
-    for index, record in enumerate(records):
-        subset = record.get("subset", record.get("subsets"))
-        parts = [str(part) for part in (subset, record.get("id", index)) if part is not None]
-        item = "/".join(parts)
-        won, why = _won(record, f"Record {index} of {str(file)!r}")
-        chosen = position_of_chosen(item)
-        vote = (
-            None if won is None else ("tie" if won == 0.5 else (chosen if won else OTHER[chosen]))
-        )
-        yield Row(item, judge, vote, why, label=chosen)
-
-
 def _records(file: Path) -> list[dict[str, Any]]:
     """Return a file's records; the file contains either lists by name or objects."""
-    content = read_records(file)
-    if isinstance(content, list) and content and all(isinstance(r, dict) for r in content):
-        return content
-    columns = {}
-    if isinstance(content, dict):
-        columns = {name: values for name, values in content.items() if isinstance(values, list)}
-    if "results" not in columns and not {"scores_chosen", "scores_rejected"} <= columns.keys():
+    records = [record for _, record in records_in(file)]
+    first = records[0] if len(records) == 1 else {}
+    columns = {name: values for name, values in first.items() if isinstance(values, list)}
+    if not any("results" in record or record.keys() >= SCORES for record in records):
         raise JudgeBayesError(
             f"{str(file)!r} contains no results of RewardBench: expected lists named results (or "
             "scores_chosen and scores_rejected), subset and id."
         )
+    if "results" not in columns and (
+        not columns.keys() >= SCORES or "id" in first.keys() - columns
+    ):
+        return records
     lengths = set(map(len, columns.values()))
     if len(lengths) != 1:
         raise JudgeBayesError(f"{str(file)!r} has columns of different lengths, {sorted(lengths)}.")
     rows = zip(*columns.values(), strict=True)
-    model = {"model": content.get("model")}
-    return [model | dict(zip(columns, row, strict=True)) for row in rows]
+    return [{"model": first.get("model")} | dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _judge(records: list[dict[str, Any]], file: Path, root: Path) -> str:
@@ -93,10 +87,12 @@ def _won(record: dict[str, Any], where: str) -> tuple[float | None, str]:
         )
     result = _number(record.get("results"))
     if result is None:
-        scores = _number(record.get("scores_chosen")), _number(record.get("scores_rejected"))
-        if scores[0] is None or scores[1] is None:
+        chosen, rejected = (
+            _number(record.get(f"scores_{each}")) for each in ("chosen", "rejected")
+        )
+        if chosen is None or rejected is None:
             return None, "no result"
-        return (0.5 if scores[0] == scores[1] else float(scores[0] > scores[1])), ""
+        return (0.5 if chosen == rejected else float(chosen > rejected)), ""
     return (result, "") if result in (0, 0.5, 1) else (None, f"result {result:g}")
 
 

@@ -22,54 +22,53 @@ WRAPPED = ("testCases", "conversationalTestCases", "test_results", "data", "even
 """Keys of a JSON document whose lists contain the records."""
 ANSWERS = ("choices", "rating", "number", "selected", "value", "label", "score")
 """Keys of an object whose value is the answer."""
+OTHER = {"A": "B", "B": "A"}
+"""The other side of a pair."""
 
 
 def first_record(path: Path) -> Mapping[str, Any]:
     """Return the first record of a file: of a table the names of its columns, each with None.
 
-    Empty if there is none, or if the file is a table that cannot be read: who reads it says why.
-
-    Raises
-    ------
-    JudgeBayesError
-        If a JSON file cannot be read.
+    Empty if there is none, or if the file cannot be read: who reads it says why.
     """
     if not path.is_file():
         return {}
-    suffix = suffix_of(path)
-    if suffix == ".json":
-        return next((each for each in _unwrapped(read_json(path)) if isinstance(each, dict)), {})
-    if suffix not in LINES:
+    if suffix_of(path) not in (".json", *LINES):
         return dict.fromkeys(header_of(path))
     try:
-        return next((record for _, record in read_lines(path)), {})
+        return next((record for _, record in records_in(path)), {})
     except JudgeBayesError:
         return {}
 
 
 def records_of(given: Files) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the records of JSON, JSONL and table files, each with its place in words.
+    """Yield the records of all files, as `records_in` does."""
+    for file in given.files:
+        yield from records_in(file)
+
+
+def records_in(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the records of a JSON, JSONL or table file, each with its place in words.
 
     Raises
     ------
     JudgeBayesError
-        If a file cannot be read, or a record is not an object.
+        If the file cannot be read, or a record is not an object.
     """
-    for file in given.files:
-        what = repr(str(file))
-        if suffix_of(file) == ".json":
-            for number, record in enumerate(_unwrapped(read_json(file))):
-                where = f"Record {number} of {what}"
-                if not isinstance(record, dict):
-                    raise JudgeBayesError(f"{where} is not an object but {type(record).__name__}.")
-                yield where, record
-        elif suffix_of(file) in LINES:
-            yield from ((f"Line {number} of {what}", record) for number, record in read_lines(file))
-        else:
-            table = read_table(file, Layout(as_text=True))
-            for number, cells in zip(table.index, table.to_dict("records"), strict=True):
-                row = {str(name): None if cell != cell else cell for name, cell in cells.items()}
-                yield f"Row {number} of {what}", row
+    what = repr(str(file))
+    if suffix_of(file) == ".json":
+        for number, record in enumerate(_unwrapped(read_json(file))):
+            where = f"Record {number} of {what}"
+            if not isinstance(record, dict):
+                raise JudgeBayesError(f"{where} is not an object but {type(record).__name__}.")
+            yield where, record
+    elif suffix_of(file) in LINES:
+        yield from ((f"Line {number} of {what}", record) for number, record in read_lines(file))
+    else:
+        table = read_table(file, Layout(as_text=True))
+        for number, cells in zip(table.index, table.to_dict("records"), strict=True):
+            row = {str(name): None if cell != cell else cell for name, cell in cells.items()}
+            yield f"Row {number} of {what}", row
 
 
 def _unwrapped(value: Any) -> list[Any]:
@@ -110,11 +109,10 @@ def one_question(rows: Iterable[Row], given: Files) -> Iterator[Row]:
     for row in every:
         if row.vote is not None:
             answers.setdefault(row.judge[1], set()).add(row.vote)
-    numbers = {
-        question: not any(isinstance(a, str) for a in answers[question]) for question in answers
-    }
     few = [
-        question for question, a in answers.items() if numbers[question] or len(a) <= MAX_CLASSES
+        question
+        for question, votes in answers.items()
+        if len(votes) <= MAX_CLASSES or not any(isinstance(vote, str) for vote in votes)
     ]
     label = None if given.options.label == "none" else given.options.label
     named = given.options.vote or label or (few[0] if len(few) == 1 else None)
@@ -134,7 +132,7 @@ def answer_in(value: Any) -> tuple[str | int | float | None, str]:
     """Return the word or number that is the answer in a cell, and why there is none."""
     if isinstance(value, str) and value.startswith(("[", "{")):
         try:
-            value = parse_json(value.encode("utf-8", "replace"), "")
+            value = parse_json(value, "")
         except JudgeBayesError:
             return value, ""
     if isinstance(value, dict):
@@ -143,17 +141,29 @@ def answer_in(value: Any) -> tuple[str | int | float | None, str]:
         if len(value) != 1:
             return None, "several answers" if value else "no answer"
         value = value[0]
-    plain = canonical(value) if isinstance(value, str | int | float) else None
-    if isinstance(plain, float) and math.isinf(plain):
-        return None, "an infinite number"
-    return plain, "no answer"  # type: ignore[return-value]
+    infinite = value in (math.inf, -math.inf)
+    return plain(value), "an infinite number" if infinite else "no answer"
 
 
-def names_of(records: Sequence[Mapping[str, Any]]) -> list[str] | None:
-    """Return a name for each record: the first usual key of items with another value in each of them."""
-    for name in ROLES["item"]:
-        values = [record.get(name) for record in records]
-        names = [written(v) for v in values if isinstance(v, str | int | float)]
+def plain(value: Any) -> str | int | float | None:
+    """Return a word or a finite number in plain form, None for anything else."""
+    each = canonical(value) if isinstance(value, str | int | float) else None
+    return None if each in (math.inf, -math.inf) else each  # type: ignore[return-value]
+
+
+def at(value: Any, *keys: str) -> Any:
+    """Return what objects within objects have under some keys, None if there is no such thing."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def names_of(
+    records: Sequence[Mapping[str, Any]], keys: Sequence[str] = ROLES["item"]
+) -> list[str] | None:
+    """Return a name for each record: the first of some keys with another value in each of them."""
+    for key in keys:
+        names = [name_in(record, key) for record in records]
         if None not in names and len(set(names)) == len(records):
             return [*map(str, names)]
     return None
@@ -185,7 +195,7 @@ def an_object(record: Mapping[str, Any], key: str, where: str) -> dict[str, Any]
     """
     value = record.get(key)
     if isinstance(value, str):
-        value = parse_json(value.encode("utf-8", "replace"), f"{key} of {where}")
+        value = parse_json(value, f"{key} of {where}")
     if value is not None and not isinstance(value, dict):
         raise JudgeBayesError(f"{where} has {key} that is no object but {type(value).__name__}.")
     return value or {}

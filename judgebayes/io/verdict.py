@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from judgebayes.io.loose_json import Found, find_json
+from judgebayes.votes.classes import canonical
 
 Kind = Literal["pair", "score", "valid"]
 
@@ -166,6 +167,7 @@ _NAMED = re.compile(
     r"(?:\s+is|\W?\s*[:=])\W{0,4}(partially \w+|\w+)\W{0,4}$",
     re.IGNORECASE,
 )
+_LAST_WORD = re.compile(r"(?:^|[:=]\s*)[\W_]{0,3}(partially \w+|\w+)[\W_]{0,3}$")
 _ENDING = re.compile(
     r"(?:[:=]|\b(?:is|choose|prefer|pick|verdict|answer|winner|choice))[\s\"'(*\[]{0,5}"
     r"(?<![AB][:=])(?<![AB] [:=])(?<![AB] [:=] )([AB]|tie|Tie|TIE)[\"')*\].!]{0,4}$"
@@ -250,14 +252,11 @@ def parse_verdict(text: object, kind: Kind = "pair") -> Verdict:
     if kind != "valid":
         answer = (_OTHER if kind == "pair" else _BOUND).sub("", answer).strip()
     values = find_json(answer)
-    in_json = _from_json(answer, kind, values)
-    if in_json:
+    if in_json := _from_json(answer, kind, values):
         return Verdict(in_json[0], LEVELS[0], values[-1].repairs(answer))
-    for level, match_level in zip(
-        LEVELS[1:], (_in_brackets, _in_bold, _in_phrase, _in_last_line), strict=True
-    ):
-        matches = match_level(answer, kind)
-        if matches:
+    matchers = (_in_brackets, _in_bold, _in_phrase, _in_last_line)
+    for level, match_level in zip(LEVELS[1:], matchers, strict=True):
+        if matches := match_level(answer, kind):
             return Verdict(_resolve(matches, answer, match_level, kind), level)
     return NO_VERDICT
 
@@ -312,9 +311,7 @@ def _in_phrase(text: str, kind: Kind) -> list[Any]:
         return []
     last = sentences[-1][-TAIL_LENGTH:]
     if kind == "valid":
-        word = _NAMED.search(last)
-        doubtful = word is None or _DOUBT.search(last[: word.start(1)])
-        return [] if word is None or doubtful else _answered(last, word)
+        return _answered(last, _NAMED.search(last))
     if kind == "score":
         numbers = [] if _DOUBT.search(last) else _SCORED.findall(last) + _OUT_OF.findall(last)
         return _readable([number for number, _ in numbers], kind)
@@ -342,8 +339,10 @@ def _other_key(line: str) -> bool:
     return bool(keys) and (not _CHOICE.search(keys[-1]) or bool(_CONTRARY.search(keys[-1])))
 
 
-def _answered(line: str, word: re.Match[str]) -> list[Any]:
+def _answered(line: str, word: re.Match[str] | None) -> list[Any]:
     """Return the verdict of a word on one output; a "yes" counts for what it is an answer to."""
+    if word is None or _DOUBT.search(line[: word.start(1)]):
+        return []
     said = _readable([word.group(1)], "valid")
     before = re.split(r"[:=?]", line[: word.start(1)])[:-1]
     about = re.sub(r"[\W_]+", " ", before[-1]).strip() if before else ""
@@ -379,14 +378,10 @@ def _in_last_line(text: str, kind: Kind) -> list[Any]:
         number = re.fullmatch(rf"[^\w\-\u2212.,+]{{0,3}}{_NUMBER}\W{{0,3}}", last)
         return _readable([number.group(1)], kind) if number else []
     if kind == "valid":
-        grade = _GRADE.search(last)
-        if grade:
+        if grade := _GRADE.search(last):
             return ["valid" if grade.group(1) == "C" else "invalid"]
-        word = re.search(r"(?:^|[:=]\s*)[\W_]{0,3}(partially \w+|\w+)[\W_]{0,3}$", last)
-        doubtful = word is None or _DOUBT.search(last[: word.start()])
-        return [] if word is None or doubtful else _answered(last, word)
-    order = _ORDERED.search(last)
-    if order:
+        return _answered(last, _LAST_WORD.search(last))
+    if order := _ORDERED.search(last):
         left, sign, right = order.groups()
         signs = {">": left, "<": right}
         doubtful = left == right or _DOUBT.search(last)
@@ -430,13 +425,8 @@ def _number(word: object) -> float | None:
     if isinstance(word, str):
         match = re.fullmatch(rf"(?i:(?:score|rating)[\s:=]{{0,3}})?{_NUMBER}", word.strip())
         word = _plain_number(match.group(1)) if match else None
-    if isinstance(word, bool) or not isinstance(word, int | float):
-        return None
-    try:
-        number = float(word)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    number = canonical(word) if type(word) in (int, float) else None
+    return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
 
 
 def _plain_number(digits: str) -> float | None:

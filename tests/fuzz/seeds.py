@@ -11,8 +11,6 @@ __all__ = ["HOSTILE", "OPTIONS", "TOOLS", "VALID", "Table", "random_table", "wit
 
 from judgebayes.io.options import Options
 
-SWAPS = {"swap = False": {"winner": "1"}, "swap = True": {"winner": "2"}}
-RATED = SWAPS | {"score_1": ["3", "stop"], "score_2": ["4", "stop"]}
 PART = {
     "pass": True,
     "score": 1,
@@ -24,10 +22,6 @@ VALID: dict[str, tuple[str, Any]] = {
     "judgebench": (
         "judge_name=a,judge_model=b.jsonl",
         [{"pair_id": "p", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "A=B"}]}],
-    ),
-    "llmbar": (
-        "evaluators/m/p/result.json",
-        [{"label": 1, "results": [["x"], SWAPS]}, {"label": 2, "results": [RATED]}],
     ),
     "rewardbench": (
         "m.json",
@@ -150,7 +144,6 @@ VALID |= {
 
 OPTIONS: dict[str, tuple[Options, ...]] = {
     "inspect": (Options(label="h"), Options(votes_from="answer")),
-    "lm-eval": (Options(), Options(votes_from="score")),
     "promptfoo": (Options(label="h"),),
 }
 

@@ -15,7 +15,7 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.formats import import_votes
-from judgebayes.io.options import Layout, Options
+from judgebayes.io.options import Layout
 from judgebayes.io.records import read_json, read_lines
 from judgebayes.io.tables import read_table
 from judgebayes.votes import encode
@@ -124,12 +124,6 @@ def test_parts_of_records_that_are_no_votes_are_counted(tmp_path: Path) -> None:
     imported = import_votes("promptfoo", tmp_path / "a.json")
     assert imported.read == 3
     assert imported.dropped == {"result of an assertion that is no object": 2}
-    sample = {"doc_id": 1, "metrics": ["acc", "list"], "acc": 1, "list": [1]}
-    (tmp_path / "samples_t.jsonl").write_text(json.dumps(sample))
-    options = Options(votes_from="score")
-    imported = import_votes("lm-eval", tmp_path / "samples_t.jsonl", options)
-    assert imported.read == 2
-    assert imported.dropped == {"metric that is no number": 1}
 
 
 def test_a_log_that_counts_more_samples_than_it_has(tmp_path: Path) -> None:

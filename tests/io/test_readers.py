@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import inspect_log
-from judgebayes.io.formats import FORMATS, import_votes
+from judgebayes.io import inspect_log, records
+from judgebayes.io.formats import FORMATS, import_votes, reader_of
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
 from judgebayes.io.rewardbench import position_of_chosen
@@ -220,40 +220,6 @@ def test_judgebench_swaps_the_second_order_back_and_keeps_ties(tmp_path: Path) -
     assert imported.votes_as == "original"
 
 
-def test_llmbar_takes_the_last_step_and_rates_a_pair_once(tmp_path: Path) -> None:
-    def pair(label: int, *steps: Any) -> dict[str, Any]:
-        return {"input": "?", "output_1": "x", "output_2": "y", "label": label, "results": [*steps]}
-
-    def swaps(plain: Any, swapped: Any, **more: Any) -> dict[str, Any]:
-        return {"swap = False": {"winner": plain}, "swap = True": {"winner": swapped}, **more}
-
-    folder = tmp_path / "Dataset" / "LLMBar" / "Natural" / "evaluators" / "GPT-4"
-    put(
-        folder / "CoT" / "result.json",
-        [pair(1, ["metrics", "stop"], swaps("1", "2")), pair(2, swaps("2", None))],
-    )
-    put(
-        folder / "Rating" / "result.json",
-        [
-            pair(1, swaps("2", "1", score_1=["7", "stop"], score_2=["7", "stop"])),
-            pair(2, swaps("1", "2", score_1=["good", ""], score_2=["7", ""])),
-        ],
-    )
-    imported = import_votes("llmbar", tmp_path / "Dataset")
-    first, second = "LLMBar/Natural#0", "LLMBar/Natural#1"
-    assert votes_of(imported, "order") == {
-        (first, "GPT-4/CoT", "AB"): "A",
-        (first, "GPT-4/CoT", "BA"): "B",
-        (second, "GPT-4/CoT", "AB"): "B",
-        (second, "GPT-4/CoT", "BA"): None,
-        (first, "GPT-4/Rating", "AB"): "tie",
-        (second, "GPT-4/Rating", "AB"): None,
-    }
-    assert imported.missing == {"no winner": 1, "rating is not a number": 1}
-    assert sum(imported.dropped.values()) == 2
-    assert labels_of(imported) == {first: "A", second: "B"}
-
-
 def test_rewardbench_assigns_the_chosen_response_a_position(tmp_path: Path) -> None:
     ids = list(range(40))
     put(
@@ -389,21 +355,19 @@ def test_mt_bench_people_label_what_models_judged(tmp_path: Path) -> None:
     )
     imported = import_votes("mt-bench", tmp_path)
     assert votes_of(imported) == {("1|t1|x|y", "gpt4_pair"): "B", ("2|t1|x|y", "gpt4_pair"): "tie"}
-    assert labels_of(imported) == {"1|t1|x|y": "A", "2|t1|x|y": "tie"}
-    assert imported.dropped == {
-        "human vote: counted in the label": 5,
-        "human vote on a pair that no model judged": 1,
-    }
+    assert imported.labels is not None
+    assert imported.labels.to_numpy().tolist() == [
+        ["1|t1|x|y", "A", "expert_0"],
+        ["1|t1|x|y", "A", "expert_1"],
+        ["1|t1|x|y", "tie", "author_2"],
+        ["2|t1|x|y", "A", "expert_0"],
+        ["2|t1|x|y", "tie", "expert_1"],
+        ["3|t1|x|y", "B", "expert_0"],
+    ]
+    assert imported.dropped == {"by a person: a label, not a vote": 6}
     human_votes = import_votes("mt-bench", tmp_path / "human.jsonl")
     assert len(human_votes.votes) == 6
     assert human_votes.labels is None
-
-
-def test_mt_bench_people_and_models_must_share_a_pair(tmp_path: Path) -> None:
-    records = [vote(1, "expert_0", "tie"), vote(2, "gpt4", "tie")]
-    path = put(tmp_path / "j.jsonl", records)
-    with pytest.raises(JudgeBayesError, match="was judged by both people and models"):
-        import_votes("mt-bench", path)
 
 
 def test_mt_bench_single_scores_of_minus_one_are_missing(tmp_path: Path) -> None:
@@ -589,11 +553,11 @@ def test_archives_that_unpack_to_too_much_are_refused(
     path = archive(
         tmp_path / "l.eval", log([sample(1, {"f": "C"})]), {"samples/b.json": "0" * 9000}
     )
-    monkeypatch.setattr(inspect_log, "MEMBER_BYTES", 5000)
+    monkeypatch.setattr(records, "MAX_JSON_BYTES", 5000)
     with pytest.raises(JudgeBayesError, match=r"'samples/b.json' .* the limit is"):
         import_votes("inspect", path)
-    monkeypatch.setattr(inspect_log, "MEMBER_BYTES", 10_000)
-    monkeypatch.setattr(inspect_log, "ARCHIVE_BYTES", 9000)
+    monkeypatch.setattr(records, "MAX_JSON_BYTES", 10_000)
+    monkeypatch.setattr(records, "MAX_UNPACKED_BYTES", 9000)
     with pytest.raises(JudgeBayesError, match="when unpacked; the limit is"):
         import_votes("inspect", path)
 
@@ -648,13 +612,6 @@ def test_lm_eval_filters_are_judges_and_invalid_is_missing(tmp_path: Path) -> No
     }
     assert imported.missing == {"filtered response [invalid]": 1}
     assert labels_of(imported) == {"0": "A", "1": "B"}
-    scored = import_votes("lm-eval", tmp_path, Options(votes_from="score"))
-    assert votes_of(scored) == {
-        ("0", "exact_match|strict"): 0,
-        ("0", "exact_match|flexible"): 1,
-        ("1", "exact_match|strict"): 1,
-        ("1", "exact_match|flexible"): 1,
-    }
 
 
 def test_lm_eval_multiple_choice_votes_for_the_likeliest(tmp_path: Path) -> None:
@@ -768,12 +725,9 @@ BAD: list[tuple[str, str, Any, str]] = [
         [{"pair_id": 1, "label": "A=B", "judgments": [None]}],
         "has the label 'A=B'; it must be A>B or B>A",
     ),
-    ("llmbar", "e/m/p/result.json", {"a": 1}, "not a list of judged pairs"),
-    ("llmbar", "e/m/p/result.json", [{"label": 3, "results": [1]}], "label of 1 or 2"),
-    ("llmbar", "e/m/p/result.json", [{"label": 1, "results": [{}]}], "no field 'swap = False'"),
     ("rewardbench", "a.json", {"x": 1}, "contains no results of RewardBench"),
     ("rewardbench", "a.json", {"results": [1], "id": [1, 2]}, "different lengths"),
-    ("alpaca-eval", "annotations.json", {"a": 1}, "not a list of annotations"),
+    ("alpaca-eval", "annotations.json", [1], "Record 0 of .* is not an object"),
     ("alpaca-eval", "annotations.json", [{"instruction": "x"}], "no field 'preference'"),
     ("mt-bench", "a.jsonl", [{"question_id": 1}], "no field 'judge'"),
     ("mt-bench", "a.jsonl", [vote(1, "gpt4", "model_c")], "has the winner 'model_c'"),
@@ -784,9 +738,9 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("inspect", "a.json", "[" * 200_000, "nested too deeply|not JSON"),
     ("lm-eval", "samples_x.jsonl", [{"resps": []}], "no field 'doc_id'"),
     ("lm-eval", "samples_x.jsonl", [{"doc_id": 1}], "no field 'filtered_resps'"),
-    ("lm-eval", "samples_x.jsonl", "\n", "no votes in .*: no samples of lm-eval"),
+    ("lm-eval", "samples_x.jsonl", "\n", "no votes in .*: it has no records"),
     ("promptfoo", "a.json", {"results": {"results": [{"x": 1}]}}, "no results of promptfoo"),
-    ("promptfoo", "a.json", {"results": []}, "no votes in .*: no results of promptfoo"),
+    ("promptfoo", "a.json", {"results": []}, "no votes in .*: it has no records"),
     ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* is not an event"),
     ("openai-evals", "a.jsonl", [{"spec": {}}], "There are no votes in .*event spec 1"),
 ]
@@ -850,6 +804,6 @@ def test_the_account_is_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_has_its_reader(form: str) -> None:
-    reader: Callable[..., object] = FORMATS[form].read()
+    reader: Callable[..., object] = reader_of(form)
     assert reader.__doc__
     assert set(FORMATS[form].takes) <= set(Options.__dataclass_fields__)

@@ -100,7 +100,7 @@ def test_the_export_of_a_tool(name: str) -> None:
     assert any("What people said" in note for note in imported.notes) == bool(labels)
 
 
-@pytest.mark.parametrize("form", sorted(VALID.keys() - {"llmbar"}))
+@pytest.mark.parametrize("form", sorted(VALID))
 def test_a_file_is_recognised_by_its_keys(form: str, tmp_path: Path) -> None:
     assert format_of(put(tmp_path / VALID[form][0], VALID[form][1])) == form
 

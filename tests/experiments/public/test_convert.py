@@ -34,11 +34,16 @@ def test_llmbar_votes_have_two_orders_and_ratings_are_repeated(tmp_path: Path) -
     _write(home / "dataset.json", json.dumps([pair]))
     swapped = {"swap = False": {"winner": "1"}, "swap = True": {"winner": "2"}}
     rated = {"score_1": ["3"], "score_2": ["3"]} | swapped
-    for judge, result in (("GPT/Vanilla", swapped), ("GPT/Rating", rated)):
-        record = pair | {"results": [result]}
-        _write(home / "evaluators" / judge / "result.json", json.dumps([record]))
+    unread = rated | {"score_1": ["good", "stop"]}
+    steps = {"Vanilla": [["metrics"], swapped], "Rating": [rated], "Unread": [unread]}
+    for judge, results in steps.items():
+        record = pair | {"results": results}
+        _write(home / "evaluators" / "GPT" / judge / "result.json", json.dumps([record]))
     tables = llmbar.convert(tmp_path)
     votes = tables["votes_by_order.parquet"].astype(object)
+    missing = votes["judge"] == "GPT/Unread"
+    assert votes["vote"][missing].isna().tolist() == [True, True]
+    votes = votes[~missing]
     assert votes[["judge", "order", "vote"]].to_numpy().tolist() == [
         ["GPT/Rating", "AB", "tie"],
         ["GPT/Rating", "BA", "tie"],
