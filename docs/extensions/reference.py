@@ -124,7 +124,6 @@ TASKS = (
             *(
                 "majority",
                 "workflow.ensembling",
-                "workflow.label_session",
                 "workflow.ensemble_panel",
             ),
             "workflow.ensemble_estimates",

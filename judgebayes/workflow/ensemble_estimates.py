@@ -5,9 +5,11 @@ How wide the interval is now, and how many labels a target width needs, in sente
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import jax
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from scipy import stats
 
@@ -22,10 +24,14 @@ from judgebayes.majority import (
     SplitCurve,
     Splits,
     Thinning,
+    is_check,
     label_forecast,
+    labelling_order,
     losses,
     mean_loss,
+    next_check,
     odd_sizes,
+    stopping_level,
 )
 from judgebayes.sentence import of_votes, percent
 from judgebayes.workflow.ensemble_panel import EnsemblePanel
@@ -242,6 +248,50 @@ def _margins(voted: Splits) -> tuple[Float[np.ndarray, "item label"], ItemFloats
     share = voted.given[:, voted.label_classes] / voted.total[:, None]
     first, second = np.sort(share, axis=1)[:, ::-1][:, :2].T
     return share, first, np.round(first - second, 12)
+
+
+class Stop(NamedTuple):
+    """Whether labelling may stop, and the item to label next if not."""
+
+    width: float
+    """The width of the interval that decides; NaN if it is not checked at this number of labels."""
+    enough: bool
+    """Whether that interval meets the target width."""
+    next_item: object
+    """None if every item with votes has a label."""
+    sentences: list[str]
+
+
+def stop_of(estimates: Estimates, items: pd.Index, goal: float) -> Stop:
+    """Return whether the interval meets a target width, by a rule that may be asked after each label.
+
+    An interval that is used at the first moment when it is narrow covers less often than it says. So
+    a stricter one decides (`stopping_level`), at few numbers of labels (`is_check`). The next item is
+    the first without a label in a random order.
+    """
+    splits, request = estimates.panel.splits, estimates.request
+    voted = np.flatnonzero(splits.total > 0)
+    order = voted[labelling_order(len(voted), request.seed)]
+    n, left = int(splits.labelled.sum()), order[~splits.labelled[order]]
+    width, enough, said = np.nan, False, []
+    if not splits.labelled[order[:n]].all():
+        said.append(
+            "The labelled items are not those that were proposed: the interval holds only if they are a "
+            "random part of all."
+        )
+    if is_check(n) or not len(left):
+        level = stopping_level(request.level)
+        now = interval_now(estimates, level)
+        width = float(now.high[0] - now.low[0])
+        enough = width <= goal
+        said.append(
+            f"The {percent(level)} interval, which decides about stopping, is {points(width)} wide; the "
+            f"target is {points(goal)}: {'stop' if enough else 'continue'}."
+        )
+    next_item = items[left[0]] if len(left) else None
+    if len(left) and not enough:
+        said.append(f"The width is checked next at {next_check(n)} labels. Next item: {next_item}")
+    return Stop(width, enough, next_item, said)
 
 
 ASSURANCE = 0.9

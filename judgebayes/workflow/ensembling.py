@@ -28,10 +28,12 @@ from judgebayes.workflow.asking import asked_data
 from judgebayes.workflow.data import Data, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import (
     Estimates,
+    Stop,
     chosen_words,
     first_words,
     labels_to_go,
     split_words,
+    stop_of,
 )
 from judgebayes.workflow.ensemble_panel import (
     EnsemblePanel,
@@ -82,6 +84,8 @@ class MajorityError(Result):
     """What was read, and a summary of the mixture, in sentences."""
     labels_to_go: list[str]
     """The width of the interval and the labels needed for the target width, in sentences."""
+    stop: Stop | None
+    """Whether labelling may stop; None without a target width."""
     warnings: list[str]
     next_items: pd.DataFrame | None
     """The items to label next, if requested; else None."""
@@ -93,9 +97,11 @@ class MajorityError(Result):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What was read, and the error of the votes that each item has, with its interval."""
-        error = self.panels.iloc[0]
-        return self.data.numbers | {"error": ends(error["error"], error["low"], error["high"])}
+        """What was read, the error of the votes that each item has, and whether to stop labelling."""
+        error, stop = self.panels.iloc[0], {} if self.stop is None else self.stop._asdict()
+        stop.pop("sentences", None)
+        numbers = {"error": ends(error["error"], error["low"], error["high"])}
+        return self.data.numbers | numbers | stop
 
     @property
     def next_steps(self) -> list[str]:
@@ -137,7 +143,7 @@ class MajorityError(Result):
 def ensemble(
     request: Annotated[
         EnsembleRequest,
-        Fixed({"out": None, "plot": None, "next_out": None, "session": None, "new_label": None}),
+        Fixed({"out": None, "plot": None, "next_out": None}),
     ],
     progress: Progress | None = None,
 ) -> MajorityError:
@@ -171,6 +177,8 @@ def ensemble(
     paper = estimates.paper(fit, odd) if odd else {}
     curves = paper if panel.papers_error and odd == sizes else estimates.decided(sizes, "wrong")
     median = request.decision == "median"
+    goal = request.target_width
+    stop = None if goal is None else stop_of(estimates, data.coding.items, goal)
     independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
     return MajorityError(
         data=data,
@@ -187,7 +195,8 @@ def ensemble(
             *(_mixture_words(fit) if counts.most > 1 else []),
             *split_words(estimates.fitted, panel.splits),
         ],
-        labels_to_go=labels_to_go(estimates),
+        labels_to_go=[*labels_to_go(estimates), *([] if stop is None else stop.sentences)],
+        stop=stop,
         warnings=[
             *_warnings(fit, counts, sizes),
             *chosen_words(panel.splits),
