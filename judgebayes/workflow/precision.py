@@ -110,7 +110,7 @@ def precision(
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
     check_next(request.next_labels, request.next_out)
     data, notes, given = _given(request)
-    fit, sentences, legend, target = answer(request.method, request.inference, given)
+    fit, sentences, legend, target = answer(request.method, given)
     return Precision(
         data=data,
         request=request,
