@@ -142,7 +142,7 @@ class Estimates:
 
         A prior would otherwise say more than one or two labels can.
         """
-        if not 0 < int(self.panel.splits.labelled.sum()) < LEAST_LABELS:
+        if self.panel.splits.labelled.sum() >= LEAST_LABELS:
             return curve
         low, high = np.fmin(curve.low, alone.low), np.fmax(curve.high, alone.high)
         return replace(curve, low=low, high=high)
@@ -150,15 +150,16 @@ class Estimates:
     def all_votes(self) -> tuple[float, float, float]:
         """Return the error of all votes that each item has, and its interval."""
         splits = self.panel.splits
-        error, low, high = first_of(self.curve(None, "wrong"))
-        if 0 < int(splits.labelled.sum()) < LEAST_LABELS:
-            most = int(splits.total[splits.labelled].max())
-            alone = self.decided((most,), "wrong")[FREE]
-            low, high = float(np.fmin(low, alone.low[0])), float(np.fmax(high, alone.high[0]))
-        return error, low, high
+        alone = self.free((int(splits.total[splits.labelled].max()),), "wrong")
+        return first_of(self.no_narrower(self.curve(None, "wrong"), alone))
 
     def decided(self, sizes: tuple[int, ...], measure: Measure) -> dict[str, ErrorCurve]:
         """Return P(the decision is wrong), or its mean distance from the label in classes."""
+        alone = self.free(sizes, measure)
+        return {CURVE: self.no_narrower(self.curve(sizes, measure), alone), FREE: alone}
+
+    def free(self, sizes: tuple[int, ...], measure: Measure) -> ErrorCurve:
+        """Return the same from the votes on labelled items alone, without a model."""
         splits = self.panel.splits
         labelled, position = np.flatnonzero(splits.labelled), splits.positions()
         some = splits.take(labelled)
@@ -180,8 +181,7 @@ class Estimates:
             population=self.population(sizes),
         )
         parts = {name: getattr(free, name) * largest for name in ("error", "low", "high")}
-        scaled = replace(free, **parts)
-        return {CURVE: self.no_narrower(self.curve(sizes, measure), scaled), FREE: scaled}
+        return replace(free, **parts)
 
 
 def first_of(curve: ErrorCurve) -> tuple[float, float, float]:
@@ -230,7 +230,7 @@ def first_words(splits: Splits) -> list[str]:
     """Return that the labelled items are the first or the last of the file, by a rank test."""
     known = splits.labelled
     place = np.arange(len(known))
-    if known.all() or not known.any():
+    if known.all():
         return []
     test = stats.mannwhitneyu(place[known], place[~known])
     if test.pvalue >= EARLY:
@@ -338,16 +338,10 @@ def labels_to_go(estimates: Estimates) -> list[str]:
 
 
 def interval_now(estimates: Estimates, level: float) -> ErrorCurve:
-    """Return the error with its interval at the largest odd number of votes that half of the items have.
-
-    These are the labelled items; without labels, all.
-    """
+    """Return the error at the largest odd number of votes that half of the labelled items have."""
     splits = estimates.panel.splits
-    total = splits.total[splits.labelled] if splits.labelled.any() else splits.total
-    size = odd_sizes(max(int(np.median(total)), 1))[-1]
+    size = odd_sizes(max(int(np.median(splits.total[splits.labelled])), 1))[-1]
     curve = estimates.curve((size,), estimates.measure, level)
-    if not splits.labelled.any():
-        return curve
     return estimates.no_narrower(curve, estimates.from_labels((size,), level))
 
 

@@ -36,7 +36,6 @@ from judgebayes.workflow.ensemble_estimates import (
     stop_of,
 )
 from judgebayes.workflow.ensemble_panel import (
-    EnsemblePanel,
     check_goal,
     panel_of,
     without_intervals,
@@ -166,13 +165,15 @@ def ensemble(
     counts, words = _correct_counts(data, panel.votes)
     words += [*panel.words, *_noise_words(data.label_noise)]
     sizes = sizes_of(request.k, counts.most, panel.even_allowed)
-    estimates, grouped = estimates_of(data, panel, counts, request)
-    words += grouped
-    weight = estimates.weight
+    effect = 1.0
+    if data.groups is not None:
+        effect = design_effect(counts, data.groups, odd_sizes(counts.most), level=request.level)
+        words.append(_grouped_words(data, np.asarray(counts.correct) >= 0, effect))
+    estimates = Estimates(request, panel, counts, data.groups, effect, data.label_noise)
     for each in followed(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
     ):
-        fit = each.fit(counts, weight=weight, key=jax.random.key(request.seed))
+        fit = each.fit(counts, weight=estimates.weight, key=jax.random.key(request.seed))
     odd = tuple(size for size in sizes if size % 2)
     paper = estimates.paper(fit, odd) if odd else {}
     curves = paper if panel.papers_error and odd == sizes else estimates.decided(sizes, "wrong")
@@ -235,20 +236,14 @@ def _next_items(estimates: Estimates, data: Data, sizes: tuple[int, ...]) -> pd.
     )
 
 
-def estimates_of(
-    data: Data, panel: EnsemblePanel, counts: Counts, request: EnsembleRequest
-) -> tuple[Estimates, list[str]]:
-    """Return what estimates need, and how groups change the intervals, in sentences."""
-    groups, effect, words = data.groups, 1.0, []
-    if groups is not None:
-        effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
-        labelled = np.asarray(counts.correct) >= 0
-        words.append(
-            f"--group: the {int(labelled.sum())} labelled items are in "
-            f"{len(np.unique(groups[labelled]))} groups of column {data.opened.columns['group']!r}, and "
-            f"say as much as {labelled.sum() / effect:.0f} independent items."
-        )
-    return Estimates(request, panel, counts, groups, effect, data.label_noise), words
+def _grouped_words(data: Data, labelled: np.ndarray, effect: float) -> str:
+    """Return how groups change the intervals, in a sentence."""
+    assert data.groups is not None
+    return (
+        f"--group: the {int(labelled.sum())} labelled items are in "
+        f"{len(np.unique(data.groups[labelled]))} groups of column {data.opened.columns['group']!r}, "
+        f"and say as much as {labelled.sum() / effect:.0f} independent items."
+    )
 
 
 def sizes_of(text: str | None, most: int, even: bool = False) -> tuple[int, ...]:
