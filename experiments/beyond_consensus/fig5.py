@@ -26,10 +26,10 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
+from judgebayes.experiments.plots import curves
 from judgebayes.generators import choose_threshold, ensemble_precision, ensembles
 from judgebayes.generators.baselines import KINDS
 from judgebayes.generators.counts import Rates
-from judgebayes.plots.series import curves
 
 
 @experiment(

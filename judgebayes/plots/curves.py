@@ -86,7 +86,13 @@ def chain_ranks(draws: Mapping[str, Float[np.ndarray, "chain draw"]], *, title: 
 MAX_TICKS = 15
 
 
-def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
+def error_curves(
+    curves: Mapping[str, ErrorCurve],
+    *,
+    title: str,
+    xlabel: str = "votes (hollow: more than any item has)",
+    ylabel: str = "error of the majority",
+) -> Figure:
     """Plot a majority vote's error against the number of votes, with bands; a line per method.
 
     Extrapolated points are drawn hollow.
@@ -107,8 +113,8 @@ def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
             ax.vlines(curve.size, curve.low, curve.high, color=shade, linewidth=1.2)
     sizes = next(iter(curves.values())).size
     ax.set_xticks(sizes[:: -(-len(sizes) // MAX_TICKS)])
-    ax.set_xlabel("votes (hollow: more than any item has)")
-    ax.set_ylabel("error of the majority")
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
     ax.set_ylim(bottom=0)
     without_frame(ax)
     legend_below(figure, [ax])

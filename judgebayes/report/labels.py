@@ -3,10 +3,10 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
+from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.series import curves
+from judgebayes.plots.curves import error_curves
 from judgebayes.plots.style import Figure
 from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Paragraph, Row, Section, Table
@@ -108,11 +108,12 @@ def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: s
         ]
         if len(points) < 2:
             continue
-        frame = pd.DataFrame([score for _, score in points]).rename(columns={"mean": "value"})
-        frame = frame.assign(labels=[n for n, _ in points], method=method, metric="score", panel="")
+        mean, low, high = np.array([score for _, score in points]).T
+        size = np.array([n for n, _ in points])
+        line = ErrorCurve(size, mean, low, high, np.zeros(len(size), bool))
         drawings.append(
             drawing(
-                partial(_growth, frame, name),
+                partial(_growth, {method: line}, name),
                 f"growth-{number}",
                 f"{name} by the number of labels",
                 "; ".join(f"{n} labels: {with_interval(score)}" for n, score in points),
@@ -122,9 +123,7 @@ def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: s
     return [Row(drawings), table]
 
 
-def _growth(frame: pd.DataFrame, name: str) -> Figure:
-    figure = curves(
-        frame, "labels", panel="panel", metric="score", xlabel="labels", ylabel=name, title=""
-    )
+def _growth(lines: dict[str, ErrorCurve], name: str) -> Figure:
+    figure = error_curves(lines, title="", xlabel="labels", ylabel=name)
     figure.set_size_inches(3.4, 2.7)
     return figure

@@ -176,11 +176,11 @@ def load_fit(path: Path | str) -> SavedFit:
     try:
         if document.pop("digest") != digest_of(document):
             raise ValueError("it was changed after it was saved")
-        classes = document["classes"]
-        tuples = {name: tuple(classes.pop(name)) for name in ("values", "undecided")}
+        classes: dict[str, Any] = document["classes"]
+        classes |= {name: tuple(classes[name]) for name in ("values", "undecided")}
         saved = SavedFit(
             fitted=_from_json(document["fitted"]),
-            classes=Classes(**classes, **tuples),
+            classes=Classes(**classes),
             profile=VoteProfile(**document["profile"]),
             **{name: document[name] for name in PLAIN},
         )
