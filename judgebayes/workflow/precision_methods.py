@@ -37,9 +37,8 @@ from judgebayes.generators.systems import (
     stable_power,
 )
 from judgebayes.inference.status import Status
-from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
-from judgebayes.votes.columns import Evidence
+from judgebayes.workflow.data import Data
 
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
@@ -119,20 +118,19 @@ and joint draws if it is a posterior."""
 class Given:
     """What the methods learn from."""
 
-    votes: Votes
-    labels: ItemInts
+    data: Data
     generator: ItemInts
     names: list[str]
     """The names of the generators."""
-    judges: list[str]
     counts: PrecisionCounts
     labelling: Labelling
     target: str
     """What the intervals are about: "these" items, or "more" items like these."""
-    groups: ItemInts | None
-    """The group of each item, if items are in groups."""
-    evidence: Evidence | None
-    """The evidence of each item's labels, if they may be wrong."""
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges."""
+        return [str(judge) for judge in self.data.coding.judges]
 
 
 class Answer(NamedTuple):
@@ -175,18 +173,18 @@ def answer(method: str, given: Given) -> Answer:
         )
     result = chosen.estimate(given)
     fit, said, target = result.fit, list(result.sentences), given.target
-    if given.evidence is not None and not isinstance(fit, SharePosterior):
+    if given.data.evidence is not None and not isinstance(fit, SharePosterior):
         said.append(TAKEN_AS_RIGHT)
     if not isinstance(fit, Posterior):
-        said += [NO_INTERVALS] if target == "these" or given.groups is not None else []
+        said += [NO_INTERVALS] if target == "these" or given.data.groups is not None else []
         target = ""
     elif chosen.about == "more":
         target = "more"
     elif target == "these" and not isinstance(fit, SharePosterior):
-        said += [] if given.groups is None else [IN_GROUPS]
+        said += [] if given.data.groups is None else [IN_GROUPS]
     elif not isinstance(fit, SharePosterior):
-        labels, of, n = given.labels, given.generator, len(given.names)
-        fit = for_more_items(fit, labels, of, n, given.groups)
+        labels, of, n = given.data.labels, given.generator, len(given.names)
+        fit = for_more_items(fit, labels, of, n, given.data.groups)
     return Answer(fit, said, result.legend, target)
 
 
@@ -210,13 +208,13 @@ def in_part(counts: PrecisionCounts) -> bool:
 
 def _panel(given: Given) -> Answer:
     fit = shares(
-        given.votes,
-        given.labels,
+        given.data.votes,
+        given.data.labels,
         given.generator,
         len(given.names),
         target=given.target,
-        groups=given.groups,
-        evidence=given.evidence,
+        groups=given.data.groups,
+        evidence=given.data.evidence,
     )
     return Answer(fit, [])
 
@@ -252,13 +250,13 @@ def _rogan_gladen(given: Given) -> Answer:
 
 def _by_generator(given: Given, *, powered: bool) -> Answer:
     """Return each generator's estimate from its own labels; NaN where it has none."""
-    scores = valid_share(given.votes)
+    scores = valid_share(given.data.votes)
     values = np.full(len(given.names), np.nan)
     clipped, few, lone = [], [], []
     rates: list[tuple[int, Rate, Int[np.ndarray, " _"] | None]] = []
     for place, name in enumerate(given.names):
         own = given.generator == place
-        labels = given.labels[own]
+        labels = given.data.labels[own]
         if not (labels >= 0).any():
             continue
         rest = int((labels < 0).sum())
@@ -268,7 +266,7 @@ def _by_generator(given: Given, *, powered: bool) -> Answer:
         values[place] = rate.value
         if used and not inside:
             clipped.append(name)
-        groups = None if given.groups is None else given.groups[own]
+        groups = None if given.data.groups is None else given.data.groups[own]
         if not enough_of_both(labels):
             few.append(name)
         elif groups is not None and _parts_of_one_group(groups, labels):
@@ -287,7 +285,7 @@ def _by_generator(given: Given, *, powered: bool) -> Answer:
     spread = np.full((len(values), len(values)), np.nan)
     if rates:
         places = [place for place, _, _ in rates]
-        grouped = None if given.groups is None else [groups for _, _, groups in rates]
+        grouped = None if given.data.groups is None else [groups for _, _, groups in rates]
         spread[np.ix_(places, places)] = covariance([rate for _, rate, _ in rates], grouped)
     return Answer(Normal(values, spread, CONVERGED), said, OWN_LABELS)
 
