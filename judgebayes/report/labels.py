@@ -10,7 +10,7 @@ from judgebayes.plots.curves import error_curves
 from judgebayes.plots.style import Figure
 from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Paragraph, Row, Section, Table
-from judgebayes.sentence import rounded, with_interval
+from judgebayes.sentence import with_interval
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
 
@@ -30,17 +30,8 @@ def labels_section(result: Calibration, curve: Growth | None) -> Section:
     ]
     if curve is not None and len(curve.labels) > 1:
         words = _gain_words(curve, method, more=n_items > n_labels)
-        blocks = [*map(Paragraph, words), *_curve_blocks(curve, _constant(result), method)]
+        blocks = [*map(Paragraph, words), *_curve_blocks(curve, method)]
     return Section("The effect of more labels", blocks, name="labels")
-
-
-def _constant(result: Calibration) -> tuple[float, float] | None:
-    """Return NLL and loss of the best constant prediction, if another method was chosen."""
-    compared, name = result.compared, "best-constant"
-    if compared is None or result.choice.name == name:
-        return None
-    losses = compared.evaluations[name].losses(result.losses.matrix)
-    return compared.means[name]["nll"], compared.interval(name, losses).mean
 
 
 def _gain_words(curve: Growth, method: str, *, more: bool) -> list[str]:
@@ -87,14 +78,11 @@ def _change(gain: Interval, what: str) -> str:
     )
 
 
-def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: str) -> list[Block]:
+def _curve_blocks(curve: Growth, method: str) -> list[Block]:
     rows = [
         (f"{n}", with_interval(nll), with_interval(loss))
         for n, nll, loss in zip(curve.labels, curve.nll, curve.loss, strict=True)
     ]
-    if constant is not None:
-        nll, loss = map(rounded, constant)
-        rows.append((f"the best constant answer, {curve.labels[-1]}", nll, loss))
     table = Table(
         "Held-out scores by the number of labels [95 %]", ("labels", "NLL", "mean loss"), rows
     )
