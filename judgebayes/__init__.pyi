@@ -72,8 +72,6 @@ from .workflow.diagnosing import Diagnosis as Diagnosis
 from .workflow.diagnosing import diagnose as diagnose
 from .workflow.ensembling import MajorityError as MajorityError
 from .workflow.ensembling import ensemble as ensemble
-from .workflow.label_session import SessionStep as SessionStep
-from .workflow.label_session import label_session as label_session
 from .workflow.precision import Precision as Precision
 from .workflow.precision import precision as precision
 from .workflow.win_rates import WinRate as WinRate

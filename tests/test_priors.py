@@ -21,10 +21,11 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.experiments.betaconform.paper_em import PaperEM
+from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
-from judgebayes.generators import Impression, ItemLevel, Panel
+from judgebayes.generators import Impression, Panel
 from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
@@ -196,4 +197,4 @@ def test_a_saved_fit_has_the_results_of_its_prior(method: Any, tmp_path: Path) -
     if hasattr(method, "reliability"):
         for ours, saved in zip(fit.reliability(), again.reliability(), strict=True):
             np.testing.assert_array_equal(saved, ours)
-    assert json.loads((tmp_path / "f.json").read_text())["version"] == 2
+    assert json.loads((tmp_path / "f.json").read_text())["version"] == 3

@@ -124,7 +124,6 @@ TASKS = (
             *(
                 "majority",
                 "workflow.ensembling",
-                "workflow.label_session",
                 "workflow.ensemble_panel",
             ),
             "workflow.ensemble_estimates",
@@ -151,7 +150,7 @@ TASKS = (
         "keep",
         "Save a fit and apply it",
         "Fits as plain JSON files, and their application to new votes.",
-        ("workflow.applying", "workflow.fit_fields", "workflow.fit_file"),
+        ("workflow.applying", "workflow.fit_file"),
     ),
     Task(
         "collect",

@@ -30,8 +30,8 @@ from judgebayes.experiments.betaconform.fig3 import LABELS, PANELS, by_item
 from judgebayes.experiments.betaconform.margins import EM, OURS, SPLITS, kind_of
 from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
+from judgebayes.experiments.plots import curves
 from judgebayes.majority import Thinning
-from judgebayes.plots.series import curves
 
 METHODS = ("binomial", "beta-binomial", "em", "mixture-map")
 

@@ -20,8 +20,8 @@ from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, mini
 from judgebayes.experiments.betaconform.stops import printed_rules, stops
 from judgebayes.experiments.claims import Kind, claim_equal
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
+from judgebayes.experiments.plots import curves
 from judgebayes.measures.significance import normal_interval
-from judgebayes.plots.series import curves
 
 XIS = (0.1, 0.06, 0.03, 0.01)
 WITH_MINIMUM = "with eq 11's minimum"

@@ -36,8 +36,8 @@ def stops(run: Run, data_set: DataSet, rule: Rule) -> Int[np.ndarray, " split"]:
 def split_curve_stops(run: Run, data_set: DataSet, width: float) -> Int[np.ndarray, " split"]:
     """Return the number of labels after which the split curve's interval is narrow, for a few runs.
 
-    The rule of `judgebayes ensemble --session`: a stricter interval of the error of all votes on these
-    items, at few numbers of labels.
+    The rule of `judgebayes ensemble --target-width`: a stricter interval of the error of all votes on
+    these items, at few numbers of labels.
     """
     right = data_set.correct
     given, size = np.stack([right, data_set.votes - right], axis=1), max(data_set.sizes)

@@ -21,8 +21,8 @@ import numpy as np
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import DATASET, LEVELS, PAPER, item_votes
+from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators import ItemLevel
 from judgebayes.inference import NormalAtMode
 from judgebayes.votes import Votes
 

@@ -25,11 +25,15 @@ from judgebayes.experiments.beyond_consensus.common import (
     item_votes,
     levels,
 )
+from judgebayes.experiments.beyond_consensus.voting import (
+    KINDS,
+    choose_threshold,
+    ensemble_precision,
+    ensembles,
+)
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.generators import choose_threshold, ensemble_precision, ensembles
-from judgebayes.generators.baselines import KINDS
+from judgebayes.experiments.plots import curves
 from judgebayes.generators.counts import Rates
-from judgebayes.plots.series import curves
 
 
 @experiment(

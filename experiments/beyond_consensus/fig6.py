@@ -39,22 +39,24 @@ from judgebayes.experiments.beyond_consensus.common import (
 )
 from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
+from judgebayes.experiments.beyond_consensus.voting import (
+    choose_threshold,
+    ensemble_precision,
+    ensembles,
+)
 from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Output, Run, expected, experiment, graded, rows
+from judgebayes.experiments.plots import curves
 from judgebayes.generators import (
     Impression,
     Panel,
     PrecisionCounts,
-    choose_threshold,
-    ensemble_precision,
-    ensembles,
     logit_shift,
     mean_prediction,
     rogan_gladen,
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP
-from judgebayes.plots.series import curves
 
 VETO = 4
 """Votes of the paper's best ensemble, chosen by the paper on the generators that it then predicts."""

@@ -30,9 +30,9 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.claims import simultaneous
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
+from judgebayes.experiments.plots import curves
 from judgebayes.experiments.significance import max_t_test
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.series import curves
 
 BUDGETS = (20, 50, 100, 200, 500)
 METHODS = {"one-coin + beta": "one-coin", "top-5 + beta": "top-5"}

@@ -27,7 +27,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
     value_row,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.plots.series import curves
+from judgebayes.experiments.plots import curves
 
 MAPS = ("beta", "platt", "temperature")
 CLAIM = Statement("beta is ahead of simpler maps", "paper", MARGIN["nll"])

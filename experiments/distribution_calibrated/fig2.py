@@ -26,7 +26,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     comparison,
     graded,
 )
-from judgebayes.plots.series import curves
+from judgebayes.experiments.plots import curves
 
 METHODS = ("davidson", "sc", "soft-sc-mean", "margin-threshold", "best-constant")
 JUDGES = ("gpt-5.4", "claude-haiku-4.5")

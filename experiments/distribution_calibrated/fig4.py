@@ -28,7 +28,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     graded,
     methods,
 )
-from judgebayes.plots.series import curves
+from judgebayes.experiments.plots import curves
 
 SIZES = tuple(range(20, 201, 20))
 METHODS = ("davidson", "margin-threshold", "best-constant", "sc")

@@ -42,8 +42,7 @@ from judgebayes.experiments.distribution_calibrated.twins import (
     tie_shares,
     twin_cells,
 )
-from judgebayes.experiments.plots import bars, confusion_matrices
-from judgebayes.plots.series import curves
+from judgebayes.experiments.plots import bars, confusion_matrices, curves
 from judgebayes.sentence import percent
 
 SPLITS = 20

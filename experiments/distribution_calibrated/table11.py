@@ -26,7 +26,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     graded,
     splits,
 )
-from judgebayes.plots.series import curves
+from judgebayes.experiments.plots import curves
 
 TEMPERATURES = (0.0, 0.3, 0.7, 1.0)
 JUDGE = "gpt-5.4"

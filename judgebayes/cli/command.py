@@ -25,7 +25,7 @@ HEADINGS = {
     "Decisions": "loss losses abstain_cost conformal conformal_by no_empty_sets",
     "Requests": "n key_env template temperature max_tokens body concurrency timeout retries "
     "budget_calls budget_tokens dry_run",
-    "Stopping early": "session new_label until_settled fit give_up",
+    "Stopping early": "until_settled fit give_up",
     "Output": "out save answers labels_out table plot plots_as overwrite next_labels between "
     "next_out listed costs",
     "For machines": "json require fail_on quiet",

@@ -12,7 +12,6 @@ from judgebayes.progress import shown
 from judgebayes.report.text import readable
 from judgebayes.sentence import percent, with_interval
 from judgebayes.workflow.ensembling import MajorityError, ensemble
-from judgebayes.workflow.label_session import label_session
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import EnsembleRequest
 
@@ -37,10 +36,6 @@ def ensemble_error(request: EnsembleRequest) -> CommandResult:
     JudgeBayesError
         If there are no labels, or the numbers of votes or the level are invalid.
     """
-    if request.session is not None or request.new_label is not None:
-        step = label_session(request)
-        say(*step.sentences)
-        return step.for_machines()
     check_writable(request.out)
     check_writable(request.next_out)
     check_writable(request.plot, table=False)

@@ -3,10 +3,9 @@
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
@@ -14,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from judgebayes.cli.console import Console, say, say_plainly, show_rows
 from judgebayes.cli.machine import NOT_ALL_HOLDS
@@ -27,7 +26,7 @@ from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_
 from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import index_page
 from judgebayes.experiments.public import SOURCES
-from judgebayes.experiments.resuming import UNFINISHED, Finished, data_files, finished
+from judgebayes.experiments.resuming import UNFINISHED, data_files, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.sharding import RECORD, Results, Shard, divided, merged, part_named
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
@@ -201,24 +200,33 @@ class _Reproduction:
     """The state of a run: the results so far, costs, and whether it has ended."""
 
     def __init__(self, results: Results, run: Run, out: Path) -> None:
-        self.results, self.run, self.out, self.console = results, run, out, Console()
+        self.results, self.run, self.out = results, run, out
+        self.waiting = [e for e in results.chosen if e not in results.skipped]
+        self.remaining = TimeLeft(self.waiting, twins=run.data is None)
         self.costs: dict[Experiment, Cost] = {}
         self.turn, self.ended = Lock(), False
+        self.progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed}/{task.total}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=Console(),
+            transient=True,
+        )
+        done, total = len(results.skipped), len(results.chosen)
+        self.bar = self.progress.add_task("starting", total=total, completed=done, left="")
 
     def run_all(self, jobs: int) -> dict[Experiment, Cost]:
         """Run the experiments that can run and are not finished; print each outcome, return costs.
 
         Each of the `jobs` threads has a process that runs one experiment at a time.
         """
-        waiting = [e for e in self.results.chosen if e not in self.results.skipped]
-        remaining = TimeLeft(waiting, twins=self.run.data is None)
         logs = self.out / UNFINISHED / "logs"
         free: SimpleQueue[Runner] = SimpleQueue()
         pool = ThreadPoolExecutor(jobs)
-        with _bar(self.console) as progress, ExitStack() as runners:
-            bar = progress.add_task("starting", total=len(self.results.chosen), left="")
-            progress.advance(bar, len(self.results.skipped))
-            say = partial(self._say, progress, bar)
+        with self.progress, ExitStack() as runners:
             for _ in range(jobs):
                 free.put(runners.enter_context(Runner(self.run, self.out, logs)))
 
@@ -226,7 +234,7 @@ class _Reproduction:
                 runner = free.get()
                 try:
                     if not self.ended:
-                        self._outcome(experiment, runner, say, remaining, progress, bar)
+                        self._one(experiment, runner)
                 except BaseException:  # before this thread takes the next one
                     self.ended = True
                     raise
@@ -234,7 +242,7 @@ class _Reproduction:
                     free.put(runner)
 
             try:
-                for _ in pool.map(one, waiting):
+                for _ in pool.map(one, self.waiting):
                     pass
             except BaseException:  # what runs is ended with its process, and nothing else begins
                 self.ended = True
@@ -242,22 +250,28 @@ class _Reproduction:
                 raise
         return self.costs
 
-    def _outcome(
-        self,
-        experiment: Experiment,
-        runner: Runner,
-        say: Callable[[str], None],
-        remaining: TimeLeft,
-        progress: Progress,
-        bar: TaskID,
-    ) -> None:
+    def _one(self, experiment: Experiment, runner: Runner) -> None:
         """Run an experiment unless it is finished, and print its outcome."""
         result, how = finished(experiment, self.run, self.out), " (finished in an earlier run)"
         if result is None:
-            say(experiment.title)
-            result, how = self._run(experiment, runner, say, remaining)
-        else:
-            remaining.skip(experiment)
+            self._say(experiment.title)
+            cost = runner(experiment, self._say)
+            if isinstance(cost, Cost):
+                result, how = (
+                    finished(experiment, self.run, self.out),
+                    f" ({duration(cost.seconds)})",
+                )
+                if result is None:
+                    changed = "its files were changed while it ran"
+                    cost = Failure(changed, self.out / experiment.paper)
+            if isinstance(cost, Cost):
+                self.costs[experiment] = cost
+                self.remaining.took(experiment, cost.seconds)
+            else:
+                self.results.failed[experiment] = cost
+                how = f": [red]failed[/], {escape(cost.reason)}"
+        if experiment not in self.costs:
+            self.remaining.skip(experiment)
         with self.turn:
             if self.ended:
                 return
@@ -268,53 +282,18 @@ class _Reproduction:
                 how = f": {NO_CLAIM if graded == '-' else escape(graded)}{how}"
                 done.sort(key=lambda each: chosen.index(each.experiment))
                 _write_page(self.results, self.out)
-            left, number = remaining.text(), chosen.index(experiment) + 1
-            progress.console.print(
+            left, number = self.remaining.text(), chosen.index(experiment) + 1
+            self.progress.console.print(
                 f"  {number:2d}/{len(chosen)} {experiment.title}{how}"
                 + (f"; {left}" if left and number < len(chosen) else ""),
                 soft_wrap=True,
             )
-            progress.update(bar, left=left)
-            progress.advance(bar)
+            self.progress.update(self.bar, left=left, advance=1)
 
-    def _run(
-        self,
-        experiment: Experiment,
-        runner: Runner,
-        say: Callable[[str], None],
-        remaining: TimeLeft,
-    ) -> tuple[Finished | None, str]:
-        """Run one experiment; return its result, or None if it failed, and a note."""
-        cost = runner(experiment, say)
-        if isinstance(cost, Cost):
-            result = finished(experiment, self.run, self.out)
-            if result is not None:
-                self.costs[experiment] = cost
-                remaining.took(experiment, cost.seconds)
-                return result, f" ({duration(cost.seconds)})"
-            changed = "its files were changed while it ran"
-            cost = Failure(changed, self.out / experiment.paper)
-        self.results.failed[experiment] = cost
-        remaining.skip(experiment)
-        return None, f": [red]failed[/], {escape(cost.reason)}"
-
-    def _say(self, progress: Progress, bar: TaskID, text: str) -> None:
-        progress.update(bar, description=text)
-        if not self.console.is_terminal:  # without a progress bar, a log needs lines
-            progress.console.print(f"  {text}", soft_wrap=True, markup=False)
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-        console=console,
-        transient=True,
-    )
+    def _say(self, text: str) -> None:
+        self.progress.update(self.bar, description=text)
+        if not self.progress.console.is_terminal:  # without a progress bar, a log needs lines
+            self.progress.console.print(f"  {text}", soft_wrap=True, markup=False)
 
 
 def list_experiments(what: list[str]) -> CommandResult:

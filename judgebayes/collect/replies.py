@@ -20,8 +20,12 @@ PART = 6
 """This many characters of a key in a row are a part of it."""
 MARK = "[key]"
 STARS = "*.…•"
-WORD = re.compile(r"[\w\-]")
-TOKEN = re.compile(r"\[key\]|[\w\-]+|[*.…•]+|(?:(?!\[key\])[^\w\-*.…•])+")
+STARRED = re.compile(
+    r"""(?<![\w\-])(?<!\[key\])   # from its beginning, so that a text is read once
+        ((?:\[key\]|[\w\-])*+)     # a word, and what stands behind it: stars, or stars and words
+        ((?:[*.…•]++(?:\[key\]|[\w\-])*+)++)""",
+    re.VERBOSE,
+)
 
 
 def without_key(text: str, key: str | None) -> str:
@@ -48,53 +52,18 @@ def without_key(text: str, key: str | None) -> str:
 
 
 def _without_stars(text: str, head: str, tail: str) -> str:
-    """Replace a key with its middle left out, "sk-ab***yz", also where a part was replaced before.
+    """Replace a key with its middle left out, "sk-ab***yz", also where a part was replaced before."""
 
-    The text is read once, as words, stars and others, so that no text takes more time than its length.
-    """
-    if not any(part in text for part in (head, tail, MARK)):
-        return text
-    tokens = TOKEN.findall(text)
-    out: list[str] = []
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        place += 1
-        if token[0] not in STARS:
-            out.append(token)
-            continue
-        after: list[str] = []
-        while place < len(tokens) and _is_word(tokens[place]):
-            after.append(tokens[place])
-            place += 1
-        following = "".join(after)
-        before = _beginning(out, head, cut=bool(after))
-        end = following.rfind(tail)
-        if before is not None:
-            out += [before, MARK]
-        elif end >= 0:
-            out += [MARK, following[end + len(tail) :]]
-        else:
-            out += [token, *after]
-    return "".join(out)
+    def replaced(match: re.Match[str]) -> str:
+        word, starred = match.groups()
+        # What was replaced before may be the beginning of a key, which goes on after the stars.
+        for start in (head, MARK) if starred.strip(STARS) else (head,):
+            if start in word:
+                return word.partition(start)[0] + MARK
+        end = starred.rfind(tail)
+        return word + MARK + starred[end + len(tail) :] if end >= 0 else match[0]
 
-
-def _beginning(out: list[str], head: str, *, cut: bool) -> str | None:
-    """Remove the last word of a list from the key's beginning on; return what stands before it, if any.
-
-    With `cut`, what was replaced before may be the beginning of a key, which goes on after the stars.
-    """
-    last = out[-2:] if out and _is_word(out[-1]) else []
-    if last and head in last[-1]:
-        return out.pop().partition(head)[0]
-    if cut and MARK in last:
-        del out[len(out) - len(last) + last.index(MARK) :]
-        return ""
-    return None
-
-
-def _is_word(token: str) -> bool:
-    return token == MARK or bool(WORD.match(token))
+    return STARRED.sub(replaced, text)
 
 
 def _parts(key: str) -> set[str]:

@@ -5,9 +5,6 @@ This package may not import `priors` or any package after it.
 
 from judgebayes.generators.baselines import (
     YoudenIndex,
-    choose_threshold,
-    ensemble_precision,
-    ensembles,
     judge_youden,
     logit_shift,
     mean_prediction,
@@ -17,24 +14,19 @@ from judgebayes.generators.baselines import (
 from judgebayes.generators.counts import PrecisionCounts, count_votes, expected_counts
 from judgebayes.generators.impression import Impression
 from judgebayes.generators.item_posterior import MoreItems, for_more_items
-from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.labelling import Labelling, stratify, valid_share
 from judgebayes.generators.own_labels import SharePosterior, expected_validity, shares
 from judgebayes.generators.panel import Panel
 
 __all__ = [
     "Impression",
-    "ItemLevel",
     "Labelling",
     "MoreItems",
     "Panel",
     "PrecisionCounts",
     "SharePosterior",
     "YoudenIndex",
-    "choose_threshold",
     "count_votes",
-    "ensemble_precision",
-    "ensembles",
     "expected_counts",
     "expected_validity",
     "for_more_items",

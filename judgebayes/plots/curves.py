@@ -2,8 +2,6 @@
 
 The error of a majority vote.
 
-The mean loss of decisions against their share.
-
 Figures of posterior draws: intervals, ranks of chains.
 """
 
@@ -85,30 +83,16 @@ def chain_ranks(draws: Mapping[str, Float[np.ndarray, "chain draw"]], *, title: 
     return figure
 
 
-def risk_by_share(curve: pd.DataFrame, *, cost: float | None = None, title: str) -> Figure:
-    """Plot the mean loss of the most certain decisions (`risk`) against their share (`decided`).
-
-    A point marks the decisions whose expected loss is at most the `cost` of asking a person.
-    """
-    figure, (ax,) = grid_of_panels(1, 4.4, 3.2, 1)
-    ax.plot(curve["decided"], curve["risk"], color=PALETTE[0], linewidth=1.4)
-    below_cost = curve[curve["cost"] <= (-np.inf if cost is None else cost)]
-    if len(below_cost):
-        last = below_cost.iloc[-1]
-        ax.plot(last["decided"], last["risk"], "o", color=PALETTE[0], markersize=6)
-    ax.set_xlim(0, 1.02)
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel("share of items decided, most certain first")
-    ax.set_ylabel("mean loss of these decisions")
-    without_frame(ax)
-    figure.suptitle(title, fontsize=11)
-    return figure
-
-
 MAX_TICKS = 15
 
 
-def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
+def error_curves(
+    curves: Mapping[str, ErrorCurve],
+    *,
+    title: str,
+    xlabel: str = "votes (hollow: more than any item has)",
+    ylabel: str = "error of the majority",
+) -> Figure:
     """Plot a majority vote's error against the number of votes, with bands; a line per method.
 
     Extrapolated points are drawn hollow.
@@ -129,8 +113,8 @@ def error_curves(curves: Mapping[str, ErrorCurve], *, title: str) -> Figure:
             ax.vlines(curve.size, curve.low, curve.high, color=shade, linewidth=1.2)
     sizes = next(iter(curves.values())).size
     ax.set_xticks(sizes[:: -(-len(sizes) // MAX_TICKS)])
-    ax.set_xlabel("votes (hollow: more than any item has)")
-    ax.set_ylabel("error of the majority")
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
     ax.set_ylim(bottom=0)
     without_frame(ax)
     legend_below(figure, [ax])

@@ -1,72 +1,17 @@
-"""Lines and intervals from tidy tables, with a colour per series."""
+"""Intervals from tidy tables, with a colour per series."""
 
 import textwrap
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.plots.style import (
     Figure,
-    dashes,
     grid_of_panels,
     legend_below,
     line_style,
     without_frame,
 )
-
-
-def curves(
-    table: pd.DataFrame,
-    x: str,
-    *,
-    panel: str,
-    metric: str,
-    xlabel: str,
-    ylabel: str,
-    title: str,
-    columns: int = 3,
-    banded: Sequence[str] | None = None,
-) -> Figure:
-    """Plot lines of a metric against `x` with bands from `low` to `high`, a panel per group.
-
-    `banded` names the methods with a band, if the bands of all would overlap. Panels share their axes,
-    so that they can be compared.
-    """
-    shown = table[table["metric"] == metric]
-    groups = list(dict.fromkeys(shown[panel]))
-    figure, axes = grid_of_panels(len(groups), 3.9, 3.0, columns)
-    names = list(dict.fromkeys(shown["method"]))
-    for ax, group in zip(axes, groups, strict=True):
-        if ax is not axes[0]:
-            ax.sharex(axes[0])
-            ax.sharey(axes[0])
-        for index, name in enumerate(names):
-            line = shown[(shown[panel] == group) & (shown["method"] == name)].sort_values(x)
-            if len(line):
-                style = line_style(name, index)
-                at = line[x].to_numpy(float)
-                ax.plot(
-                    at,
-                    line["value"],
-                    label=name,
-                    markersize=4,
-                    linewidth=1.4,
-                    linestyle=dashes(name, index),
-                    **style,
-                )
-                if banded is not None and name not in banded:
-                    continue
-                ax.fill_between(
-                    at, line["low"], line["high"], color=style["color"], alpha=0.15, linewidth=0
-                )
-        ax.set_title(str(group), fontsize=10)
-        ax.set_xlabel(xlabel)
-        ax.set_ylabel(ylabel)
-        without_frame(ax)
-    legend_below(figure, axes)
-    figure.suptitle(title, fontsize=11)
-    return figure
 
 
 def intervals(

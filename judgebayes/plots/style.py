@@ -11,8 +11,7 @@ from judgebayes.errors import JudgeBayesError
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 MARKERS = "osD^vPX*"
-DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
-"""Markers and dashes tell series apart in grey print, where colours do not."""
+"""Markers tell series apart in grey print, where colours do not."""
 
 ALIKE = (
     ("davidson", "one-coin + beta", "mixture-map", "mixture"),
@@ -63,11 +62,6 @@ def line_style(name: str, place: int) -> dict[str, Any]:
         "color": colour(name, place),
         "marker": MARKERS[FIXED.get(name, (place + 3) % len(MARKERS))],
     }
-
-
-def dashes(name: str, place: int) -> Any:
-    """Return the dashes of a method's line, the same in every figure."""
-    return DASHES[FIXED.get(name, (place + 3) % len(DASHES))]
 
 
 def without_frame(axes: Axes, lines_of: Literal["x", "y"] = "y") -> None:

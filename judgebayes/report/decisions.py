@@ -1,48 +1,18 @@
-"""The report's section on decisions: by class, as sets, and the items to review first.
-
-With the effect of sending items to a person: the risk of the remaining decisions.
-"""
-
-from functools import partial
+"""The report's section on decisions: by class, as sets, and the items to review first."""
 
 import numpy as np
 import pandas as pd
 
-from judgebayes.plots.curves import risk_by_share
-from judgebayes.report.figures import drawing
-from judgebayes.report.page import Block, Drawing, Paragraph, Section, Table
-from judgebayes.sentence import percent, rounded
-from judgebayes.workflow.answers import risk_curve
+from judgebayes.report.page import Block, Paragraph, Section, Table
+from judgebayes.sentence import rounded
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.losses import PERSON
 from judgebayes.workflow.methods import traits_of
 
-DESCRIBED_SHARES = (0.25, 0.5, 0.75, 1.0)
-"""Shares whose risk is in the text description of the curve."""
 FIRST_ITEMS = 10
 UNCERTAIN = 0.01
 """An item is uncertain if its decision's expected loss is above this."""
-
-
-def risk_drawing(curve: pd.DataFrame, cost: float | None) -> Drawing:
-    """Return the curve of risk and coverage (`workflow.answers.risk_curve`) with its caption."""
-    described = [curve[curve["decided"] >= share - 1e-9].iloc[0] for share in DESCRIBED_SHARES]
-    words = "; ".join(
-        f"{percent(row['decided'])} decided, mean loss {row['risk']:.3f}" for row in described
-    )
-    note = (
-        "--abstain-cost C sends items whose expected loss is above C to a person."
-        if cost is None
-        else f"The point is --abstain-cost {cost:g}: the items to its right go to a person."
-    )
-    return drawing(
-        partial(risk_by_share, curve, cost=cost, title=""),
-        "risk-by-share",
-        "Mean loss of the most certain decisions on held-out labels by the share of items decided",
-        f"{words}.",
-        f"Mean loss on held-out labels if only the most certain decisions are used. {note}",
-    )
 
 
 def decisions_section(result: Calibration) -> Section:
@@ -64,9 +34,6 @@ def decisions_section(result: Calibration) -> Section:
     blocks: list[Block] = [Paragraph(words), _decisions_table(answers, result, rule)]
     if result.abstention is not None:
         blocks.append(Paragraph(result.abstention.sentence))
-    if result.compared is not None and not rule and not result.hide_nll:
-        curve = risk_curve(result.compared, result.choice.name, losses)
-        blocks.append(risk_drawing(curve, losses.cost))
     if sets is not None:
         blocks += map(Paragraph, sets.sentences)
         kinds = answers.assign(size=sets.inside.sum(1))[["size", "set"]].value_counts()

@@ -3,25 +3,20 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
-from judgebayes.calibrators.conformal import coverage_law
-from judgebayes.measures.significance import Interval, share_interval
-from judgebayes.plots.series import curves
+from judgebayes.majority.counts import ErrorCurve
+from judgebayes.measures.significance import Interval
+from judgebayes.plots.curves import error_curves
 from judgebayes.plots.style import Figure
 from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Paragraph, Row, Section, Table
-from judgebayes.sentence import percent, rounded, with_interval
+from judgebayes.sentence import with_interval
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
-from judgebayes.workflow.conformal_sets import COVERAGE_ITEMS, FITTED_SHARE
-
-MULTIPLES = (1, 2, 4)
-"""The multiples of the number of labels in the table."""
 
 
 def labels_section(result: Calibration, curve: Growth | None) -> Section:
-    """Return the section on more labels: scores measured with fewer labels, and known laws for more.
+    """Return the section on more labels: scores measured with fewer labels.
 
     `curve` is None without labels, or if all its scores are the same.
     """
@@ -35,22 +30,8 @@ def labels_section(result: Calibration, curve: Growth | None) -> Section:
     ]
     if curve is not None and len(curve.labels) > 1:
         words = _gain_words(curve, method, more=n_items > n_labels)
-        blocks = [*map(Paragraph, words), *_curve_blocks(curve, _constant(result), method)]
-    if n_labels:
-        accuracies = result.judges["accuracy"].replace([np.inf, -np.inf], np.nan).dropna()
-        accuracy = float(accuracies.median()) if len(accuracies) else None
-        level = result.request.conformal if result.sets is not None else None
-        blocks += _law_blocks(n_labels, n_items, accuracy, level)
+        blocks = [*map(Paragraph, words), *_curve_blocks(curve, method)]
     return Section("The effect of more labels", blocks, name="labels")
-
-
-def _constant(result: Calibration) -> tuple[float, float] | None:
-    """Return NLL and loss of the best constant prediction, if another method was chosen."""
-    compared, name = result.compared, "best-constant"
-    if compared is None or result.choice.name == name:
-        return None
-    losses = compared.evaluations[name].losses(result.losses.matrix)
-    return compared.means[name]["nll"], compared.interval(name, losses).mean
 
 
 def _gain_words(curve: Growth, method: str, *, more: bool) -> list[str]:
@@ -76,7 +57,9 @@ def _gain_words(curve: Growth, method: str, *, more: bool) -> list[str]:
         for name, what, gain in parts
     ]
     if more and not any(gain.low > 0 for _, _, gain in parts):
-        sentences.append("More labels would narrow the intervals, as the last table shows.")
+        sentences.append(
+            "More labels would narrow the intervals, with the square root of their number."
+        )
     return sentences
 
 
@@ -95,14 +78,11 @@ def _change(gain: Interval, what: str) -> str:
     )
 
 
-def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: str) -> list[Block]:
+def _curve_blocks(curve: Growth, method: str) -> list[Block]:
     rows = [
         (f"{n}", with_interval(nll), with_interval(loss))
         for n, nll, loss in zip(curve.labels, curve.nll, curve.loss, strict=True)
     ]
-    if constant is not None:
-        nll, loss = map(rounded, constant)
-        rows.append((f"the best constant answer, {curve.labels[-1]}", nll, loss))
     table = Table(
         "Held-out scores by the number of labels [95 %]", ("labels", "NLL", "mean loss"), rows
     )
@@ -116,11 +96,12 @@ def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: s
         ]
         if len(points) < 2:
             continue
-        frame = pd.DataFrame([score for _, score in points]).rename(columns={"mean": "value"})
-        frame = frame.assign(labels=[n for n, _ in points], method=method, metric="score", panel="")
+        mean, low, high = np.array([score for _, score in points]).T
+        size = np.array([n for n, _ in points])
+        line = ErrorCurve(size, mean, low, high, np.zeros(len(size), bool))
         drawings.append(
             drawing(
-                partial(_growth, frame, name),
+                partial(_growth, {method: line}, name),
                 f"growth-{number}",
                 f"{name} by the number of labels",
                 "; ".join(f"{n} labels: {with_interval(score)}" for n, score in points),
@@ -130,52 +111,7 @@ def _curve_blocks(curve: Growth, constant: tuple[float, float] | None, method: s
     return [Row(drawings), table]
 
 
-def _growth(frame: pd.DataFrame, name: str) -> Figure:
-    figure = curves(
-        frame, "labels", panel="panel", metric="score", xlabel="labels", ylabel=name, title=""
-    )
+def _growth(lines: dict[str, ErrorCurve], name: str) -> Figure:
+    figure = error_curves(lines, title="", xlabel="labels", ylabel=name)
     figure.set_size_inches(3.4, 2.7)
     return figure
-
-
-def _law_blocks(
-    n_labels: int, n_items: int, accuracy: float | None, level: float | None
-) -> list[Block]:
-    head, columns = ["labels"], []
-    sizes = sorted({min(times * n_labels, n_items) for times in MULTIPLES})
-    if accuracy is not None:
-        head.append(f"accuracy of a judge who is right {percent(accuracy)} of the time")
-        columns.append([_accuracy_range(accuracy, n) for n in sizes])
-    if level is not None:
-        head.append(f"coverage of conformal sets at {percent(level)}")
-        columns.append([_coverage_range(round(n * (1 - FITTED_SHARE)), level) for n in sizes])
-    if not columns:
-        return []
-    rows = [
-        (f"{n}{', as now' * (n == n_labels)}{', all items' * (n == n_items)}", *cells)
-        for n, *cells in zip(sizes, *columns, strict=True)
-    ]
-    words = (
-        "Some effects follow from theory: the interval of a share that is estimated on labels narrows "
-        "with the square root of their number."
-    )
-    if sizes[-1] == n_items:
-        words += f" There are {n_items} items: for more labels, you need more items with votes."
-    if level is not None:
-        words += (
-            " The ranges of the coverage assume that probabilities differ between items. If many "
-            "are equal, as with few votes, the coverage is higher."
-        )
-    return [Paragraph(words), Table("Ranges that follow from the number of labels", head, rows)]
-
-
-def _accuracy_range(accuracy: float, n: int) -> str:
-    low, high = share_interval(np.asarray(n * accuracy), np.asarray(float(n)), level=0.9)
-    return f"{percent(low)} to {percent(high)} (90 % interval)"
-
-
-def _coverage_range(n: int, level: float) -> str:
-    law = coverage_law(n, level, COVERAGE_ITEMS)
-    if law.low == 1.0:
-        return "every set contains every class"
-    return f"{percent(law.low)} to {percent(law.high)} (95 % interval)"

@@ -12,7 +12,6 @@ from judgebayes.report.versions import versions
 from judgebayes.sentence import percent, rounded, sentences, with_interval
 from judgebayes.workflow.calibration import Calibration, read_words
 from judgebayes.workflow.comparing import comparison_rows
-from judgebayes.workflow.records import options_in
 from judgebayes.workflow.win_rates import WinRate
 
 
@@ -92,7 +91,7 @@ def _digest(path: Path) -> str:
 
 
 def method_section(result: Calibration) -> Section:
-    """Return the section on the method, the comparison with other methods, and the settings."""
+    """Return the section on the method and the comparison with other methods."""
     reasons = result.chosen or [f"Method: {result.choice.name}, as requested."]
     blocks: list[Block] = [*map(Paragraph, reasons)]
     held_out = result.held_out
@@ -100,29 +99,7 @@ def method_section(result: Calibration) -> Section:
         rows = comparison_rows(held_out)
         blocks.append(Table(result.compared.title, result.compared.head, rows))
     blocks += map(Paragraph, result.explained)
-    settings = [
-        ("method used", result.choice.method),
-        ("calibration map used", result.choice.map_name),
-        ("loss used", result.losses.name),
-        ("ends can be swapped", _setting(result.given.coding.classes.pairwise)),
-    ]
-    settings += [
-        (name.replace("_", " "), _setting(value))
-        for name, value, _ in options_in(result.request)
-        if isinstance(value, str | bool | int | float)
-    ]
-    return Section(
-        "Method and settings",
-        blocks,
-        [Section("Settings", [Facts(settings)], name="settings")],
-        name="method",
-    )
-
-
-def _setting(value: str | bool | float) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return Section("Method", blocks, name="method")
 
 
 def rerun_section(command: str, answers_command: str) -> Section:

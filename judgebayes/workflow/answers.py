@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from judgebayes.arrays import ItemFloats, ItemInts, LogProbs
 from judgebayes.compiled.float64 import inside
 from judgebayes.evaluate.one_split import Evaluation
-from judgebayes.measures.decide import TIE_TOLERANCE, decide
+from judgebayes.measures.decide import decide
 from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
 from judgebayes.measures.significance import Interval
 from judgebayes.sentence import with_interval
@@ -95,28 +95,6 @@ def abstention(
         losses.cost,
         share,
         bounded_interval(risk, residuals, most=most, counted=kept_share, level=level),
-    )
-
-
-def risk_curve(compared: Compared, name: str, losses: Losses) -> pd.DataFrame:
-    """Return the mean loss of the most certain decisions on held-out items, by the share decided.
-
-    Columns: `decided`, `cost` (the cost of asking at which this share is decided) and `risk`. Items
-    with equal expected loss are decided together.
-    """
-    own = compared.evaluations[name]
-    here = np.asarray(own.labels) >= 0
-    expected = _least_risk(own, losses)[here]
-    order = np.argsort(expected, kind="stable")
-    expected, lost = expected[order], own.losses(losses.matrix)[here][order]
-    last = np.flatnonzero(np.append(np.diff(expected) > TIE_TOLERANCE, True))
-    decided = last + 1
-    return pd.DataFrame(
-        {
-            "decided": decided / len(lost),
-            "cost": expected[last],
-            "risk": lost.cumsum()[last] / decided,
-        }
     )
 
 

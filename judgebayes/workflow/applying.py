@@ -24,7 +24,15 @@ from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.binning import bins_from
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.data import Data, encoded
-from judgebayes.workflow.fit_file import SavedFit, answers, drift, load_fit, profile, save_fit
+from judgebayes.workflow.fit_file import (
+    SavedFit,
+    answers,
+    drift,
+    load_fit,
+    profile,
+    save_fit,
+    using,
+)
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
 from judgebayes.workflow.methods import load_plugins, traits_of
 from judgebayes.workflow.next_steps import applied_steps
@@ -178,8 +186,9 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
     saved = load_fit(request.fit)
     losses = losses_of(request, saved.classes)
     how = {each.name: getattr(request, each.name) for each in fields(ReadingOptions)}
-    read, earlier = apply_notes(ReadRequest(votes=request.votes, **how), saved.notes)
-    opened = open_files(read, replace(earlier, classes=saved.classes))
+    with using(saved):
+        read, earlier = apply_notes(ReadRequest(votes=request.votes, **how), saved.notes)
+        opened = open_files(read, replace(earlier, classes=saved.classes))
     data = encoded(replace(opened, labels=None), saved.classes)
     votes: Votes = data.votes
     changes: list[str] = []
@@ -202,7 +211,8 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
             f"The fit was made on the votes of {', '.join(saved.notes['judges'][:8])}; the votes of "
             f"{', '.join(sorted(others)[:8])} are treated as if they were from the same judges."
         )
-    warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
+    with using(saved):
+        warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
     log_probs = answers(saved, votes)
     rule = _decider(saved, losses)
     decisions = decisions_of(log_probs, losses, None if rule is None else rule.rule(votes))

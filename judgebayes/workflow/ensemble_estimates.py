@@ -5,9 +5,11 @@ How wide the interval is now, and how many labels a target width needs, in sente
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import jax
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from scipy import stats
 
@@ -22,10 +24,14 @@ from judgebayes.majority import (
     SplitCurve,
     Splits,
     Thinning,
+    is_check,
     label_forecast,
+    labelling_order,
     losses,
     mean_loss,
+    next_check,
     odd_sizes,
+    stopping_level,
 )
 from judgebayes.sentence import of_votes, percent
 from judgebayes.workflow.ensemble_panel import EnsemblePanel
@@ -136,7 +142,7 @@ class Estimates:
 
         A prior would otherwise say more than one or two labels can.
         """
-        if not 0 < int(self.panel.splits.labelled.sum()) < LEAST_LABELS:
+        if self.panel.splits.labelled.sum() >= LEAST_LABELS:
             return curve
         low, high = np.fmin(curve.low, alone.low), np.fmax(curve.high, alone.high)
         return replace(curve, low=low, high=high)
@@ -144,15 +150,16 @@ class Estimates:
     def all_votes(self) -> tuple[float, float, float]:
         """Return the error of all votes that each item has, and its interval."""
         splits = self.panel.splits
-        error, low, high = first_of(self.curve(None, "wrong"))
-        if 0 < int(splits.labelled.sum()) < LEAST_LABELS:
-            most = int(splits.total[splits.labelled].max())
-            alone = self.decided((most,), "wrong")[FREE]
-            low, high = float(np.fmin(low, alone.low[0])), float(np.fmax(high, alone.high[0]))
-        return error, low, high
+        alone = self.free((int(splits.total[splits.labelled].max()),), "wrong")
+        return first_of(self.no_narrower(self.curve(None, "wrong"), alone))
 
     def decided(self, sizes: tuple[int, ...], measure: Measure) -> dict[str, ErrorCurve]:
         """Return P(the decision is wrong), or its mean distance from the label in classes."""
+        alone = self.free(sizes, measure)
+        return {CURVE: self.no_narrower(self.curve(sizes, measure), alone), FREE: alone}
+
+    def free(self, sizes: tuple[int, ...], measure: Measure) -> ErrorCurve:
+        """Return the same from the votes on labelled items alone, without a model."""
         splits = self.panel.splits
         labelled, position = np.flatnonzero(splits.labelled), splits.positions()
         some = splits.take(labelled)
@@ -174,8 +181,7 @@ class Estimates:
             population=self.population(sizes),
         )
         parts = {name: getattr(free, name) * largest for name in ("error", "low", "high")}
-        scaled = replace(free, **parts)
-        return {CURVE: self.no_narrower(self.curve(sizes, measure), scaled), FREE: scaled}
+        return replace(free, **parts)
 
 
 def first_of(curve: ErrorCurve) -> tuple[float, float, float]:
@@ -224,7 +230,7 @@ def first_words(splits: Splits) -> list[str]:
     """Return that the labelled items are the first or the last of the file, by a rank test."""
     known = splits.labelled
     place = np.arange(len(known))
-    if known.all() or not known.any():
+    if known.all():
         return []
     test = stats.mannwhitneyu(place[known], place[~known])
     if test.pvalue >= EARLY:
@@ -242,6 +248,50 @@ def _margins(voted: Splits) -> tuple[Float[np.ndarray, "item label"], ItemFloats
     share = voted.given[:, voted.label_classes] / voted.total[:, None]
     first, second = np.sort(share, axis=1)[:, ::-1][:, :2].T
     return share, first, np.round(first - second, 12)
+
+
+class Stop(NamedTuple):
+    """Whether labelling may stop, and the item to label next if not."""
+
+    width: float
+    """The width of the interval that decides; NaN if it is not checked at this number of labels."""
+    enough: bool
+    """Whether that interval meets the target width."""
+    next_item: object
+    """None if every item with votes has a label."""
+    sentences: list[str]
+
+
+def stop_of(estimates: Estimates, items: pd.Index, goal: float) -> Stop:
+    """Return whether the interval meets a target width, by a rule that may be asked after each label.
+
+    An interval that is used at the first moment when it is narrow covers less often than it says. So
+    a stricter one decides (`stopping_level`), at few numbers of labels (`is_check`). The next item is
+    the first without a label in a random order.
+    """
+    splits, request = estimates.panel.splits, estimates.request
+    voted = np.flatnonzero(splits.total > 0)
+    order = voted[labelling_order(len(voted), request.seed)]
+    n, left = int(splits.labelled.sum()), order[~splits.labelled[order]]
+    width, enough, said = np.nan, False, []
+    if not splits.labelled[order[:n]].all():
+        said.append(
+            "The labelled items are not those that were proposed: the interval holds only if they are a "
+            "random part of all."
+        )
+    if is_check(n) or not len(left):
+        level = stopping_level(request.level)
+        now = interval_now(estimates, level)
+        width = float(now.high[0] - now.low[0])
+        enough = width <= goal
+        said.append(
+            f"The {percent(level)} interval, which decides about stopping, is {points(width)} wide; the "
+            f"target is {points(goal)}: {'stop' if enough else 'continue'}."
+        )
+    next_item = items[left[0]] if len(left) else None
+    if len(left) and not enough:
+        said.append(f"The width is checked next at {next_check(n)} labels. Next item: {next_item}")
+    return Stop(width, enough, next_item, said)
 
 
 ASSURANCE = 0.9
@@ -288,16 +338,10 @@ def labels_to_go(estimates: Estimates) -> list[str]:
 
 
 def interval_now(estimates: Estimates, level: float) -> ErrorCurve:
-    """Return the error with its interval at the largest odd number of votes that half of the items have.
-
-    These are the labelled items; without labels, all.
-    """
+    """Return the error at the largest odd number of votes that half of the labelled items have."""
     splits = estimates.panel.splits
-    total = splits.total[splits.labelled] if splits.labelled.any() else splits.total
-    size = odd_sizes(max(int(np.median(total)), 1))[-1]
+    size = odd_sizes(max(int(np.median(splits.total[splits.labelled])), 1))[-1]
     curve = estimates.curve((size,), estimates.measure, level)
-    if not splits.labelled.any():
-        return curve
     return estimates.no_narrower(curve, estimates.from_labels((size,), level))
 
 

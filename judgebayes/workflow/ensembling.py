@@ -28,13 +28,14 @@ from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Data, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import (
     Estimates,
+    Stop,
     chosen_words,
     first_words,
     labels_to_go,
     split_words,
+    stop_of,
 )
 from judgebayes.workflow.ensemble_panel import (
-    EnsemblePanel,
     check_goal,
     panel_of,
     without_intervals,
@@ -82,6 +83,8 @@ class MajorityError(Result):
     """What was read, and a summary of the mixture, in sentences."""
     labels_to_go: list[str]
     """The width of the interval and the labels needed for the target width, in sentences."""
+    stop: Stop | None
+    """Whether labelling may stop; None without a target width."""
     warnings: list[str]
     next_items: pd.DataFrame | None
     """The items to label next, if requested; else None."""
@@ -93,9 +96,11 @@ class MajorityError(Result):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What was read, and the error of the votes that each item has, with its interval."""
-        error = self.panels.iloc[0]
-        return self.data.numbers | {"error": ends(error["error"], error["low"], error["high"])}
+        """What was read, the error of the votes that each item has, and whether to stop labelling."""
+        error, stop = self.panels.iloc[0], {} if self.stop is None else self.stop._asdict()
+        stop.pop("sentences", None)
+        numbers = {"error": ends(error["error"], error["low"], error["high"])}
+        return self.data.numbers | numbers | stop
 
     @property
     def next_steps(self) -> list[str]:
@@ -137,7 +142,7 @@ class MajorityError(Result):
 def ensemble(
     request: Annotated[
         EnsembleRequest,
-        Fixed({"out": None, "plot": None, "next_out": None, "session": None, "new_label": None}),
+        Fixed({"out": None, "plot": None, "next_out": None}),
     ],
     progress: Progress | None = None,
 ) -> MajorityError:
@@ -160,17 +165,21 @@ def ensemble(
     counts, words = _correct_counts(data, panel.votes)
     words += [*panel.words, *_noise_words(data.label_noise)]
     sizes = sizes_of(request.k, counts.most, panel.even_allowed)
-    estimates, grouped = estimates_of(data, panel, counts, request)
-    words += grouped
-    weight = estimates.weight
+    effect = 1.0
+    if data.groups is not None:
+        effect = design_effect(counts, data.groups, odd_sizes(counts.most), level=request.level)
+        words.append(_grouped_words(data, np.asarray(counts.correct) >= 0, effect))
+    estimates = Estimates(request, panel, counts, data.groups, effect, data.label_noise)
     for each in followed(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
     ):
-        fit = each.fit(counts, weight=weight, key=jax.random.key(request.seed))
+        fit = each.fit(counts, weight=estimates.weight, key=jax.random.key(request.seed))
     odd = tuple(size for size in sizes if size % 2)
     paper = estimates.paper(fit, odd) if odd else {}
     curves = paper if panel.papers_error and odd == sizes else estimates.decided(sizes, "wrong")
     median = request.decision == "median"
+    goal = request.target_width
+    stop = None if goal is None else stop_of(estimates, data.coding.items, goal)
     independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
     return MajorityError(
         data=data,
@@ -187,7 +196,8 @@ def ensemble(
             *(_mixture_words(fit) if counts.most > 1 else []),
             *split_words(estimates.fitted, panel.splits),
         ],
-        labels_to_go=labels_to_go(estimates),
+        labels_to_go=[*labels_to_go(estimates), *([] if stop is None else stop.sentences)],
+        stop=stop,
         warnings=[
             *_warnings(fit, counts, sizes),
             *chosen_words(panel.splits),
@@ -226,20 +236,14 @@ def _next_items(estimates: Estimates, data: Data, sizes: tuple[int, ...]) -> pd.
     )
 
 
-def estimates_of(
-    data: Data, panel: EnsemblePanel, counts: Counts, request: EnsembleRequest
-) -> tuple[Estimates, list[str]]:
-    """Return what estimates need, and how groups change the intervals, in sentences."""
-    groups, effect, words = data.groups, 1.0, []
-    if groups is not None:
-        effect = design_effect(counts, groups, odd_sizes(counts.most), level=request.level)
-        labelled = np.asarray(counts.correct) >= 0
-        words.append(
-            f"--group: the {int(labelled.sum())} labelled items are in "
-            f"{len(np.unique(groups[labelled]))} groups of column {data.opened.columns['group']!r}, and "
-            f"say as much as {labelled.sum() / effect:.0f} independent items."
-        )
-    return Estimates(request, panel, counts, groups, effect, data.label_noise), words
+def _grouped_words(data: Data, labelled: np.ndarray, effect: float) -> str:
+    """Return how groups change the intervals, in a sentence."""
+    assert data.groups is not None
+    return (
+        f"--group: the {int(labelled.sum())} labelled items are in "
+        f"{len(np.unique(data.groups[labelled]))} groups of column {data.opened.columns['group']!r}, "
+        f"and say as much as {labelled.sum() / effect:.0f} independent items."
+    )
 
 
 def sizes_of(text: str | None, most: int, even: bool = False) -> tuple[int, ...]:

@@ -1,13 +1,16 @@
 """Fits in files: plain JSON, read as data and never as code.
 
 A file contains the fitted parameters, their classes and columns, and a summary of the votes, so that
-new votes can be checked for drift.
+new votes can be checked for drift. It has a digest of its content, so that no part can be damaged or
+changed unnoticed.
 """
 
 import dataclasses
+import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,31 +19,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from judgebayes.arrays import LogProbs
+from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
+from judgebayes.inference.status import Status
 from judgebayes.io.records import unique_fields
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)
-from judgebayes.workflow.fit_fields import (
-    DOCUMENT,
-    NOTES,
-    check_answers,
-    check_classes,
-    check_fields,
-    check_finite,
-    check_plain,
-    check_status,
-    check_summary,
-    stored,
-)
 
 FORMAT = "judgebayes fit"
-VERSION = 2
+VERSION = 3
 NUMBERS = {
     "bool",
     *(f"{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)),
@@ -48,6 +40,13 @@ NUMBERS = {
 """The dtypes of arrays."""
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What a field that was damaged raises, where it is read or used."""
+SUM_ERROR = 1e-6
+MINUS_INFINITY = ("log_rates", "log_prior")
+"""Log-probabilities, which are -inf for a class without labelled items."""
+OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_evidence", "log_posterior")
+"""Fields about the optimiser, which are NaN for draws; the answers do not use them."""
+PLAIN = ("method", "tasks", "judges", "notes")
+"""The fields of a fit that are stored as they are."""
 SHARE_CHANGE = 0.05
 Z_LIMIT = 4.0
 
@@ -128,7 +127,7 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
         be written.
     """
     try:
-        check_status(saved.fitted)
+        _check_status(saved.fitted)
         fields = _to_json(saved.fitted)
     except ValueError as error:
         raise JudgeBayesError(
@@ -137,14 +136,12 @@ def save_fit(path: Path | str, saved: SavedFit) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        **{name: getattr(saved, name) for name in DOCUMENT},
-        "classes": list(saved.classes.values),
-        "pairwise": saved.classes.pairwise,
-        "undecided": list(saved.classes.undecided),
-        "ordered": saved.classes.ordered,
+        **{name: getattr(saved, name) for name in PLAIN},
+        "classes": dataclasses.asdict(saved.classes),
         "profile": dataclasses.asdict(saved.profile),
         "fitted": fields,
     }
+    document["digest"] = digest_of(document)
     with atomically(Path(path)) as temporary:
         temporary.write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
 
@@ -177,43 +174,47 @@ def load_fit(path: Path | str) -> SavedFit:
             f"program reads version {VERSION}. Fit again."
         )
     try:
-        check_plain(document, DOCUMENT)
-        check_plain(document["notes"], NOTES)
+        if document.pop("digest") != digest_of(document):
+            raise ValueError("it was changed after it was saved")
+        classes: dict[str, Any] = document["classes"]
+        classes |= {name: tuple(classes[name]) for name in ("values", "undecided")}
         saved = SavedFit(
             fitted=_from_json(document["fitted"]),
-            classes=Classes(
-                tuple(document["classes"]),
-                bool(document["pairwise"]),
-                tuple(document["undecided"]),
-                bool(document["ordered"]),
-            ),
+            classes=Classes(**classes),
             profile=VoteProfile(**document["profile"]),
-            **{name: document[name] for name in DOCUMENT},
+            **{name: document[name] for name in PLAIN},
         )
-        _check(saved)
+        _check_status(saved.fitted)
         return saved
     except (*DAMAGE, RecursionError) as error:
         raise JudgeBayesError(
-            f"{str(path)!r} is damaged: its content is not a valid fit ({error})."
+            f"{str(path)!r} is damaged: its content is not a valid fit ({error}). Fit again."
         ) from error
 
 
-def _check(saved: SavedFit) -> None:
-    """Refuse a fit whose fields are not what its classes declare, or whose numbers are not finite.
+def digest_of(document: Mapping[str, Any]) -> str:
+    """Return a digest of a document, whatever the order of its fields."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def using(saved: SavedFit) -> Iterator[None]:
+    """Refuse a fit that cannot be used, although it has its digest: somebody made it by hand.
 
     Raises
     ------
-    ValueError
-        For the first such field.
+    JudgeBayesError
+        If a field is not what its use needs.
     """
-    n_classes, undecided = len(saved.classes.values), len(saved.classes.undecided)
-    check_classes(saved.classes.values, saved.classes.undecided)
-    check_summary(dataclasses.asdict(saved.profile), n_classes)
-    judges = saved.judges or saved.notes.get("judges", [])
-    check_fields(
-        saved.fitted, {n_classes, n_classes - undecided, n_classes + undecided}, len(judges) or None
-    )
-    check_status(saved.fitted)
+    try:
+        yield
+    except JudgeBayesError:
+        raise
+    except DAMAGE as error:
+        raise JudgeBayesError(
+            f"The fit of {saved.method} cannot answer these votes ({error}): the file is damaged. Fit "
+            "again."
+        ) from error
 
 
 def answers(saved: SavedFit, votes: Votes) -> LogProbs:
@@ -224,17 +225,71 @@ def answers(saved: SavedFit, votes: Votes) -> LogProbs:
     JudgeBayesError
         If the fit cannot answer, or its answers are no probabilities.
     """
-    try:
+    with using(saved):
         log_probs = saved.fitted(votes)
-    except JudgeBayesError:
-        raise
-    except DAMAGE as error:
-        raise JudgeBayesError(
-            f"The fit of {saved.method} cannot answer these votes ({error}): the file is damaged. Fit "
-            "again."
-        ) from error
     check_answers(log_probs, votes.n_items, votes.n_classes)
     return log_probs
+
+
+def _check_finite(name: str, value: Any) -> None:
+    """Refuse parameters that are NaN or infinite.
+
+    Raises
+    ------
+    ValueError
+        If a number of a field is.
+    """
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and name not in OPTIMISER_FIELDS:
+        wrong = array[~np.isfinite(array)]
+        wrong = wrong[wrong != -np.inf] if name in MINUS_INFINITY else wrong
+        if wrong.size:
+            raise ValueError(f"{wrong.size} number(s) of {name} are {wrong.flat[0]}, not finite")
+
+
+def _check_status(fitted: Any) -> None:
+    """Refuse a fit that failed, or whose status is unknown.
+
+    Raises
+    ------
+    ValueError
+        If it is so.
+    """
+    status = Status(int(getattr(fitted, "status", Status.CONVERGED)))
+    if status == Status.NONFINITE:
+        raise ValueError(f"the fit failed: {status.sentence}")
+
+
+def _stored(cls: type) -> list[str]:
+    """Return the fields that a file stores of a fit or a part of one: of a method, those it names."""
+    names = [field.name for field in dataclasses.fields(cls) if field.name != "chains"]
+    return list(getattr(cls, "saved", names))
+
+
+def check_answers(log_probs: AnyArray, n_items: int, n_classes: int) -> None:
+    """Refuse answers that are no probabilities, whatever made them.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the shape is not (item, class), or the probabilities of an item are not finite or do not sum
+        to one.
+    """
+    with np.errstate(over="ignore"):
+        probs = np.exp(np.asarray(log_probs, float))
+    if probs.shape != (n_items, n_classes):
+        raise JudgeBayesError(
+            f"The fit answers with an array of shape {probs.shape}, and {n_items} items with "
+            f"{n_classes} classes were asked for: the file is damaged. Fit again."
+        )
+    wrong = ~(np.abs(probs.sum(1) - 1) < SUM_ERROR)
+    if wrong.any():
+        total = float(probs[wrong][0].sum())
+        what = f"sum to {total:g}" if math.isfinite(total) else "are not finite"
+        raise JudgeBayesError(
+            f"The fit's probabilities {what} on {int(wrong.sum())} of {n_items} items, so no decision "
+            "can be based on them: the file is damaged. Fit again."
+        )
 
 
 def _to_json(value: Any, name: str = "fit") -> Any:
@@ -244,7 +299,7 @@ def _to_json(value: Any, name: str = "fit") -> Any:
             raise ValueError(
                 f"a {own.__name__} cannot be saved, because it is not declared `in_files`"
             )
-        saved = {field: _to_json(getattr(value, field), field) for field in stored(own)}
+        saved = {field: _to_json(getattr(value, field), field) for field in _stored(own)}
         return {"type": own.__name__, **saved}
     if isinstance(value, tuple):
         return {"tuple": [_to_json(v, name) for v in value]}
@@ -255,7 +310,7 @@ def _to_json(value: Any, name: str = "fit") -> Any:
     array: Float[np.ndarray, ...] = np.asarray(value)
     if array.dtype.name not in NUMBERS:
         raise ValueError(f"a {type(value).__name__} cannot be saved, only dataclasses of numbers")
-    check_finite(name, array)
+    _check_finite(name, array)
     # JSON has no numbers that are not finite: these are texts.
     finite = np.where(np.isfinite(array), array.astype(object), array.astype(str))
     return {"array": finite.tolist(), "dtype": array.dtype.name}
@@ -278,7 +333,7 @@ def _from_json(value: Any) -> Any:
             )
         cls = FITTED[value["type"]]
         fields = {k: _from_json(v) for k, v in value.items() if k != "type"}
-        if fields.keys() != set(stored(cls)):
+        if fields.keys() != set(_stored(cls)):
             raise ValueError(f"its {value['type']} has the fields {sorted(fields)}")
         # Of a method that fitted, the other fields are unknown; its answers do not depend on them.
         unknown = {

@@ -15,10 +15,9 @@ from judgebayes.io.options import split_names
 # Names for help, which does not import JAX; a test compares them with the methods.
 INFERENCES = ("drps", "ml", "map", "nuts")
 PRECISION_METHODS = (
-    *("auto", "panel", "impression", "strata", "hierarchical", "flat", "item-level", "veto"),
-    *("majority", "logit-shift", "rogan-gladen", "ppi", "labels-only"),
+    *("auto", "panel", "panel:nuts", "impression", "strata", "logit-shift", "rogan-gladen", "ppi"),
+    "labels-only",
 )
-PRECISION_INFERENCES = ("map", "laplace", "nuts")
 TOP = {f"top-{k}": k for k in (3, 5, 10)}
 """The k most accurate judges, combined by the one-coin model."""
 METHODS = (
@@ -458,19 +457,11 @@ class EnsembleRequest(ReadRequest):
     ] = None
     target_width: Annotated[
         float | None,
-        "Target width of the interval, such as 0.05; the number of labels that it needs is printed. By "
-        "default half the present width.",
+        "Target width of the interval, such as 0.05: how many labels it needs (by default for half the "
+        "present width), whether labelling may stop, and the next item to label.",
     ] = None
     next_labels: NextLabels = None
     next_out: NextOut = None
-    session: Annotated[
-        Path | None,
-        "A file of labels to which --new-label adds one at a time; the next item to label and whether "
-        "the interval meets --target-width (by default 0.1) are printed. It is created if needed.",
-    ] = None
-    new_label: Annotated[
-        str | None, "The label of one more item, ITEM=LABEL, to add to --session."
-    ] = None
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     target: Target = "more"
     task: None = None
@@ -495,19 +486,11 @@ class PrecisionRequest(ReadRequest):
         Option(
             "The estimator. auto: panel; without any label the raw mean, uncorrected; with more than "
             "30 generators impression (labels of whole generators only) or strata (of votes). "
-            "Programs: hierarchical, flat, item-level. Without intervals: veto, majority, "
-            "logit-shift, rogan-gladen. From a generator's own labels: ppi, labels-only.",
+            "panel:nuts samples the panel's program, in minutes. Without intervals: logit-shift, "
+            "rogan-gladen. From a generator's own labels: ppi, labels-only.",
             values=PRECISION_METHODS,
         ),
     ] = "auto"
-    inference: Annotated[
-        str | None,
-        Option(
-            "How panel (laplace or nuts), hierarchical and flat (nuts or map) or item-level (laplace, "
-            "map or nuts) is fitted; the first is the default. map has no interval; nuts takes minutes.",
-            values=PRECISION_INFERENCES,
-        ),
-    ] = None
     target: Target = "more"
     next_labels: NextLabels = None
     between: Annotated[

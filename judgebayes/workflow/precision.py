@@ -109,8 +109,9 @@ def precision(
     if request.between is not None and request.next_labels is None:
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
     check_next(request.next_labels, request.next_out)
-    data, notes, given = _given(request)
-    fit, sentences, legend, target = answer(request.method, request.inference, given)
+    notes, given = _given(request)
+    data = given.data
+    fit, sentences, legend, target = answer(request.method, given)
     return Precision(
         data=data,
         request=request,
@@ -119,7 +120,7 @@ def precision(
         shares=generator_table(given, fit, request.seed),
         judges=judge_table(given),
         held_out=held_out_table(given, fit),
-        next_items=None if request.next_labels is None else _next_items(data, given, request),
+        next_items=None if request.next_labels is None else _next_items(given, request),
         said=[*notes, *_grouped(data, fit), *sentences],
         legend=legend,
         target=target,
@@ -143,8 +144,8 @@ def _grouped(data: Data, fit: PrecisionFit) -> list[str]:
     return [line]
 
 
-def _given(request: PrecisionRequest) -> tuple[Data, list[str], Given]:
-    """Return what was read, notes on it, and what the methods learn from."""
+def _given(request: PrecisionRequest) -> tuple[list[str], Given]:
+    """Return notes on what was read, and what the methods learn from."""
     data = data_of(request, named=tuple(split_names(request.generator or "")))
     votes, labels = data.votes, data.labels
     n_classes = len(data.coding.classes)
@@ -172,22 +173,12 @@ def _given(request: PrecisionRequest) -> tuple[Data, list[str], Given]:
     else:  # expected ones, because labels may be wrong
         valid = expected_validity(votes, labels, evidence, generator)
         counts = expected_counts(votes, valid, generator, n)
-    given = Given(
-        votes,
-        labels,
-        generator,
-        names,
-        [str(judge) for judge in data.coding.judges],
-        counts,
-        Labelling(stratify(valid_share(votes)), generator, labels, n),
-        request.target,
-        data.groups,
-        evidence,
-    )
-    return data, [*first, *_words(given, data.coding.classes.names[-1]), *notes], given
+    labelling = Labelling(stratify(valid_share(votes)), generator, labels, n)
+    given = Given(data, generator, names, counts, labelling, request.target)
+    return [*first, *_words(given), *notes], given
 
 
-def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataFrame:
+def _next_items(given: Given, request: PrecisionRequest) -> pd.DataFrame:
     """Return a row per item to label next, with its probability of being valid."""
     assert request.next_labels is not None
     labelling = given.labelling
@@ -195,16 +186,16 @@ def _next_items(data: Data, given: Given, request: PrecisionRequest) -> pd.DataF
         request.next_labels,
         between=_between(request.between, given.names),
         more=request.target == "more",
-        groups=given.groups,
+        groups=given.data.groups,
         seed=request.seed,
     )
     expected = np.asarray(labelling.fit().validity())
     generator = given.generator[items]
     return pd.DataFrame(
         {
-            "item": pd.Index(data.coding.items)[items],
+            "item": pd.Index(given.data.coding.items)[items],
             "generator": [given.names[g] for g in generator],
-            "valid votes": valid_share(given.votes)[items],
+            "valid votes": valid_share(given.data.votes)[items],
             "P(valid)": expected[generator, labelling.strata.of_item[items]],
         }
     )
@@ -226,9 +217,10 @@ def _between(named: str | None, names: list[str]) -> tuple[int, int] | None:
     return names.index(pair[0]), names.index(pair[1])
 
 
-def _words(given: Given, top: str) -> list[str]:
-    """Return what was read in sentences; `top` is the class of a vote for valid."""
-    votes, labels = given.votes, given.labels
+def _words(given: Given) -> list[str]:
+    """Return what was read in sentences."""
+    votes, labels = given.data.votes, given.data.labels
+    top = given.data.coding.classes.names[-1]
     labelled = len(np.unique(given.generator[labels >= 0]))
     return [
         f"{len(given.names)} generator(s), {votes.n_items} items, {votes.n_judges} judge(s); a vote for "

@@ -1,9 +1,9 @@
 """The methods of `judgebayes precision`, in one table: each returns a fit, and sentences about it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +15,9 @@ from judgebayes.arrays import AnyArray, ItemInts, Key
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
     Impression,
-    ItemLevel,
     Labelling,
     PrecisionCounts,
     SharePosterior,
-    choose_threshold,
-    ensemble_precision,
-    ensembles,
     for_more_items,
     logit_shift,
     mean_prediction,
@@ -30,7 +26,7 @@ from judgebayes.generators import (
     valid_share,
 )
 from judgebayes.generators.clusters import normal_draws
-from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator, Posterior
+from judgebayes.generators.posterior import GeneratorValidator, Posterior
 from judgebayes.generators.systems import Answer as Rate
 from judgebayes.generators.systems import (
     covariance,
@@ -40,20 +36,15 @@ from judgebayes.generators.systems import (
     prediction_powered,
     stable_power,
 )
-from judgebayes.inference import MAP, NUTS, NormalAtMode
-from judgebayes.inference.problem import Inference
 from judgebayes.inference.status import Status
-from judgebayes.sentence import percent
-from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
-from judgebayes.votes.columns import Evidence
+from judgebayes.workflow.data import Data
 
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
 MOST_GENERATORS = 30
 """With more generators, `auto` is a method whose time grows less."""
 CONVERGED = jnp.asarray(int(Status.CONVERGED))
-INFERENCES: dict[str, Callable[[], Inference]] = {"map": MAP, "laplace": NormalAtMode, "nuts": NUTS}
 NOT_IDENTIFIED = (
     "Rogan and Gladen's correction is not identified: it divides by the judges' mean Youden index "
     "(TPR + TNR - 1), whose 90 % interval has values below 0.05 or is unknown. It has no estimate here."
@@ -127,20 +118,19 @@ and joint draws if it is a posterior."""
 class Given:
     """What the methods learn from."""
 
-    votes: Votes
-    labels: ItemInts
+    data: Data
     generator: ItemInts
     names: list[str]
     """The names of the generators."""
-    judges: list[str]
     counts: PrecisionCounts
     labelling: Labelling
     target: str
     """What the intervals are about: "these" items, or "more" items like these."""
-    groups: ItemInts | None
-    """The group of each item, if items are in groups."""
-    evidence: Evidence | None
-    """The evidence of each item's labels, if they may be wrong."""
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges."""
+        return [str(judge) for judge in self.data.coding.judges]
 
 
 class Answer(NamedTuple):
@@ -156,34 +146,22 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class PrecisionMethod:
-    """An estimator: a function of the data and the name of the inference."""
+    """An estimator: a function of the data."""
 
-    estimate: Callable[[Given, str], Answer]
-    inferences: tuple[str, ...] = ()
-    """The choices of `--inference`, the default first; none if the method has no choice."""
+    estimate: Callable[[Given], Answer]
     needs_labels: bool = False
     about: str = "these"
     """What the intervals of its fit are about: "these" items or "more" items. `SharePosterior` knows."""
 
 
-def answer(method: str, inference: str | None, given: Given) -> Answer:
+def answer(method: str, given: Given) -> Answer:
     """Return the estimates of a method; of `auto`, those of the method that it stands for.
 
     Raises
     ------
     JudgeBayesError
-        If method and inference do not go together, or the method lacks labels or votes that it needs.
+        If the method lacks labels or votes that it needs.
     """
-    if inference is not None:
-        allowed = () if method == "auto" else METHODS[method].inferences
-        if inference not in allowed:
-            every = ", ".join(
-                f"{n} ({', '.join(m.inferences)})" for n, m in METHODS.items() if m.inferences
-            )
-            raise JudgeBayesError(
-                f"--inference {inference} is not for --method {method}: leave it out, or choose one "
-                f"of: {every}."
-            )
     labelled = bool(given.counts.labelled.any())
     if method == "auto" and not labelled:
         return _raw_mean(given)
@@ -193,20 +171,20 @@ def answer(method: str, inference: str | None, given: Given) -> Answer:
             f"No item is labelled, and --method {method} learns from labels. Label some items (run "
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
-    result = chosen.estimate(given, inference or next(iter(chosen.inferences), ""))
+    result = chosen.estimate(given)
     fit, said, target = result.fit, list(result.sentences), given.target
-    if given.evidence is not None and not isinstance(fit, SharePosterior):
+    if given.data.evidence is not None and not isinstance(fit, SharePosterior):
         said.append(TAKEN_AS_RIGHT)
     if not isinstance(fit, Posterior):
-        said += [NO_INTERVALS] if target == "these" or given.groups is not None else []
+        said += [NO_INTERVALS] if target == "these" or given.data.groups is not None else []
         target = ""
     elif chosen.about == "more":
         target = "more"
     elif target == "these" and not isinstance(fit, SharePosterior):
-        said += [] if given.groups is None else [IN_GROUPS]
+        said += [] if given.data.groups is None else [IN_GROUPS]
     elif not isinstance(fit, SharePosterior):
-        labels, of, n = given.labels, given.generator, len(given.names)
-        fit = for_more_items(fit, labels, of, n, given.groups)
+        labels, of, n = given.data.labels, given.generator, len(given.names)
+        fit = for_more_items(fit, labels, of, n, given.data.groups)
     return Answer(fit, said, result.legend, target)
 
 
@@ -228,70 +206,26 @@ def in_part(counts: PrecisionCounts) -> bool:
     return bool(((share > 0) & (share < WHOLE)).any())
 
 
-# --- Ours -----------------------------------------------------------------------------------------
-
-
-def _panel(given: Given, inference: str) -> Answer:
-    if inference == "nuts":
-        return _program(given, inference, form="robust")
+def _panel(given: Given) -> Answer:
     fit = shares(
-        given.votes,
-        given.labels,
+        given.data.votes,
+        given.data.labels,
         given.generator,
         len(given.names),
         target=given.target,
-        groups=given.groups,
-        evidence=given.evidence,
+        groups=given.data.groups,
+        evidence=given.data.evidence,
     )
     return Answer(fit, [])
 
 
-def _impression(given: Given, _: str) -> Answer:
+def _impression(given: Given) -> Answer:
     if in_part(given.counts):
         raise JudgeBayesError(
             "Some generators are labelled in part: --method impression needs all labels of a "
             "generator or none. Use --method panel."
         )
     return Answer(Impression().fit(given.counts), [])
-
-
-# --- NumPyro programs -----------------------------------------------------------------------------
-
-
-def _program(
-    given: Given, inference: str, *, form: Literal["flat", "hierarchical", "robust"]
-) -> Answer:
-    method = GeneratorValidator(form)  # samples in smaller steps than `NUTS()`
-    if inference != "nuts":
-        method = replace(method, inference=INFERENCES[inference]())
-    return _sampled(method.fit(given.counts), inference)
-
-
-def _item_level(given: Given, inference: str) -> Answer:
-    method = ItemLevel(INFERENCES[inference]())
-    fit = method.fit(given.votes, given.labels, given.generator, len(given.names))
-    result = _sampled(fit, inference)
-    without = [n for n, known in zip(given.names, given.counts.labelled, strict=True) if not known]
-    if not without:
-        return result
-    said = (
-        f"No label of {listing(without)}: this method then infers from the pattern of the "
-        "votes alone which items are valid, and was far off, with narrow intervals, on published votes. "
-        "--method panel does not, or label some items of each."
-    )
-    return result._replace(sentences=[*result.sentences, said])
-
-
-def _sampled(fit: FittedGeneratorValidator, inference: str) -> Answer:
-    """Return the draws, or the mode alone as a point estimate."""
-    if inference != "map":
-        return Answer(fit, [])
-    said = ["--inference map gives the mode of the posterior, which has no interval."]
-    mode = Points(np.asarray(fit.estimate()), jnp.asarray(fit.status))
-    return Answer(mode, said, CORRECTED)
-
-
-# --- Rules without intervals ----------------------------------------------------------------------
 
 
 def _raw_mean(given: Given) -> Answer:
@@ -308,54 +242,21 @@ def _points(values: Float[AnyArray, " generator"], *said: str) -> Answer:
     return Answer(Points(np.asarray(values, float), CONVERGED), list(said), BY_RULE)
 
 
-def _majority(given: Given, _: str) -> Answer:
-    needed = given.votes.n_judges // 2 + 1
-    called = ensembles(given.votes, "valid")[needed - 1 : needed]
-    said = (
-        f"An item counts as valid if at least {needed} of {given.votes.n_judges} judges call it valid; "
-        "a missing vote counts against it. This is not corrected for the judges' errors."
-    )
-    share = ensemble_precision(called, given.generator, len(given.names))[0]
-    return _points(share, said)
-
-
-def _veto(given: Given, _: str) -> Answer:
-    called, known = ensembles(given.votes, "veto"), given.labels >= 0
-    own = np.unique(given.generator[known], return_inverse=True)[1]
-    counts = given.counts
-    labelled = np.asarray(counts.labelled)
-    choice = choose_threshold(
-        {"veto": ensemble_precision(called[:, known], own, int(labelled.sum()))},
-        np.asarray(counts.labelled_precision)[labelled],
-        np.ones(int(labelled.sum()), bool),
-    )
-    said = (
-        f"An item counts as invalid if at least {choice.threshold} of {given.votes.n_judges} judges "
-        f"call it invalid: of all numbers this has the smallest largest error, "
-        f"{percent(choice.error)}, on the labels of {int(labelled.sum())} generator(s)."
-    )
-    called = called[choice.threshold - 1 : choice.threshold]
-    return _points(ensemble_precision(called, given.generator, len(given.names))[0], said)
-
-
-def _rogan_gladen(given: Given, _: str) -> Answer:
+def _rogan_gladen(given: Given) -> Answer:
     if has_youden_index(given.counts):
         return _points(rogan_gladen(given.counts))
     return _points(np.full(len(given.names), np.nan), NOT_IDENTIFIED)
 
 
-# --- Estimates from a generator's own labels ------------------------------------------------------
-
-
-def _by_generator(given: Given, _: str, *, powered: bool) -> Answer:
+def _by_generator(given: Given, *, powered: bool) -> Answer:
     """Return each generator's estimate from its own labels; NaN where it has none."""
-    scores = valid_share(given.votes)
+    scores = valid_share(given.data.votes)
     values = np.full(len(given.names), np.nan)
     clipped, few, lone = [], [], []
     rates: list[tuple[int, Rate, Int[np.ndarray, " _"] | None]] = []
     for place, name in enumerate(given.names):
         own = given.generator == place
-        labels = given.labels[own]
+        labels = given.data.labels[own]
         if not (labels >= 0).any():
             continue
         rest = int((labels < 0).sum())
@@ -365,7 +266,7 @@ def _by_generator(given: Given, _: str, *, powered: bool) -> Answer:
         values[place] = rate.value
         if used and not inside:
             clipped.append(name)
-        groups = None if given.groups is None else given.groups[own]
+        groups = None if given.data.groups is None else given.data.groups[own]
         if not enough_of_both(labels):
             few.append(name)
         elif groups is not None and _parts_of_one_group(groups, labels):
@@ -384,7 +285,7 @@ def _by_generator(given: Given, _: str, *, powered: bool) -> Answer:
     spread = np.full((len(values), len(values)), np.nan)
     if rates:
         places = [place for place, _, _ in rates]
-        grouped = None if given.groups is None else [groups for _, _, groups in rates]
+        grouped = None if given.data.groups is None else [groups for _, _, groups in rates]
         spread[np.ix_(places, places)] = covariance([rate for _, rate, _ in rates], grouped)
     return Answer(Normal(values, spread, CONVERGED), said, OWN_LABELS)
 
@@ -396,16 +297,14 @@ def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
 
 
 METHODS: dict[str, PrecisionMethod] = {
-    "panel": PrecisionMethod(_panel, ("laplace", "nuts")),
+    "panel": PrecisionMethod(_panel),
+    "panel:nuts": PrecisionMethod(
+        lambda given: Answer(GeneratorValidator("robust").fit(given.counts), [])
+    ),
     "impression": PrecisionMethod(_impression),
-    "strata": PrecisionMethod(lambda given, _: Answer(given.labelling.fit(), [])),
-    "hierarchical": PrecisionMethod(partial(_program, form="hierarchical"), ("nuts", "map")),
-    "flat": PrecisionMethod(partial(_program, form="flat"), ("nuts", "map")),
-    "item-level": PrecisionMethod(_item_level, ("laplace", "map", "nuts")),
-    "veto": PrecisionMethod(_veto, needs_labels=True),
-    "majority": PrecisionMethod(_majority),
+    "strata": PrecisionMethod(lambda given: Answer(given.labelling.fit(), [])),
     "logit-shift": PrecisionMethod(
-        lambda given, _: _points(logit_shift(given.counts)), needs_labels=True
+        lambda given: _points(logit_shift(given.counts)), needs_labels=True
     ),
     "rogan-gladen": PrecisionMethod(_rogan_gladen, needs_labels=True),
     "ppi": PrecisionMethod(partial(_by_generator, powered=True), needs_labels=True, about="more"),

@@ -124,7 +124,7 @@ def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
         [float(np.interp(level, fit.levels, row)) for row in fit.held_out]
         for level in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
     )
-    scores = valid_share(given.votes)
+    scores = valid_share(given.data.votes)
     records = []
     for place in np.flatnonzero(checked):
         others = given.counts.reveal(np.arange(len(given.names)) != place)
@@ -148,8 +148,8 @@ def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
 def _pooled_ppi(given: Given, scores: ItemFloats, place: int) -> float:
     """Return the prediction-powered share of a generator, from the labels of all others; NaN if few."""
     own = given.generator == place
-    used = own | (given.labels >= 0)
-    labels = np.where(own, -1, given.labels)[used]
+    used = own | (given.data.labels >= 0)
+    labels = np.where(own, -1, given.data.labels)[used]
     if not enough_of_both(labels):
         return float("nan")
     power, _ = stable_power(scores[used], labels)
@@ -260,7 +260,7 @@ def precision_warnings(given: Given, fit: PrecisionFit) -> list[str]:
         f"Judges {judges[a]!r} and {judges[b]!r} vote alike beyond what label and generator explain: "
         f"their residuals have a correlation of {rho:.2f} (said above {COPIES:g}). If one is a copy of "
         "the other, leave one out: two copies count as two opinions."
-        for a, b, rho in copies_among(given.votes, given.labels, given.generator)
+        for a, b, rho in copies_among(given.data.votes, given.data.labels, given.generator)
     ]
     return lines
 

@@ -34,7 +34,6 @@ REFUSED = [
     ("calibrate", (*FEW, "--undecided", "zz"), "no vote is 'zz'"),
     ("calibrate", (*FEW, "--votes-as", "shown"), "name it with --order"),
     ("ensemble", ("--next-out", "n.csv"), "add --next 50"),
-    ("ensemble", ("--new-label", "1"), "name it with --session FILE"),
     ("precision", ("--generator", "gen", "--next-out", "n.csv"), "add --next 50"),
     ("precision", ("--generator", "gen", "--between", "g0,g1"), "add --next 50"),
     ("precision", ("--generator", "gen", "--task", "gen"), "No such option"),

@@ -71,8 +71,8 @@ calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --abstain-cost 
 apply {new}/fit.json {votes}
 report {votes} --labels {labels} {fast} --out {new}/page.html
 diagnose {votes} --labels {labels} --by generator
-ensemble {votes} --session {new}/session.csv
-precision {votes} --labels {labels} --method majority
+ensemble {votes} --labels {labels} --target-width 0.3
+precision {votes} --labels {labels} --method logit-shift
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/1.npz
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/2.npz
 posterior-compare {new}/1.npz {new}/2.npz

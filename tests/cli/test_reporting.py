@@ -56,10 +56,10 @@ def test_the_page_of_the_example_is_reproducible(
         "Calibrated probabilities",
         "Decisions",
         "The effect of more labels",
-        "Method and settings",
+        "Method",
         "To run it again",
     ]
-    assert len(page.of("svg")) == 3 + 1 + 2  # three classes; risk by share; NLL and loss
+    assert len(page.of("svg")) == 3 + 2  # three classes; NLL and loss
     again, answers = page.said("code")
     words = shlex.split(again)
     assert words[:3] == ["judgebayes", "report", "votes 1.csv"]

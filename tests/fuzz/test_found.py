@@ -21,7 +21,7 @@ from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import encoded
-from judgebayes.workflow.fit_file import load_fit
+from judgebayes.workflow.fit_file import digest_of, load_fit
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
 
@@ -197,12 +197,9 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(
 
 FIT = {
     "format": "judgebayes fit",
-    "version": 2,
+    "version": 3,
     "method": "sc",
-    "classes": [-1, 0, 1],
-    "pairwise": True,
-    "undecided": [],
-    "ordered": True,
+    "classes": {"values": [-1, 0, 1], "pairwise": True, "undecided": [], "ordered": True},
     "tasks": [],
     "judges": ["a"],
     "profile": {
@@ -225,36 +222,14 @@ FIT = {
 
 def test_a_dtype_that_is_not_numeric_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "fit.json"
-    path.write_text(json.dumps(FIT))
+    path.write_text(json.dumps(FIT | {"digest": digest_of(FIT)}))
     assert load_fit(path).method == "sc"  # only what is changed below is refused
     for kind in ("object", "007", "U9", [], "float64,int32"):
         content = copy.deepcopy(FIT)
         content["fitted"]["draws"]["log_rates"]["dtype"] = kind
-        path.write_text(json.dumps(content))
-        with pytest.raises(JudgeBayesError, match="is damaged"):
+        path.write_text(json.dumps(content | {"digest": digest_of(content)}))
+        with pytest.raises(JudgeBayesError, match=r"is damaged: .* (array of|unhashable|dtype)"):
             load_fit(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("mean_share", [True, 0.3, 0.5]),
-        ("mean_share", [0.2, "0.3", 0.5]),
-        ("mean_share", [0.2, 0.8]),
-        ("mean_share", [0.2, 0.3, 1.5]),
-        ("covariance", [[1, 0, 0], [0, True, 0], [0, 0, 1]]),
-        ("covariance", [[1, 0, 0], [0, 1, 0]]),
-        ("covariance", [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]),
-        ("covariance", [[float("nan"), 0, 0], [0, 1, 0], [0, 0, 1]]),
-    ],
-)
-def test_a_summary_of_votes_that_is_none_is_refused(
-    name: str, value: object, tmp_path: Path
-) -> None:
-    path = tmp_path / "fit.json"
-    path.write_text(json.dumps(FIT | {"profile": FIT["profile"] | {name: value}}))
-    with pytest.raises(JudgeBayesError, match="is damaged"):
-        load_fit(path)
 
 
 def test_sentences_are_one_printable_line_that_keeps_its_end() -> None:

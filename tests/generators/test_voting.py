@@ -3,7 +3,11 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.beyond_consensus.fig5 import ensemble_rates
-from judgebayes.generators import choose_threshold, ensemble_precision, ensembles
+from judgebayes.experiments.beyond_consensus.voting import (
+    choose_threshold,
+    ensemble_precision,
+    ensembles,
+)
 from judgebayes.votes import Votes
 
 

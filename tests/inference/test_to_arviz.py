@@ -32,8 +32,8 @@ from judgebayes.calibrators import BayesianMap, Platt
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.items import ItemLevel
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.posterior import arviz

@@ -45,6 +45,7 @@ from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
+from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.beyond_consensus.regression import as_published, starts
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
@@ -64,7 +65,6 @@ from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumL
 from judgebayes.experiments.distribution_calibrated.per_task import PerTask
 from judgebayes.generators import (
     Impression,
-    ItemLevel,
     Panel,
     logit_shift,
     mean_prediction,

@@ -5,11 +5,12 @@ from matplotlib.figure import Figure
 
 from judgebayes.experiments import plots as paper_plots
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
+from judgebayes.experiments.plots import curves
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
 from judgebayes.plots.curves import chain_ranks, error_curves, reliability_diagrams
 from judgebayes.plots.judge_map import judge_map
-from judgebayes.plots.series import curves, intervals
+from judgebayes.plots.series import intervals
 
 TIDY = pd.DataFrame(
     {

@@ -14,8 +14,8 @@ from judgebayes.experiments.beyond_consensus.common import (
 )
 from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
+from judgebayes.experiments.beyond_consensus.voting import ensembles
 from judgebayes.experiments.core import Run
-from judgebayes.generators import ensembles
 from judgebayes.votes import Votes
 
 

@@ -1,6 +1,9 @@
+import copy
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +13,17 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import DRPS
 from judgebayes.inference.status import Status
 from judgebayes.votes import Classes, Votes, from_counts
-from judgebayes.workflow.fit_file import SavedFit, VoteProfile, drift, load_fit, profile, save_fit
+from judgebayes.workflow.fit_file import (
+    SavedFit,
+    VoteProfile,
+    answers,
+    check_answers,
+    digest_of,
+    drift,
+    load_fit,
+    profile,
+    save_fit,
+)
 
 TERNARY = Classes((-1, 0, 1), True)
 
@@ -43,8 +56,8 @@ def test_minus_infinity_survives(votes: Votes, tmp_path: Path) -> None:
         ("not json", "is not a saved fit"),
         ("[]", "is not a saved fit"),
         ('{"format": "other"}', "is not a saved fit"),
-        ('{"format": "judgebayes fit", "version": 99}', "version 99.*reads version 2"),
-        ('{"format": "judgebayes fit", "version": 2}', "is damaged"),
+        ('{"format": "judgebayes fit", "version": 99}', "version 99.*reads version 3"),
+        ('{"format": "judgebayes fit", "version": 3}', "is damaged"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str, sentence: str) -> None:
@@ -79,15 +92,80 @@ def test_no_decision_comes_from_numbers_that_are_not_finite(
     document = json.loads(kept.read_text())
     document["fitted"]["draws"]["gamma"]["array"] = [[wrong]]
     kept.write_text(json.dumps(document))
-    with pytest.raises(
-        JudgeBayesError, match=f"is damaged.*1 number.*gamma are {wrong}, not finite"
-    ):
+    with pytest.raises(JudgeBayesError, match=r"is damaged.*changed after it was saved"):
         load_fit(kept)
     fit = Davidson(DRPS(starts=1)).fit(votes, labels)
     broken = replace(fit, draws=dict(fit.draws) | {"gamma": np.array([float(wrong)])})
     with pytest.raises(JudgeBayesError, match=r"davidson cannot be saved.*gamma are .*not finite"):
         save_fit(kept.parent / "b.json", SavedFit("davidson", broken, TERNARY, profile(votes)))
     assert not (kept.parent / "b.json").exists()
+
+
+def parts(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path to every part of a document."""
+    items = value.items() if isinstance(value, dict) else []
+    for key, each in enumerate(value) if isinstance(value, list) else items:
+        yield (*at, key)
+        yield from parts(each, (*at, key))
+
+
+def changed(whole: dict[str, Any], at: tuple[Any, ...], to: Any) -> dict[str, Any]:
+    result: Any = copy.deepcopy(whole)
+    inner = result
+    for key in at[:-1]:
+        inner = inner[key]
+    inner[at[-1]] = to
+    return dict(result)
+
+
+def test_every_change_of_a_file_is_noticed(kept: Path) -> None:
+    whole = json.loads(kept.read_text())
+    for at in parts(whole):
+        for to in (-7, True, None, [], "x"):
+            text = json.dumps(changed(whole, at, to))
+            kept.write_text(text)
+            if text == json.dumps(whole):
+                continue
+            with pytest.raises(JudgeBayesError, match=r"is damaged|not a saved fit|format version"):
+                load_fit(kept)
+    kept.write_text(json.dumps(whole, sort_keys=True))
+    assert load_fit(kept).method == "davidson"
+
+
+def test_a_forged_file_is_refused_or_answers(kept: Path, votes: Votes) -> None:
+    """Whoever writes the digest, too, gets one sentence, or answers that are probabilities."""
+    whole = json.loads(kept.read_text())
+    del whole["digest"]
+    refused = 0
+    for at in parts(whole):
+        for to in (-7, 10**9, "nan", True, None, [], {}, [1, 2, 3]):
+            forged = changed(whole, at, to)
+            kept.write_text(json.dumps(forged | {"digest": digest_of(forged)}))
+            try:
+                probs = np.exp(np.asarray(answers(load_fit(kept), votes)))
+                np.testing.assert_allclose(probs.sum(1), 1, atol=1e-6)
+            except JudgeBayesError:
+                refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("probs", "what"),
+    [
+        ([[0.5, 0.6]], "sum to 1.1 on 1 of 1"),
+        ([[np.nan, 0.5]], "not finite"),
+        ([[0.2, 0.3, 0.5]], "shape"),
+    ],
+)
+def test_answers_are_probabilities(probs: list[list[float]], what: str) -> None:
+    with pytest.raises(JudgeBayesError, match=what):
+        check_answers(np.log(probs), 1, 2)
+
+
+def test_a_fit_with_two_fields_of_one_name_is_refused(kept: Path) -> None:
+    kept.write_text(kept.read_text().replace('"version"', '"version": 3, "version"', 1))
+    with pytest.raises(JudgeBayesError, match="is not a saved fit"):
+        load_fit(kept)
 
 
 def test_draws_have_no_objective_and_are_kept(kept: Path, votes: Votes, labels: np.ndarray) -> None:

@@ -1,5 +1,6 @@
 """Methods of a user: declared, run by the commands, swept without JAX, and refused in sentences."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,7 +125,9 @@ def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
     fit = jb.OneCoin().fit(votes, truth)
     saved = fit_file.SavedFit("x", fit, jb.Classes((0, 1), True), fit_file.profile(votes))
     fit_file.save_fit(tmp_path / "fit.json", saved)
-    text = (tmp_path / "fit.json").read_text()
-    (tmp_path / "fit.json").write_text(text.replace('"OneCoin"', '"Elsewhere"'))
+    text = (tmp_path / "fit.json").read_text().replace('"OneCoin"', '"Elsewhere"')
+    forged = {name: value for name, value in json.loads(text).items() if name != "digest"}
+    forged["digest"] = fit_file.digest_of(forged)
+    (tmp_path / "fit.json").write_text(json.dumps(forged))
     with pytest.raises(jb.JudgeBayesError, match=r"contains a 'Elsewhere'.*--plugin FILE"):
         fit_file.load_fit(tmp_path / "fit.json")

@@ -1,7 +1,6 @@
 """Every method of `precision`: against the library's own function, its columns, and what it refuses."""
 
 import json
-from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -11,13 +10,8 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.significance import interval, success_rate
-from judgebayes.generators import (
-    count_votes,
-    ensemble_precision,
-    ensembles,
-    logit_shift,
-    rogan_gladen,
-)
+from judgebayes.generators import count_votes, logit_shift, rogan_gladen
+from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.workflow import precision_methods
 from judgebayes.workflow.precision_tables import check_words
@@ -25,14 +19,6 @@ from judgebayes.workflow.precision_tables import check_words
 NAMES = ("alpha", "beta", "gamma")
 JUDGES = ("one", "two", "three")
 ITEMS = 60
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_draws() -> Iterator[None]:
-    few = NUTS(draws=200, warmup=200, chains=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(precision_methods.INFERENCES, "nuts", lambda: few)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +49,12 @@ def by_name(result: jb.Precision, column: str = "estimate") -> np.ndarray:
 def test_rules_are_those_of_the_library_and_have_no_interval(
     tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame
 ) -> None:
-    data = jb.precision(tables[0], most, method="majority").data
+    data = jb.precision(tables[0], most, method="logit-shift").data
     votes, labels = data.votes, data.labels
     place = np.array([NAMES.index(str(i).split()[0]) for i in data.coding.items])
     with jax.enable_x64(True):
         counts = count_votes(votes, labels, place, 3)
-        veto = ensemble_precision(ensembles(votes, "veto"), place, 3)
-        worst = np.abs(veto[:, :2] - np.asarray(counts.labelled_precision)[:2]).max(1)
         expected = {
-            "majority": ensemble_precision(ensembles(votes, "valid"), place, 3)[1],
-            "veto": veto[worst.argmin()],
             "logit-shift": logit_shift(counts),
             "rogan-gladen": rogan_gladen(counts),
         }
@@ -116,19 +98,25 @@ def test_refusals_name_what_would_be_right(
     votes = tables[0]
     with pytest.raises(JudgeBayesError, match="--method 'best' is unknown"):
         jb.precision(votes, most, method="best")
-    with pytest.raises(JudgeBayesError, match="--inference 'vi' is unknown"):
-        jb.precision(votes, most, method="flat", inference="vi")
-    for name, wrong in (("flat", "laplace"), ("auto", "nuts"), ("veto", "nuts"), ("ppi", "nuts")):
-        with pytest.raises(JudgeBayesError, match=r"leave it out, or .* flat \(nuts, map\)"):
-            jb.precision(votes, most, method=name, inference=wrong)
-    for name in ("veto", "logit-shift", "rogan-gladen", "ppi"):
+    for name in ("logit-shift", "rogan-gladen", "ppi"):
         with pytest.raises(JudgeBayesError, match="learns from labels"):
             jb.precision(votes, method=name)
     grouped = votes.assign(group=votes["item"].str.split().str[1])
     for options in ({"target": "these"}, {"group": "group"}):
-        said = jb.precision(grouped, most, method="veto", **options).sentences
+        said = jb.precision(grouped, most, method="logit-shift", **options).sentences
         assert any("--target and --group" in line and "no intervals" in line for line in said)
-    assert not any("no intervals" in x for x in jb.precision(votes, most, method="veto").sentences)
+    plain = jb.precision(votes, most, method="logit-shift").sentences
+    assert not any("no intervals" in line for line in plain)
+
+
+def test_the_panel_can_be_sampled(
+    tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = GeneratorValidator("robust", NUTS(draws=200, warmup=200, chains=2))
+    monkeypatch.setattr(precision_methods, "GeneratorValidator", lambda form: few)
+    sampled = jb.precision(tables[0], most, method="panel:nuts")
+    assert (sampled.shares["low"] < sampled.shares["estimate"]).all()
+    np.testing.assert_allclose(by_name(sampled), by_name(jb.precision(tables[0], most)), atol=0.1)
 
 
 def test_without_labels_only_the_raw_mean_is_given(
