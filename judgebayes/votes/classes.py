@@ -141,6 +141,12 @@ def folded(value: Hashable) -> Hashable:
     return value.casefold() if isinstance(value, str) else value
 
 
+def decided(values: Iterable[object], undecided: tuple[Hashable, ...]) -> list[object]:
+    """Return the values that are not among those, in plain form, that are for no class."""
+    none = Classes((), pairwise=False, undecided=undecided)
+    return [value for value in values if none.index(value) != UNDECIDED]
+
+
 def distinct(values: Iterable[object]) -> list[Hashable]:
     """Return the different values in plain form, without missing ones, in order of appearance."""
     return list(dict.fromkeys(p for p in map(canonical, values) if p is not None))

@@ -15,7 +15,7 @@ from judgebayes.votes import Classes
 from judgebayes.votes.annotators import Annotations, ErrorRates, Merge, error_rates
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import numbered
-from judgebayes.votes.slots import class_indices
+from judgebayes.votes.slots import label_indices
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Doubt, Labels, Opened
 
@@ -68,7 +68,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
             "counted: put the labels into a file of their own (--labels FILE), or name a column per "
             "annotator (--label A,B)."
         )
-    index = class_indices(gold.table[gold.label], classes, f"column {gold.label!r}")
+    index = label_indices(gold.table[gold.label], classes)
     item_of, items = numbered(gold.table[gold.item], gold.item)
     person_of, names = _people(gold)
     final = _final(gold, names, person_of, options.adjudicator)

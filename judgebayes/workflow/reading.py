@@ -24,7 +24,6 @@ from judgebayes.votes.columns import (
     name_of,
     positions,
     require_columns,
-    require_one_line,
     require_plain,
     spellings,
 )
@@ -188,7 +187,6 @@ def _open_votes(request: ReadRequest, earlier: Earlier, *, elsewhere: bool) -> O
         judges = [n for n in table.columns if n not in (*columns.values(), *others)]
     for name in judges:
         require_plain(table[name], name)
-        require_one_line(table, name)
     if not wide:
         if given["judge"] is None:
             by_criteria = judge_of_criteria(table, columns)
