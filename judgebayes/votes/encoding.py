@@ -130,7 +130,7 @@ def encode(
         n_tasks=0 if tasks is None else len(tasks),
     )
     asked = np.zeros(shape[:2], np.min_scalar_type(shape[2]))
-    np.add.at(asked, (rows.item_of, rows.judge_of), 1)
+    np.add.at(asked, (rows.item_of, rows.judge_of), asked.dtype.type(1))
     return votes, replace(rows.coding(), tasks=tasks, asked=asked)
 
 
