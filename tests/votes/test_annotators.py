@@ -13,9 +13,12 @@ def annotations(
     """Return the labels of a table item x annotator, -1 without a label."""
     item, annotator = np.nonzero(given >= 0)
     label = given[item, annotator]
-    is_final = np.zeros(len(item), bool) if final is None else annotator == final
+    own = annotator != final
+    decided = np.full(len(given), -1) if final is None else given[:, final]
     people = annotator if named else 0 * annotator
-    return Annotations(item, people, label, is_final, len(given), n_classes)
+    return Annotations(
+        item[own], people[own], label[own], decided, int(people.max()) + 1, n_classes
+    )
 
 
 def noisy(truth: np.ndarray, rates: list[float], n_classes: int, seed: int = 0) -> np.ndarray:
