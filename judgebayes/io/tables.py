@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -169,9 +169,9 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
         if kind == "parquet":
             table = _read_parquet(path)
         elif kind == "jsonl":
-            table = _read_jsonl(path, layout.encoding)
+            table = _read_records(read_lines(path, layout.encoding, floats=Written), path)
         elif kind == "json":
-            table = _read_json(path)
+            table = _read_records(enumerate(_objects(path), start=1), path)
         elif kind == "workbook":
             table = _read_workbook(path, layout)
         else:
@@ -543,8 +543,8 @@ def _as_numbers(texts: pd.Series) -> pd.Series:
     return texts
 
 
-def _read_json(path: Path) -> pd.DataFrame:
-    """Return the table in a JSON file: a list of objects, or columns and data; numbered from 1."""
+def _objects(path: Path) -> list[dict[str, Any]]:
+    """Return the objects in a JSON file: a list of them, or columns and data."""
     records = read_json(path, floats=Written)
     if isinstance(records, dict) and records.keys() == {"columns", "data"}:  # pandas' split form
         with suppress(TypeError, ValueError):
@@ -555,13 +555,12 @@ def _read_json(path: Path) -> pd.DataFrame:
             f"{str(path)!r} is no list of objects, and no known tool writes it: save the votes as a "
             'list of objects, [{"item": ..., "vote": ...}, ...], or as CSV.'
         )
-    frame = table_of_records(enumerate(records, start=1))
-    _check_width(frame.shape[1], path)
-    return frame
+    return records
 
 
-def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
-    frame = table_of_records(read_lines(path, encoding, floats=Written))
+def _read_records(records: Iterable[tuple[int, dict[str, Any]]], path: Path) -> pd.DataFrame:
+    """Return the table of records with their numbers."""
+    frame = table_of_records(records)
     _check_width(frame.shape[1], path)
     # Blank lines at the end are nobody's records.
     blank = max(frame.index, default=0) - len(frame)

@@ -81,13 +81,9 @@ class Classes:
 
     @cached_property
     def _places(self) -> dict[Hashable, int]:
-        """The index of each value."""
-        return {v: i for i, v in reversed(list(enumerate(self.values)))}
-
-    @cached_property
-    def _by_text(self) -> dict[Hashable, int]:
-        """The index of each value, of texts in lower case."""
-        return {folded(v): i for i, v in enumerate(self.values)}
+        """The index of each value, and of each text in lower case."""
+        exact = {v: i for i, v in reversed(list(enumerate(self.values)))}
+        return {folded(v): i for i, v in enumerate(self.values)} | exact
 
     @cached_property
     def _by_sign(self) -> dict[int | None, int]:
@@ -99,15 +95,14 @@ class Classes:
         plain = canonical(value)
         if plain is None:
             return MISSING
-        if plain in self._places:
-            return self._places[plain]
+        place = self._places.get(plain, self._places.get(folded(plain)))
+        if place is not None:
+            return place
         sign = _sign(plain)
         tie = sign == 0 and 0 in map(_sign, self.undecided)  # another word for a tie
         if tie or folded(plain) in map(folded, self.undecided):
             return UNDECIDED
-        if folded(plain) in self._by_text or sign is None or None in self._by_sign:
-            return self._by_text.get(folded(plain))
-        return self._by_sign.get(sign)
+        return None if sign is None or None in self._by_sign else self._by_sign.get(sign)
 
 
 def _sign(value: object) -> int | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -103,8 +103,8 @@ def encode(
         "score": score,
         "task": task,
     }
-    rows = _coded(frame, columns, votes_as, classes, pairwise, undecided)
-    shape = (len(rows.items), len(rows.judges), int(rows.slot.max()) + 1)
+    rows, coding = _coded(frame, columns, votes_as, classes, pairwise, undecided)
+    shape = (len(coding.items), len(coding.judges), int(rows.slot.max()) + 1)
     if (cells := np.prod(shape, dtype=float)) > LARGEST:
         raise JudgeBayesError(
             f"Votes of {shape[1]:,} judges on {shape[0]:,} items need a table of {cells / 1e9:,.3g} GB; "
@@ -114,24 +114,23 @@ def encode(
 
     def placed(values: np.ndarray, fill: float, dtype: type[np.generic]) -> Array:
         table = np.full(shape, fill, dtype)
-        table[rows.item_of, rows.judge_of, rows.slot] = values
+        table[rows.item, rows.judge, rows.slot] = values
         return jnp.asarray(table)
 
-    swapped = rows.swapped
-    task_of, tasks = (None, None) if task is None else _tasks(frame, item, task, rows.item_of)
+    index, swapped, n_classes = rows.vote, rows.swapped, len(coding.classes)
+    task_of, tasks = (None, None) if task is None else _tasks(frame, item, task, rows.item)
+    scores = None if score is None else placed(scores_of(frame, score, index), np.nan, np.float64)
     votes = Votes(
-        index=placed(rows.index_of, MISSING, np.int8 if len(rows.scale) < 128 else np.int32),
-        score=None
-        if score is None
-        else placed(scores_of(frame, score, rows.index_of), np.nan, np.float64),
+        index=placed(index, MISSING, np.int8 if n_classes < 128 else np.int32),
+        score=scores,
         order=None if swapped is None else placed(swapped, MISSING, np.int8),
         task=task_of,
-        n_classes=len(rows.scale),
+        n_classes=n_classes,
         n_tasks=0 if tasks is None else len(tasks),
     )
     asked = np.zeros(shape[:2], np.min_scalar_type(shape[2]))
-    np.add.at(asked, (rows.item_of, rows.judge_of), asked.dtype.type(1))
-    return votes, replace(rows.coding(), tasks=tasks, asked=asked)
+    np.add.at(asked, (rows.item, rows.judge), asked.dtype.type(1))
+    return votes, replace(coding, tasks=tasks, asked=asked)
 
 
 def encode_sparse(
@@ -158,14 +157,12 @@ def encode_sparse(
     SparseVotes(3 votes, 2 items, 2 judges, 2 classes)
     """
     columns = {"item": item, "judge": judge, "vote": vote, "sample": sample}
-    rows = _coded(frame, columns, None, classes, pairwise, undecided)
-    cast = np.flatnonzero(rows.index_of >= 0)
-    cast = cast[np.argsort(rows.item_of[cast], kind="stable")]
-    item_of, judge_of, index = (
-        each[cast].astype(np.int32) for each in (rows.item_of, rows.judge_of, rows.index_of)
-    )
-    sizes = len(rows.items), len(rows.judges), len(rows.scale)
-    return SparseVotes(item_of, judge_of, index, *sizes), rows.coding()
+    rows, coding = _coded(frame, columns, None, classes, pairwise, undecided)
+    cast = np.flatnonzero(rows.vote >= 0)
+    cast = cast[np.argsort(rows.item[cast], kind="stable")]
+    index, item_of, judge_of = (each[cast].astype(np.int32) for each in rows[:3])
+    sizes = len(coding.items), len(coding.judges), len(coding.classes)
+    return SparseVotes(item_of, judge_of, index, *sizes), coding
 
 
 def encode_wide(
@@ -272,35 +269,16 @@ def encode_counts(
     return votes, Coding(items, judges, given_classes(list(counts), pairwise))
 
 
-class _Coded(NamedTuple):
-    """The rows of a long table as numbers, and the names that these stand for."""
+class _Rows(NamedTuple):
+    """The rows of a long table as numbers."""
 
-    index_of: Int[np.ndarray, " row"]
-    item_of: Int[np.ndarray, " row"]
-    items: pd.Index
-    judge_of: Int[np.ndarray, " row"]
-    judges: pd.Index
-    scale: Classes
+    vote: Int[np.ndarray, " row"]
+    """The index of the class, `MISSING` or `UNDECIDED`."""
+    item: Int[np.ndarray, " row"]
+    judge: Int[np.ndarray, " row"]
     slot: Int[np.ndarray, " row"]
     """The position of each vote among those of its judge on its item."""
     swapped: Int[np.ndarray, " row"] | None
-    flipped: int
-
-    def coding(self) -> Coding:
-        """Return the names, with the judges' numbers of rows, and of rows without a class."""
-        by_judge = {
-            name: pd.Series(
-                np.bincount(self.judge_of[where], minlength=len(self.judges)),
-                self.judges,
-                name=name,
-            )
-            for name, where in (
-                ("missing", self.index_of == MISSING),
-                ("recorded", slice(None)),
-                ("undecided", self.index_of == UNDECIDED),
-            )
-        }
-        return Coding(self.items, self.judges, self.scale, flipped=self.flipped, **by_judge)
 
 
 def _coded(
@@ -310,8 +288,8 @@ def _coded(
     classes: Sequence[object] | Classes | None,
     pairwise: bool | None,
     undecided: Sequence[object],
-) -> _Coded:
-    """Return the rows of a table whose columns are given by their roles."""
+) -> tuple[_Rows, Coding]:
+    """Return the rows of a table whose columns are given by their roles, and its names."""
     require_columns(frame, columns)
     if len(frame) == 0:
         raise JudgeBayesError("The table of votes has no row.")
@@ -336,7 +314,20 @@ def _coded(
     if classes is None:
         refuse_mixed(index, judge_of, judges, scale)
     slot = slots_of(frame, item_of, judge_of, swapped, columns)
-    return _Coded(index, item_of, items, judge_of, judges, scale, slot, swapped, int(flips.sum()))
+
+    def by_judge(name: str, rows: Bool[np.ndarray, " row"]) -> pd.Series:
+        return pd.Series(np.bincount(judge_of[rows], minlength=len(judges)), judges, name=name)
+
+    coding = Coding(
+        items,
+        judges,
+        scale,
+        missing=by_judge("missing", index == MISSING),
+        flipped=int(flips.sum()),
+        recorded=by_judge("recorded", np.ones(len(frame), bool)),
+        undecided=by_judge("undecided", index == UNDECIDED),
+    )
+    return _Rows(index, item_of, judge_of, slot, swapped), coding
 
 
 def _tasks(

@@ -203,13 +203,13 @@ def _noise_words(
         worst = sorted(np.flatnonzero(n), key=lambda place: -rates.rate[place])[:MOST_NAMED]
         text += "; " + ", ".join(f"{names[i]} {percent(rates.rate[i], 1)}" for i in worst)
     text += f"), and therefore {percent(rate, 1)} of the merged ones"
-    ends_with = {
-        "majority": "; the results do not count this, but those of --labels-merge noisy do.",
-    }.get(
-        how,
-        ": calibrate, report, precision, ensemble and diagnose --by count this; other results do not.",
+    text += (
+        "; the results do not count this, but those of --labels-merge noisy do."
+        if how == "majority"
+        else ": calibrate, report, precision, ensemble and diagnose --by count this; other results "
+        "do not."
     )
     return [
-        text + ends_with,
+        text,
         "This assumes that annotators err independently, and equally often for every class.",
     ]
