@@ -79,8 +79,6 @@ def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFra
     """
     examples: dict[str, str] = {}
     for name in columns:
-        if pd.api.types.is_numeric_dtype(table[name].dtype):
-            continue
         values = [v for v in table[name].unique() if isinstance(v, str)]
         written = [v for v in map(str.strip, values) if canonical(v) is not None]
         commas = [v for v in written if COMMA.fullmatch(v) and not THOUSANDS.fullmatch(v)]

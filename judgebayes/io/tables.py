@@ -9,7 +9,7 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -115,15 +115,20 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
     if len(frame) == 0:
         raise JudgeBayesError(f"{str(path)!r} has no rows.")
     frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
-    _refuse_twice(frame.columns, source)
+    _check_names(frame.columns, source)
     if layout.all_ignored_exist:
         check_ignored(frame, layout.ignore, source)
     frame = _without_total(frame)
     return frame.drop(columns=list(layout.ignore), errors="ignore")
 
 
-def _refuse_twice(names: Iterable[str], path: Path | InMemory) -> None:
-    """Refuse two columns of the same name."""
+def _check_names(names: Collection[str], path: Path | InMemory) -> None:
+    """Refuse two columns of the same name, or so many that every step on each of them takes minutes."""
+    if len(names) > MAX_COLUMNS:
+        raise JudgeBayesError(
+            f"{str(path)!r} has {len(names):,} columns; a table may have at most {MAX_COLUMNS:,}. Save "
+            "the votes of more judges with a row per vote (columns item, judge, vote)."
+        )
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
@@ -201,15 +206,13 @@ def _encoding_notes(path: Path, kind: str, given: str) -> list[str]:
     """Return a sentence if a file is not read in the given encoding, and this makes a difference."""
     if kind in ("parquet", "workbook", "json"):
         return [f"--encoding {given}: {path.name} is no text file."]
-    used = encoding_of(path, given)
-    name = used.removesuffix("-sig")
-    if codecs.lookup(name).name == codecs.lookup(given.lower().removesuffix("-sig")).name:
+    used = encoding_of(path, given).removesuffix("-sig")
+    if codecs.lookup(used).name == codecs.lookup(given.lower().removesuffix("-sig")).name:
         return []
     with open_unpacked(path) as file:
-        plain = "a".encode(given) == b"a" and all(
-            block.isascii() for block in iter(lambda: file.read(2**20), b"")
-        )
-    note = f"--encoding {given}: {path.name} is {name.upper()} and is read as such."
+        blocks = iter(lambda: file.read(2**20), b"")
+        plain = "a".encode(given) == b"a" and all(block.isascii() for block in blocks)
+    note = f"--encoding {given}: {path.name} is {used.upper()} and is read as such."
     return [] if plain else [note]
 
 
@@ -315,7 +318,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     check_parquet(path)
-    _check_width(len(pq.read_schema(path).names), path)
+    _check_names(pq.read_schema(path).names, path)
     # With missing values, whole numbers would become floats, and large ones the same float.
     frame = pq.read_table(path).to_pandas(integer_object_nulls=True)
     for name in frame.columns:
@@ -339,15 +342,6 @@ class _Header:
     """The rows above the header that are not empty, with their numbers."""
     rows: int = 1
     """Rows of the header, whose cells are joined."""
-
-
-def _check_width(columns: int, path: Path) -> None:
-    """Refuse a table with so many columns that every step on each of them takes minutes."""
-    if columns > MAX_COLUMNS:
-        raise JudgeBayesError(
-            f"{str(path)!r} has {columns:,} columns; a table may have at most {MAX_COLUMNS:,}. Save the "
-            "votes of more judges with a row per vote (columns item, judge, vote)."
-        )
 
 
 def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None) -> _Header:
@@ -438,16 +432,14 @@ def _read_csv(
     encoding = "utf-8" if sheet is not None else encoding_of(path, layout.encoding)
     with open_text(path, encoding) if sheet is None else io.StringIO(sheet) as text:
         header = _header(text, separators, layout.skip_rows)
-    _check_width(len(header.cells), path)
-    # pandas would rename the second of two columns with the same name.
     if any("\0" in cell for cell in header.cells):
         raise JudgeBayesError(
             f"The header of {str(path)!r} contains NUL characters, as UTF-16 without a byte-order mark "
             "does: use --encoding utf-16-le, or save it as 'CSV UTF-8'."
         )
-    _refuse_twice(filter(None, header.cells), path)
-    cells = enumerate(header.cells)
-    names = [cell or f"Unnamed: {n}" for n, cell in cells] if header.rows > 1 else None
+    names = [cell or f"Unnamed: {n}" for n, cell in enumerate(header.cells)]
+    _check_names(names, path)  # pandas would rename the second of two columns with the same name
+    joined = header.rows > 1
     with warnings.catch_warnings():
         # Otherwise pandas makes an index of a row longer than the header, or cuts it with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -456,9 +448,9 @@ def _read_csv(
                 path if sheet is None else io.StringIO(sheet),
                 sep=header.separator,
                 encoding=encoding,
-                skiprows=header.above + (header.rows if names else 0),
-                header=None if names else 0,
-                names=names,
+                skiprows=header.above + (header.rows if joined else 0),
+                header=None if joined else 0,
+                names=names if joined else None,
                 index_col=False,
                 dtype=str,
                 keep_default_na=False,
@@ -487,7 +479,7 @@ def _read_csv(
     ]
     if len(again):
         notes.append(f"{len(again)} row(s) of {path.name} repeat the header and are left out.")
-    if names:
+    if joined:
         notes.append(f"{header.rows} header rows of {path.name} are joined: {listing(names, 20)}.")
     table.attrs["notes"] = tuple(notes)
     return table
@@ -561,7 +553,6 @@ def _objects(path: Path) -> list[dict[str, Any]]:
 def _read_records(records: Iterable[tuple[int, dict[str, Any]]], path: Path) -> pd.DataFrame:
     """Return the table of records with their numbers."""
     frame = table_of_records(records)
-    _check_width(frame.shape[1], path)
     # Blank lines at the end are nobody's records.
     blank = max(frame.index, default=0) - len(frame)
     if blank:

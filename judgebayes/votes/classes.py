@@ -320,13 +320,12 @@ def may_compare(classes: Classes) -> bool:
 
 def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:
     """Return the classes that the user named, from lowest to highest."""
-    plain = tuple(canonical(v) for v in values)
-    _refuse_infinite(plain, "classes")
-    if len(plain) < 2 or len(set(plain)) < len(plain) or None in plain:
+    named = tuple(distinct(values))
+    _refuse_infinite(named, "classes")
+    if len(named) < 2 or len(named) < len(values):
         raise JudgeBayesError(
             f"classes={_cut(repr(tuple(values)))} does not name two or more different classes."
         )
-    named = tuple(p for p in plain if p is not None)
     if len(named) > MOST_CLASSES:
         raise JudgeBayesError(
             f"{len(named):,} classes are named; at most {MOST_CLASSES:,} are supported, because a "

@@ -4,7 +4,7 @@ The classes of the votes of a table, and each vote as a class index.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -222,10 +222,10 @@ def slots_of(
     return ordered.groupby(["item", "judge"]).cumcount().sort_index().to_numpy()
 
 
-def _numbering(frame: pd.DataFrame, keys: pd.DataFrame, used: Iterable[str | None]) -> str | None:
+def _numbering(frame: pd.DataFrame, keys: pd.DataFrame, used: Collection[str | None]) -> str | None:
     """Return the only unused column with few values that makes all votes distinct, if there is one."""
     most = max(FEW_VALUES, 2 * int(keys.groupby(list(keys.columns)).size().max()))
-    texts = {str(name): frame[name].astype(str) for name in frame.columns.difference([*used])}
+    texts = {str(name): frame[name].astype(str) for name in frame.columns if name not in used}
     candidates = [
         name
         for name, cells in texts.items()
