@@ -144,23 +144,19 @@ def _without_total(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table without a last row that sums the others, and a first one of types: "(text)"."""
     if frame.shape[1] == 0 or len(frame) < 3:
         return frame
-    last, notes = frame.iloc[-1, 0], list(notes_of(frame))
-    rest = frame
+    last, cells = frame.iloc[-1, 0], frame.iloc[0].dropna()
+    keep, notes = np.ones(len(frame), bool), []
     named = isinstance(last, str) and TOTAL.fullmatch(last.strip()) is not None
     if named and (frame.iloc[:, 0] == last).sum() == 1 and _has_new_cell(frame.iloc[:, 1:]):
-        rest = rest.iloc[:-1]
+        keep[-1] = False
         notes.append(f"Row {frame.index[-1]} is left out: it is named {last!r}, and is no item.")
-    cells = frame.iloc[0].dropna()
     types = [isinstance(cell, str) and TYPES.fullmatch(cell.strip()) for cell in cells]
     if len(types) > 2 and all(types):
-        rest = rest.iloc[1:]
+        keep[0] = False
         notes.append(
             f"Row {frame.index[0]} is left out: it has the types of columns, {cells.iloc[0]!r}."
         )
-    if rest is not frame:
-        rest = rest.infer_objects()
-        rest.attrs["notes"] = tuple(notes)
-    return rest
+    return frame if keep.all() else _noted(frame[keep].infer_objects(), *notes)
 
 
 def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
@@ -181,9 +177,8 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
             table = _read_workbook(path, layout)
         else:
             table = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
-        if layout.encoding is not None:
-            table.attrs["notes"] = (*notes_of(table), *_encoding_notes(path, kind, layout.encoding))
-        return table
+        unused = () if layout.encoding is None else _encoding_notes(path, kind, layout.encoding)
+        return _noted(table, *unused)
     except JudgeBayesError:
         raise
     except UnicodeDecodeError as error:
@@ -235,6 +230,12 @@ def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path | InMemo
 def notes_of(frame: pd.DataFrame) -> list[str]:
     """Return sentences about the parts of the file that are not in a table from `read_table`."""
     return list(frame.attrs.get("notes", ()))
+
+
+def _noted(frame: pd.DataFrame, *notes: str) -> pd.DataFrame:
+    """Return a table with more notes."""
+    frame.attrs["notes"] = (*notes_of(frame), *notes)
+    return frame
 
 
 def check_writable(path: Path | None, *, table: bool = True) -> None:
@@ -481,8 +482,7 @@ def _read_csv(
         notes.append(f"{len(again)} row(s) of {path.name} repeat the header and are left out.")
     if joined:
         notes.append(f"{header.rows} header rows of {path.name} are joined: {listing(names, 20)}.")
-    table.attrs["notes"] = tuple(notes)
-    return table
+    return _noted(table, *notes)
 
 
 def _read_workbook(path: Path, layout: Layout) -> pd.DataFrame:
@@ -497,13 +497,11 @@ def _read_workbook(path: Path, layout: Layout) -> pd.DataFrame:
     text = io.StringIO()
     csv.writer(text).writerows(sheets[filled[0]].map(_cell_text).to_numpy().tolist())
     table = _read_csv(path, (",",), layout, text.getvalue())
-    if filled[1:]:
-        table.attrs["notes"] = (
-            *notes_of(table),
-            f"Sheet {filled[0]!r} of {path.name} is read; {listing(filled[1:])} is not: to read another "
-            "sheet, move it to the front.",
-        )
-    return table
+    note = (
+        f"Sheet {filled[0]!r} of {path.name} is read; {listing(filled[1:])} is not: to read another "
+        "sheet, move it to the front."
+    )
+    return _noted(table, note) if filled[1:] else table
 
 
 def _cell_text(cell: object) -> str:
@@ -555,9 +553,8 @@ def _read_records(records: Iterable[tuple[int, dict[str, Any]]], path: Path) -> 
     frame = table_of_records(records)
     # Blank lines at the end are nobody's records.
     blank = max(frame.index, default=0) - len(frame)
-    if blank:
-        frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
-    return frame
+    note = f"{blank} blank line(s) of {path.name} are left out."
+    return _noted(frame, note) if blank else frame
 
 
 def _escape_formula(value: object) -> object:

@@ -114,16 +114,15 @@ def refuse_mixed(
     scale: Classes,
 ) -> None:
     """Raise an error if an inferred scale is ternary but a judge with many votes gives only 0 and 1."""
-    if scale.values != (-1, 0, 1) or len(judges) < 2:
-        return
-    for judge in range(len(judges)):
-        cast = index[(judge_of == judge) & (index >= 0)]
-        if len(cast) >= SUSPICIOUS_VOTES and set(cast.tolist()) == {1, 2}:
-            raise JudgeBayesError(
-                f"All {len(cast)} votes of judge {judges[judge]!r} are 0 or 1, but other judges also "
-                "vote -1: binary and ternary votes may be mixed. If its votes are ternary, name the "
-                "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
-            )
+    n = [np.bincount(judge_of[index == k], minlength=len(judges)) for k in range(3)]
+    binary = (n[0] == 0) & (n[1] > 0) & (n[2] > 0) & (n[1] + n[2] >= SUSPICIOUS_VOTES)
+    judge = first_row(binary) if scale.values == (-1, 0, 1) and n[0].any() else None
+    if judge is not None:
+        raise JudgeBayesError(
+            f"All {n[1][judge] + n[2][judge]} votes of judge {judges[judge]!r} are 0 or 1, but other "
+            "judges also vote -1: binary and ternary votes may be mixed. If its votes are ternary, name "
+            "the classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
+        )
 
 
 VotesAs = Literal["shown", "original"]
