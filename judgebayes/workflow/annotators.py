@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
+from scipy.special import softmax
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
@@ -140,11 +141,8 @@ def _doubt(items: pd.Index, labels: ItemInts, given: Annotations, rates: ErrorRa
     """Return the log-likelihood of labelled items, and the share of wrong labels."""
     known = labels >= 0
     nodes = np.stack([at.log_likelihood(given) for at in rates.nodes()])
-    middle = nodes[1][known]
-    wrong = 1 - np.exp(
-        middle[np.arange(len(middle)), labels[known]] - np.logaddexp.reduce(middle, axis=1)
-    )
-    rate = float(wrong.mean()) if len(middle) else 0.0
+    wrong = 1 - softmax(nodes[1], axis=1)[known, labels[known]]
+    rate = float(wrong.mean()) if known.any() else 0.0
     return Doubt(items, np.where(known[:, None], nodes, 0.0), max(rate, 0.0))
 
 

@@ -39,11 +39,11 @@ def binned(opened: Opened, earlier: Bins | None) -> Opened:
     if bins is None:
         make = _learnt if how == LEARNT else _quantiles
         bins = make(opened, str(how), scores, labels_too)
-    if opened.request.wide:
-        cut = {judge: bins.of(table[judge], judge) for judge in opened.judges}
-    else:
-        parts = [bins.of(part["score"], str(judge)) for judge, part in scores.groupby("judge")]
-        cut = {str(opened.columns["vote"]): pd.concat(parts).reindex(table.index)}
+    cut = {
+        str(judge): bins.of(part["score"], str(judge)) for judge, part in scores.groupby("judge")
+    }
+    if not opened.request.wide:
+        cut = {str(opened.columns["vote"]): pd.concat(cut.values()).reindex(table.index)}
     if gold is not None and labels_too:
         classes = bins.of(gold.table[gold.label])
         gold = replace(gold, table=gold.table.assign(**{gold.label: classes}))
@@ -60,8 +60,6 @@ def binned(opened: Opened, earlier: Bins | None) -> Opened:
 def _scores(opened: Opened) -> pd.DataFrame:
     """Return a row per vote, in the order of the file: item, judge, score."""
     table, columns = opened.table, opened.columns
-    if table.index.has_duplicates:
-        raise JudgeBayesError("--bins needs a table with a row number for each row.")
     item, judge = str(columns["item"]), columns["judge"]
     if opened.request.wide:
         parts = [(name, numbers_of(table[name])) for name in opened.judges]
