@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api.types import is_object_dtype
 
 from judgebayes.io.options import split_names
-from judgebayes.votes.classes import canonical, listing
+from judgebayes.votes.classes import canonical, folded, listing
 
 INT64_LIMIT = 2**63
 """Whole numbers from here on do not fit into 64 bits."""
@@ -79,8 +79,6 @@ def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFra
     """
     examples: dict[str, str] = {}
     for name in columns:
-        if pd.api.types.is_numeric_dtype(table[name].dtype):
-            continue
         values = [v for v in table[name].unique() if isinstance(v, str)]
         written = [v for v in map(str.strip, values) if canonical(v) is not None]
         commas = [v for v in written if COMMA.fullmatch(v) and not THOUSANDS.fullmatch(v)]
@@ -124,15 +122,10 @@ def _list_in(value: object) -> list[Any] | None:
     return None if any(isinstance(each, list | dict) for each in words) else words
 
 
-def casefolded(value: object) -> Hashable | None:
-    """Return the value of a cell, with text in lower case."""
-    plain = canonical(value)
-    return plain.casefold() if isinstance(plain, str) else plain
-
-
 def missing_values(missing: str | None) -> frozenset[Hashable | None]:
     """Return the values that mean no vote, from an option that separates them by commas."""
-    return frozenset(map(casefolded, split_names(missing))) if missing else frozenset()
+    names = split_names(missing) if missing else ()
+    return frozenset(folded(canonical(name)) for name in names)
 
 
 def without(
@@ -142,7 +135,8 @@ def without(
     no_vote = missing_values(missing)
     counts: Counter[Hashable] = Counter()
     for name in columns if no_vote else ():
-        matches = {value for value in table[name].dropna().unique() if casefolded(value) in no_vote}
+        values = table[name].dropna().unique()
+        matches = {value for value in values if folded(canonical(value)) in no_vote}
         if matches:
             column = table[name].astype(object)
             counts.update(map(canonical, column[column.isin(matches)]))

@@ -8,14 +8,16 @@ import math
 import re
 import warnings
 import zlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 
@@ -38,6 +40,7 @@ from judgebayes.io.records import (
     open_unpacked,
     read_json,
     read_lines,
+    suffix_of,
 )
 from judgebayes.sentence import sentence
 from judgebayes.votes.classes import listing
@@ -55,6 +58,18 @@ FORMS = {
 """How the values of a column are written, and their type; other texts stay texts."""
 SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 """Workbooks that are not read; `.xlsx` and `.xlsm` are."""
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "csv",  # Excel's "Unicode text", with tabs
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".xlsx": "workbook",
+    ".xlsm": "workbook",
+    ".json": "json",
+}
+"""The format by the suffix."""
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """First characters of a cell that a spreadsheet may take for a formula."""
 SUFFIXES = ".csv, .tsv, .txt, .jsonl (or .ndjson) or .parquet; text formats also as .gz"
@@ -95,17 +110,28 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
         If the file does not exist, has an unknown suffix or encoding, has no rows, lacks a column that
         is to be left out, or cannot be read in the format of its suffix.
     """
-    frame = path.table if isinstance(path, InMemory) else _read_file(Path(path), layout)
+    source = Path(path) if isinstance(path, str) else path
+    frame = source.table if isinstance(source, InMemory) else _read_file(source, layout)
     if len(frame) == 0:
         raise JudgeBayesError(f"{str(path)!r} has no rows.")
     frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
-    duplicates = frame.columns[frame.columns.duplicated()]
-    if len(duplicates):
-        raise JudgeBayesError(f"{str(path)!r} has two columns named {duplicates[0]!r}.")
+    _check_names(frame.columns, source)
     if layout.all_ignored_exist:
-        check_ignored(frame, layout.ignore, Path(path) if isinstance(path, str) else path)
+        check_ignored(frame, layout.ignore, source)
     frame = _without_total(frame)
     return frame.drop(columns=list(layout.ignore), errors="ignore")
+
+
+def _check_names(names: Collection[str], path: Path | InMemory) -> None:
+    """Refuse two columns of the same name, or so many that every step on each of them takes minutes."""
+    if len(names) > MAX_COLUMNS:
+        raise JudgeBayesError(
+            f"{str(path)!r} has {len(names):,} columns; a table may have at most {MAX_COLUMNS:,}. Save "
+            "the votes of more judges with a row per vote (columns item, judge, vote)."
+        )
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise JudgeBayesError(f"{str(path)!r} has two columns named {twice[0]!r}.")
 
 
 def _has_new_cell(frame: pd.DataFrame) -> bool:
@@ -118,23 +144,19 @@ def _without_total(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table without a last row that sums the others, and a first one of types: "(text)"."""
     if frame.shape[1] == 0 or len(frame) < 3:
         return frame
-    last, notes = frame.iloc[-1, 0], list(notes_of(frame))
-    rest = frame
+    last, cells = frame.iloc[-1, 0], frame.iloc[0].dropna()
+    keep, notes = np.ones(len(frame), bool), []
     named = isinstance(last, str) and TOTAL.fullmatch(last.strip()) is not None
     if named and (frame.iloc[:, 0] == last).sum() == 1 and _has_new_cell(frame.iloc[:, 1:]):
-        rest = rest.iloc[:-1]
+        keep[-1] = False
         notes.append(f"Row {frame.index[-1]} is left out: it is named {last!r}, and is no item.")
-    cells = frame.iloc[0].dropna()
     types = [isinstance(cell, str) and TYPES.fullmatch(cell.strip()) for cell in cells]
     if len(types) > 2 and all(types):
-        rest = rest.iloc[1:]
+        keep[0] = False
         notes.append(
             f"Row {frame.index[0]} is left out: it has the types of columns, {cells.iloc[0]!r}."
         )
-    if rest is not frame:
-        rest = rest.infer_objects()
-        rest.attrs["notes"] = tuple(notes)
-    return rest
+    return frame if keep.all() else _noted(frame[keep].infer_objects(), *notes)
 
 
 def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
@@ -148,16 +170,15 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
         if kind == "parquet":
             table = _read_parquet(path)
         elif kind == "jsonl":
-            table = _read_jsonl(path, layout.encoding)
+            table = _read_records(read_lines(path, layout.encoding, floats=Written), path)
         elif kind == "json":
-            table = _read_json(path)
+            table = _read_records(enumerate(_objects(path), start=1), path)
         elif kind == "workbook":
             table = _read_workbook(path, layout)
         else:
             table = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
-        if layout.encoding is not None:
-            table.attrs["notes"] = (*notes_of(table), *_encoding_notes(path, kind, layout.encoding))
-        return table
+        unused = () if layout.encoding is None else _encoding_notes(path, kind, layout.encoding)
+        return _noted(table, *unused)
     except JudgeBayesError:
         raise
     except UnicodeDecodeError as error:
@@ -166,28 +187,27 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
             "also write cp1252 (Western Europe) and cp1250 (Central Europe): use --encoding cp1252, "
             "or save it as 'CSV UTF-8'."
         ) from error
-    except (ValueError, OSError, EOFError, OverflowError, csv.Error, zlib.error) as error:
-        if isinstance(error, pd.errors.EmptyDataError):
-            raise JudgeBayesError(
-                f"{str(path)!r} is empty; the first line of a table has the names of its columns."
-            ) from error
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise JudgeBayesError(f"{str(path)!r} cannot be read as {kind}: {reason}.") from error
+    except pd.errors.EmptyDataError as error:
+        raise JudgeBayesError(
+            f"{str(path)!r} is empty; the first line of a table has the names of its columns."
+        ) from error
+    except Exception as error:  # readers raise many kinds of errors for damaged files
+        reason = sentence(str(error).strip()) or type(error).__name__
+        form = "a workbook" if kind == "workbook" else kind
+        raise JudgeBayesError(f"{str(path)!r} cannot be read as {form}: {reason}.") from error
 
 
 def _encoding_notes(path: Path, kind: str, given: str) -> list[str]:
     """Return a sentence if a file is not read in the given encoding, and this makes a difference."""
     if kind in ("parquet", "workbook", "json"):
         return [f"--encoding {given}: {path.name} is no text file."]
-    used = encoding_of(path, given)
-    name = used.removesuffix("-sig")
-    if codecs.lookup(name).name == codecs.lookup(given.lower().removesuffix("-sig")).name:
+    used = encoding_of(path, given).removesuffix("-sig")
+    if codecs.lookup(used).name == codecs.lookup(given.lower().removesuffix("-sig")).name:
         return []
     with open_unpacked(path) as file:
-        plain = "a".encode(given) == b"a" and all(
-            block.isascii() for block in iter(lambda: file.read(2**20), b"")
-        )
-    note = f"--encoding {given}: {path.name} is {name.upper()} and is read as such."
+        blocks = iter(lambda: file.read(2**20), b"")
+        plain = "a".encode(given) == b"a" and all(block.isascii() for block in blocks)
+    note = f"--encoding {given}: {path.name} is {used.upper()} and is read as such."
     return [] if plain else [note]
 
 
@@ -210,6 +230,12 @@ def check_ignored(frame: pd.DataFrame, names: Iterable[str], path: Path | InMemo
 def notes_of(frame: pd.DataFrame) -> list[str]:
     """Return sentences about the parts of the file that are not in a table from `read_table`."""
     return list(frame.attrs.get("notes", ()))
+
+
+def _noted(frame: pd.DataFrame, *notes: str) -> pd.DataFrame:
+    """Return a table with more notes."""
+    frame.attrs["notes"] = (*notes_of(frame), *notes)
+    return frame
 
 
 def check_writable(path: Path | None, *, table: bool = True) -> None:
@@ -256,71 +282,46 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 beside, orient="records", lines=True, double_precision=15, compression=compression
             )
         else:
-            columns = [c for _, c in frame.items() if not is_numeric_dtype(c.dtype)]
-            texts = {cell for column in columns for cell in column if isinstance(cell, str)}
-            safe = all(_escape_formula(text) is text for text in texts)
-            # Some spreadsheets take a semicolon or a tab for the separator, whatever it is.
-            split = any(set(";\t") & set(text) for text in texts)
-            escaped = (frame if safe else frame.map(_escape_formula)).rename(
-                columns=_escape_formula
-            )
-            # pandas quotes a carriage return only if it is part of the line terminator.
-            line_end = "\r\n" if any("\r" in text for text in texts) else "\n"
-            separator = "\t" if kind == "tsv" else ","
-            escaped.to_csv(
+            words = [name for name in frame if not is_numeric_dtype(frame[name].dtype)]
+            escaped = frame.assign(**{name: frame[name].map(_escape_formula) for name in words})
+            texts = {cell for name in words for cell in frame[name] if isinstance(cell, str)}
+            # Some spreadsheets take a semicolon or a tab for the separator, whatever it is, and pandas
+            # does not quote a carriage return.
+            split = any(set(";\t\r") & set(text) for text in texts)
+            escaped.rename(columns=_escape_formula).to_csv(
                 beside,
                 index=False,
-                sep=separator,
-                lineterminator=line_end,
+                sep="\t" if kind == "tsv" else ",",
                 compression=compression,
                 quoting=csv.QUOTE_NONNUMERIC if split else csv.QUOTE_MINIMAL,
             )
 
 
 def _kind(path: Path, *, writing: bool = False) -> str:
-    suffixes = [s.lower() for s in path.suffixes]
-    last = (
-        suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
-    )
-    kinds = {
-        ".csv": "csv",
-        ".tsv": "tsv",
-        ".txt": "csv",  # Excel's "Unicode text", with tabs
-        ".jsonl": "jsonl",
-        ".ndjson": "jsonl",
-        ".parquet": "parquet",
-        ".xlsx": "workbook",
-        ".xlsm": "workbook",
-        ".json": "json",
-    }
-    if last == ".zip":
+    suffix = suffix_of(path)
+    kind = KINDS.get(suffix)
+    if suffix == ".zip":
         raise JudgeBayesError(f"{str(path)!r} is an archive: unpack it, and name a file in it.")
-    if last in SPREADSHEETS or (writing and kinds.get(last) == "workbook"):
+    if suffix in SPREADSHEETS or (writing and kind == "workbook"):
         raise JudgeBayesError(
             f"{str(path)!r} is a workbook; .xlsx is read, and none is written: use .csv, or save it as "
             "'Excel workbook (.xlsx)' or 'CSV UTF-8' in the spreadsheet program."
         )
-    if last not in kinds or (writing and last == ".json"):
+    if kind is None or (writing and kind == "json"):
         raise JudgeBayesError(
             f"{str(path)!r} has no known suffix; choose one of: {SUFFIXES}"
             f"{'' if writing else ALSO_READ}."
         )
-    return kinds[last]
+    return kind
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
-    try:
-        check_parquet(path)
-        _check_width(len(pq.read_schema(path).names), path)
-        # With missing values, whole numbers would become floats, and large ones the same float.
-        frame = pq.read_table(path).to_pandas(integer_object_nulls=True)
-    except JudgeBayesError:
-        raise
-    except Exception as error:  # the reader raises many kinds of errors for damaged files
-        reason = sentence(str(error).strip()) or type(error).__name__
-        raise JudgeBayesError(f"{str(path)!r} cannot be read as parquet: {reason}.") from error
+    check_parquet(path)
+    _check_names(pq.read_schema(path).names, path)
+    # With missing values, whole numbers would become floats, and large ones the same float.
+    frame = pq.read_table(path).to_pandas(integer_object_nulls=True)
     for name in frame.columns:
         filled = frame[name].dropna()
         if is_object_dtype(filled) and len(filled) and isinstance(filled.iloc[0], Decimal):
@@ -342,15 +343,6 @@ class _Header:
     """The rows above the header that are not empty, with their numbers."""
     rows: int = 1
     """Rows of the header, whose cells are joined."""
-
-
-def _check_width(columns: int, path: Path) -> None:
-    """Refuse a table with so many columns that every step on each of them takes minutes."""
-    if columns > MAX_COLUMNS:
-        raise JudgeBayesError(
-            f"{str(path)!r} has {columns:,} columns; a table may have at most {MAX_COLUMNS:,}. Save the "
-            "votes of more judges with a row per vote (columns item, judge, vote)."
-        )
 
 
 def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None) -> _Header:
@@ -441,19 +433,14 @@ def _read_csv(
     encoding = "utf-8" if sheet is not None else encoding_of(path, layout.encoding)
     with open_text(path, encoding) if sheet is None else io.StringIO(sheet) as text:
         header = _header(text, separators, layout.skip_rows)
-    _check_width(len(header.cells), path)
-    # pandas would rename the second of two columns with the same name.
     if any("\0" in cell for cell in header.cells):
         raise JudgeBayesError(
             f"The header of {str(path)!r} contains NUL characters, as UTF-16 without a byte-order mark "
             "does: use --encoding utf-16-le, or save it as 'CSV UTF-8'."
         )
-    header_cells = pd.Series([cell for cell in header.cells if cell], dtype=object)
-    if header_cells.duplicated().any():
-        duplicate = header_cells[header_cells.duplicated()].iloc[0]
-        raise JudgeBayesError(f"{str(path)!r} has two columns named {duplicate!r}.")
-    cells = enumerate(header.cells)
-    names = [cell or f"Unnamed: {n}" for n, cell in cells] if header.rows > 1 else None
+    names = [cell or f"Unnamed: {n}" for n, cell in enumerate(header.cells)]
+    _check_names(names, path)  # pandas would rename the second of two columns with the same name
+    joined = header.rows > 1
     with warnings.catch_warnings():
         # Otherwise pandas makes an index of a row longer than the header, or cuts it with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -462,9 +449,9 @@ def _read_csv(
                 path if sheet is None else io.StringIO(sheet),
                 sep=header.separator,
                 encoding=encoding,
-                skiprows=header.above + (header.rows if names else 0),
-                header=None if names else 0,
-                names=names,
+                skiprows=header.above + (header.rows if joined else 0),
+                header=None if joined else 0,
+                names=names if joined else None,
                 index_col=False,
                 dtype=str,
                 keep_default_na=False,
@@ -478,19 +465,12 @@ def _read_csv(
                 "other rows, use --skip-rows N."
             ) from error
     texts.index += header.above + header.rows + 1
-    blank = texts.iloc[:, 1:].isna().all(axis=1)
-    if blank.any():
-        first = texts.iloc[:, 0]
-        blank &= first.isna() | ~first.where(blank, "").str.contains(r"\S").fillna(False).astype(
-            bool
-        )
-        texts = texts[~blank]
+    alone = texts.iloc[:, 0][texts.iloc[:, 1:].isna().all(axis=1)].fillna("").str.strip()
     again = texts.index[texts.iloc[:, 0] == texts.columns[0]]  # the header, where files were joined
-    unnamed = texts.columns.astype(str).str.startswith("Unnamed: ")
+    unnamed = np.array([not n.strip() or n.startswith("Unnamed: ") for n in map(str, texts)])
     again = again[((texts.loc[again] == texts.columns) | unnamed).all(axis=1)]
-    texts = texts.drop(again)
-    unnamed = [n for n in texts.columns if str(n).startswith("Unnamed: ") or not str(n).strip()]
-    texts = texts.drop(columns=[n for n in unnamed if texts[n].isna().all()])
+    texts = texts.drop([*alone.index[alone == ""], *again])
+    texts = texts.drop(columns=[n for n in texts.columns[unnamed] if texts[n].isna().all()])
     if sheet is None:
         refuse_merged_rows(texts, header.separator, layout.ignore, path.name)
     table = texts if layout.as_text else texts.apply(_as_numbers)
@@ -500,37 +480,28 @@ def _read_csv(
     ]
     if len(again):
         notes.append(f"{len(again)} row(s) of {path.name} repeat the header and are left out.")
-    if names:
+    if joined:
         notes.append(f"{header.rows} header rows of {path.name} are joined: {listing(names, 20)}.")
-    table.attrs["notes"] = tuple(notes)
-    return table
+    return _noted(table, *notes)
 
 
 def _read_workbook(path: Path, layout: Layout) -> pd.DataFrame:
     """Return the first sheet of a workbook that is a table; cells are texts, as in CSV."""
-    try:
-        check_workbook(path)
-        sheets = pd.read_excel(
-            path, sheet_name=None, header=None, dtype=object, na_filter=False, engine="calamine"
-        )
-    except JudgeBayesError:
-        raise
-    except Exception as error:  # the reader raises many kinds of errors for damaged files
-        reason = sentence(str(error).strip()) or type(error).__name__
-        raise JudgeBayesError(f"{str(path)!r} cannot be read as a workbook: {reason}.") from error
+    check_workbook(path)
+    sheets = pd.read_excel(
+        path, sheet_name=None, header=None, dtype=object, na_filter=False, engine="calamine"
+    )
     filled = [name for name, cells in sheets.items() if min(cells.shape) > 1]
     if not filled:
         raise JudgeBayesError(f"{str(path)!r} has no sheet with a table.")
     text = io.StringIO()
     csv.writer(text).writerows(sheets[filled[0]].map(_cell_text).to_numpy().tolist())
     table = _read_csv(path, (",",), layout, text.getvalue())
-    if filled[1:]:
-        table.attrs["notes"] = (
-            *notes_of(table),
-            f"Sheet {filled[0]!r} of {path.name} is read; {listing(filled[1:])} is not: to read another "
-            "sheet, move it to the front.",
-        )
-    return table
+    note = (
+        f"Sheet {filled[0]!r} of {path.name} is read; {listing(filled[1:])} is not: to read another "
+        "sheet, move it to the front."
+    )
+    return _noted(table, note) if filled[1:] else table
 
 
 def _cell_text(cell: object) -> str:
@@ -562,40 +533,34 @@ def _as_numbers(texts: pd.Series) -> pd.Series:
     return texts
 
 
-def _read_json(path: Path) -> pd.DataFrame:
-    """Return the table in a JSON file: a list of objects, or columns and data; numbered from 1."""
+def _objects(path: Path) -> list[dict[str, Any]]:
+    """Return the objects in a JSON file: a list of them, or columns and data."""
     records = read_json(path, floats=Written)
     if isinstance(records, dict) and records.keys() == {"columns", "data"}:  # pandas' split form
-        names, rows = records["columns"], records["data"]
-        if isinstance(names, list) and isinstance(rows, list):
-            same = [isinstance(row, list) and len(row) == len(names) for row in rows]
-            records = (
-                [dict(zip(map(str, names), r, strict=True)) for r in rows] if all(same) else None
-            )
+        with suppress(TypeError, ValueError):
+            names = [*map(str, records["columns"])]
+            records = [dict(zip(names, row, strict=True)) for row in records["data"]]
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise JudgeBayesError(
             f"{str(path)!r} is no list of objects, and no known tool writes it: save the votes as a "
             'list of objects, [{"item": ..., "vote": ...}, ...], or as CSV.'
         )
-    frame = table_of_records(enumerate(records, start=1))
-    _check_width(frame.shape[1], path)
-    return frame
+    return records
 
 
-def _read_jsonl(path: Path, encoding: str | None) -> pd.DataFrame:
-    frame = table_of_records(read_lines(path, encoding, floats=Written))
-    _check_width(frame.shape[1], path)
+def _read_records(records: Iterable[tuple[int, dict[str, Any]]], path: Path) -> pd.DataFrame:
+    """Return the table of records with their numbers."""
+    frame = table_of_records(records)
     # Blank lines at the end are nobody's records.
     blank = max(frame.index, default=0) - len(frame)
-    if blank:
-        frame.attrs["notes"] = (f"{blank} blank line(s) of {path.name} are left out.",)
-    return frame
+    note = f"{blank} blank line(s) of {path.name} are left out."
+    return _noted(frame, note) if blank else frame
 
 
 def _escape_formula(value: object) -> object:
     if isinstance(value, str) and value[:1] in FORMULA:
-        try:
+        with suppress(ValueError):
             float(value)
-        except ValueError:
-            return "'" + value
+            return value
+        return "'" + value
     return value

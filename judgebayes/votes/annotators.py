@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int, Num
 from scipy.special import expit, logit, logsumexp, softmax
 
 from judgebayes.arrays import ItemInts
@@ -35,30 +35,29 @@ NODE_WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
 
 @dataclass(frozen=True)
 class Annotations:
-    """Labels by annotators, a row per label."""
+    """Labels by annotators, a row per label, and those of an adjudicator."""
 
     item: Int[np.ndarray, " row"]
     annotator: Int[np.ndarray, " row"]
     """From 0; the same for all rows if annotators have no names."""
     label: Int[np.ndarray, " row"]
     """The index of the class."""
-    final: Bool[np.ndarray, " row"]
-    """Whether the label is an adjudicator's."""
-    n_items: int
+    decided: ItemInts
+    """The adjudicator's label of each item, -1 if there is none."""
+    n_annotators: int
+    """With the adjudicator."""
     n_classes: int
 
-    def counts(self) -> Int[np.ndarray, "item class"]:
-        """Return how many annotators, without the adjudicator, give each item each class."""
-        own = ~self.final
-        cell = self.item[own] * self.n_classes + self.label[own]
-        size = self.n_items * self.n_classes
-        return np.bincount(cell, minlength=size).reshape(self.n_items, -1)
+    def sums(self, of: np.ndarray | None = None) -> Num[np.ndarray, "item class"]:
+        """Return how many labels, or the sum of what each stands for, give each item each class."""
+        shape = len(self.decided), self.n_classes
+        cell = self.item * self.n_classes + self.label
+        return np.bincount(cell, of, minlength=np.prod(shape)).reshape(shape)
 
-    def decided(self) -> ItemInts:
-        """Return the adjudicator's label of each item, -1 if there is none."""
-        labels = np.full(self.n_items, MISSING)
-        labels[self.item[self.final]] = self.label[self.final]
-        return labels
+    @property
+    def used(self) -> Int[np.ndarray, " used"]:
+        """The items with a label."""
+        return np.flatnonzero((self.decided >= 0) | (self.sums().sum(1) > 0))
 
     def merged(self, how: Merge, rates: "ErrorRates | None") -> ItemInts:
         """Return one label of each item, -1 where the annotators' labels give none.
@@ -67,25 +66,22 @@ class Annotations:
         class on which all agree (`adjudicated`), or the class with the highest likelihood under the
         rates, if its probability is at least .6 with equal prior probabilities (`noisy`).
         """
-        counts = self.counts()
-        first = counts.argmax(1)
-        most = counts.max(1)
+        counts = self.sums()
+        first, most = counts.argmax(1), counts.max(1)
+        clear = most == counts.sum(1)
         if how == "noisy":
             assert rates is not None
             likely = softmax(rates.log_likelihood(self), axis=1)
-            first, clear = likely.argmax(1), (likely.max(1) >= SURE) & (most > 0)
+            first, clear = likely.argmax(1), likely.max(1) >= SURE
         elif how == "majority":
             clear = (counts == most[:, None]).sum(1) == 1
-        else:
-            clear = most == counts.sum(1)
-        decided = self.decided()
         labels = np.where(clear & (most > 0), first, MISSING)
-        return np.where(decided >= 0, decided, labels)
+        return np.where(self.decided >= 0, self.decided, labels)
 
     @property
     def overlap(self) -> bool:
         """Whether an item has two labels or more, with the adjudicator's."""
-        return bool((np.bincount(self.item, minlength=1) > 1).any())
+        return bool((self.sums().sum(1) + (self.decided >= 0) > 1).any())
 
 
 @dataclass(frozen=True)
@@ -109,15 +105,11 @@ class ErrorRates:
 
     def log_likelihood(self, labels: Annotations) -> Float[np.ndarray, "item class"]:
         """Return log p(labels of an item | class), up to a constant of each item; 0 without labels."""
-        own = ~labels.final
-        e = self.rate[labels.annotator[own]]
-        gain = np.log1p(-e) - np.log(e / (self.n_classes - 1))
-        cell = labels.item[own] * self.n_classes + labels.label[own]
-        size = labels.n_items * self.n_classes
-        total = np.bincount(cell, gain, minlength=size).reshape(labels.n_items, -1)
-        decided = labels.decided()
-        sure = np.where(np.arange(self.n_classes) == decided[:, None], 0.0, -np.inf)
-        return np.where(decided[:, None] >= 0, sure, total)
+        e = self.rate[labels.annotator]
+        total = labels.sums(np.log1p(-e) - np.log(e / (self.n_classes - 1)))
+        decided = labels.decided[:, None]
+        sure = np.where(np.arange(self.n_classes) == decided, 0.0, -np.inf)
+        return np.where(decided >= 0, sure, total)
 
 
 def error_rates(labels: Annotations) -> ErrorRates | None:
@@ -128,42 +120,34 @@ def error_rates(labels: Annotations) -> ErrorRates | None:
     """
     if not labels.overlap:
         return None
-    k, own = labels.n_classes, ~labels.final
-    item, annotator, label = labels.item[own], labels.annotator[own], labels.label[own]
-    size = int(labels.annotator.max(initial=0)) + 1
-    n = np.bincount(annotator, minlength=size)
+    k, annotator, used = labels.n_classes, labels.annotator, labels.used
+    n = np.bincount(annotator, minlength=labels.n_annotators)
     separate = (n > 0).sum() > 2
-    rates = ErrorRates(np.full(size, PRIOR_RATE), (0.0, 0.0), k)
-    used = np.unique(labels.item)
+    rates = ErrorRates(np.full(len(n), PRIOR_RATE), (0.0, 0.0), k)
     share = np.full(k, 1 / k)
     for _ in range(STEPS):
         chance = softmax(rates.log_likelihood(labels) + np.log(share), axis=1)
-        wrong = np.bincount(annotator, 1 - chance[item, label], minlength=size)
+        wrong = np.bincount(annotator, 1 - chance[labels.item, labels.label], minlength=len(n))
         share = (1 + chance[used].sum(0)) / (k + len(used))
         mean = (PRIOR_RATE * PRIOR_LABELS + wrong.sum()) / (PRIOR_LABELS + n.sum())
         each = (PRIOR_LABELS * mean + wrong) / (PRIOR_LABELS + n) if separate else mean
-        new = np.minimum(each + np.zeros(size), HIGHEST * (1 - 1 / k))
+        new = np.minimum(each + np.zeros(len(n)), HIGHEST * (1 - 1 / k))
         change = np.abs(new - rates.rate).max()
         rates = replace(rates, rate=new)
         if change < TOLERANCE:
             break
-    return replace(rates, level=_level(rates, labels, np.log(share), used))
+    return replace(rates, level=_level(rates, labels, np.log(share)))
 
 
 def _level(
-    rates: ErrorRates,
-    labels: Annotations,
-    log_share: Float[np.ndarray, " class"],
-    used: Int[np.ndarray, " used"],
+    rates: ErrorRates, labels: Annotations, log_share: Float[np.ndarray, " class"]
 ) -> tuple[float, float]:
     """Return mean and standard deviation of the posterior of a common shift of the rates' logits."""
-    own = ~labels.final
-    annotator = labels.annotator[own]
-    right = labels.decided()[labels.item[own]] == labels.label[own]
+    right, used = labels.decided[labels.item] == labels.label, labels.used
 
     def log_posterior(shift: float) -> float:
         at = rates.shifted(shift)
-        e = at.rate[annotator]
+        e = at.rate[labels.annotator]
         wrong = np.log(e / (labels.n_classes - 1))
         # `log_likelihood` leaves out the probability that all labels of an item are wrong, and what
         # the labels of decided items contribute.

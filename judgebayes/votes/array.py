@@ -203,12 +203,10 @@ def from_counts(counts: np.ndarray) -> Votes:
             f"Row {row}, class {column} contains the count {counts[row, column]}; counts are whole "
             "numbers of 0 or more."
         )
-    counts = counts.astype(np.int64)
-    total = counts.sum(1)
-    ends = counts.cumsum(1)
-    sample = np.arange(max(int(total.max(initial=0)), 1))
-    index = (sample[None, :, None] >= ends[:, None, :]).sum(-1)
-    index = np.where(sample[None, :] < total[:, None], index, MISSING)
+    ends = counts.astype(np.int64).cumsum(1)
+    sample = np.arange(max(int(ends.max(initial=0)), 1))
+    index = (sample[:, None] >= ends[:, None, :]).sum(-1)
+    index = np.where(index < counts.shape[1], index, MISSING)
     return Votes(jnp.asarray(index[:, None, :], jnp.int8), None, None, None, counts.shape[1])
 
 

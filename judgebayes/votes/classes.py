@@ -9,6 +9,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import pandas as pd
+
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import MISSING, UNDECIDED
 
@@ -42,17 +45,10 @@ _SIGNS: dict[str, int] = {
     ),
 }
 
-# Verdicts on one output as people write them, lower case: (bad, good).
-_VERDICTS = (
-    ("invalid", "valid"),
-    ("incorrect", "correct"),
-    ("wrong", "right"),
-    ("bad", "good"),
-    ("fail", "pass"),
-    ("no", "yes"),
-    ("n", "y"),
-    ("false", "true"),
-)
+# Verdicts on one output as people write them, lower case: pairs of bad and good.
+_BAD = ("invalid", "incorrect", "wrong", "bad", "fail", "no", "n", "false")
+_GOOD = ("valid", "correct", "right", "good", "pass", "yes", "y", "true")
+_VERDICTS = tuple(zip(_BAD, _GOOD, strict=True))
 
 
 @dataclass(frozen=True)
@@ -85,13 +81,9 @@ class Classes:
 
     @cached_property
     def _places(self) -> dict[Hashable, int]:
-        """The index of each value."""
-        return {v: i for i, v in reversed(list(enumerate(self.values)))}
-
-    @cached_property
-    def _folded(self) -> dict[str, int]:
-        """The index of each text in lower case."""
-        return {v.casefold(): i for i, v in enumerate(self.values) if isinstance(v, str)}
+        """The index of each value, and of each text in lower case."""
+        exact = {v: i for i, v in reversed(list(enumerate(self.values)))}
+        return {folded(v): i for i, v in enumerate(self.values)} | exact
 
     @cached_property
     def _by_sign(self) -> dict[int | None, int]:
@@ -103,23 +95,14 @@ class Classes:
         plain = canonical(value)
         if plain is None:
             return MISSING
-        if plain in self._places:
-            return self._places[plain]
-        if self.undecided and self._is_undecided(plain):
+        place = self._places.get(plain, self._places.get(folded(plain)))
+        if place is not None:
+            return place
+        sign = _sign(plain)
+        tie = sign == 0 and 0 in map(_sign, self.undecided)  # another word for a tie
+        if tie or folded(plain) in map(folded, self.undecided):
             return UNDECIDED
-        if isinstance(plain, str):
-            if plain.casefold() in self._folded:
-                return self._folded[plain.casefold()]
-            sign = _sign(plain)
-            if sign is not None and None not in self._by_sign:
-                return self._by_sign.get(sign)
-        return None
-
-    def _is_undecided(self, plain: Hashable) -> bool:
-        """Return whether a value is one of the undecided, or another word for a tie among them."""
-        same = {v.casefold() if isinstance(v, str) else v for v in self.undecided}
-        folded = plain.casefold() if isinstance(plain, str) else plain
-        return folded in same or (_sign(plain) == 0 and 0 in map(_sign, self.undecided))
+        return None if sign is None or None in self._by_sign else self._by_sign.get(sign)
 
 
 def _sign(value: object) -> int | None:
@@ -128,8 +111,6 @@ def _sign(value: object) -> int | None:
 
 def canonical(value: object) -> Hashable | None:
     """Return a value in plain form: text stripped, whole numbers as int, missing as None."""
-    if value is None:
-        return None
     if isinstance(value, str):
         text = value.strip()
         if text.casefold() in MISSING_WORDS:
@@ -137,24 +118,28 @@ def canonical(value: object) -> Hashable | None:
         # Stricter than `float`: "1_0" and Arabic digits are names.
         if WHOLE.fullmatch(text):
             return int(text)
-        number = float(text) if NUMBER.fullmatch(text) else math.inf
-        return canonical(number) if math.isfinite(number) else text
-    if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
-        return int(value)  # type: ignore[call-overload]
-    if isinstance(value, numbers.Integral):
+        return canonical(float(text)) if NUMBER.fullmatch(text) else text
+    if isinstance(value, numbers.Integral | np.bool_):
         whole = int(value)  # exact: above 2^53, two integers may be the same float
         if abs(whole) < TOO_LARGE:
             return whole
         return math.inf if whole > 0 else -math.inf
     if isinstance(value, numbers.Real):
         number = float(value)
-        if math.isnan(number):
-            return None
         exact = number.is_integer() and abs(number) < TOO_LARGE
-        return int(number) if exact else number
-    if type(value).__name__ in {"NAType", "NaTType"}:
-        return None
-    return str(value)
+        return None if math.isnan(number) else int(number) if exact else number
+    return None if value is None or value is pd.NA or value is pd.NaT else str(value)
+
+
+def folded(value: Hashable) -> Hashable:
+    """Return a value in plain form, text in lower case."""
+    return value.casefold() if isinstance(value, str) else value
+
+
+def decided(values: Iterable[object], undecided: tuple[Hashable, ...]) -> list[object]:
+    """Return the values that are not among those, in plain form, that are for no class."""
+    none = Classes((), pairwise=False, undecided=undecided)
+    return [value for value in values if none.index(value) != UNDECIDED]
 
 
 def distinct(values: Iterable[object]) -> list[Hashable]:
@@ -164,10 +149,8 @@ def distinct(values: Iterable[object]) -> list[Hashable]:
 
 def plain_text(text: str) -> str:
     """Return a text without spaces around it, with composed letters (NFC)."""
-    return text if text.isascii() and text == text.strip() else _without_ends(text)
-
-
-def _without_ends(text: str) -> str:
+    if text.isascii() and text == text.strip():
+        return text
     return unicodedata.normalize("NFC", ENDS.sub("", text))
 
 
@@ -215,20 +198,8 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
     _refuse_infinite(plain, what)
     if not plain:
         raise JudgeBayesError(f"There is no vote in {what}: every value is missing.")
-    if set(plain) <= set(BINARY):
-        return Classes(BINARY, pairwise=False)
-    if set(plain) <= {-1, 1}:
-        return Classes((-1, 1), pairwise=True)
-    if set(plain) <= set(TERNARY):
-        return Classes(TERNARY, pairwise=True)
-    signs = {_sign(p): p for p in reversed(plain)}  # the first spelling of each class
-    if None not in signs:
-        low, middle, high = signs.get(-1, "B"), signs.get(0), signs.get(1, "A")
-        return Classes((low, high) if middle is None else (low, middle, high), pairwise=True)
-    words = {p.casefold(): p for p in reversed(plain) if isinstance(p, str)}
-    for low, high in _VERDICTS:
-        if len(words) == len({str(p).casefold() for p in plain}) and set(words) <= {low, high}:
-            return Classes((words.get(low, low), words.get(high, high)), pairwise=False)
+    if (known := inferred(plain)) is not None:
+        return known
     ordered = sorted(plain, key=lambda p: (isinstance(p, str), p))
     raise JudgeBayesError(
         f"The values {listing(ordered)} in {what} are neither binary (0, 1; no, yes; invalid, valid) "
@@ -239,11 +210,7 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
 
 def _refuse_infinite(values: Iterable[Hashable | None], what: str) -> None:
     """Refuse numbers without end as classes; a number such as 1e400 is one of them for a computer."""
-    if any(
-        math.isinf(value) if isinstance(value, float) else bool(NUMBER.fullmatch(str(value)))
-        for value in values
-        if isinstance(value, float | str)  # the text of a finite number is read as that number
-    ):
+    if not {math.inf, -math.inf}.isdisjoint(values):
         raise JudgeBayesError(
             f"There is an infinite number in {what}, perhaps one such as 1e400, which is too large: no "
             "class is infinite. Correct it, or read it as missing with --missing=inf,-inf."
@@ -293,10 +260,19 @@ def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
 
 def inferred(values: Iterable[object]) -> Classes | None:
     """Return the classes to which some values belong, None where `infer_classes` raises an error."""
-    try:
-        return infer_classes(values, "")
-    except JudgeBayesError:
+    plain = distinct(values)
+    for scale in (BINARY, (-1, 1), TERNARY):
+        if plain and set(plain) <= set(scale):
+            return Classes(scale, pairwise=scale != BINARY)
+    signs = {_sign(p): p for p in reversed(plain)}  # the first spelling of each class
+    if plain and None not in signs:
+        low, middle, high = signs.get(-1, "B"), signs.get(0), signs.get(1, "A")
+        return Classes((low, high) if middle is None else (low, middle, high), pairwise=True)
+    words = {folded(p): p for p in reversed(plain)}
+    ends = _ends(plain)
+    if ends is None or ends == BINARY:
         return None
+    return Classes(tuple(words.get(end, end) for end in ends), pairwise=False)
 
 
 def classes_of_most(counts: Mapping[Hashable, int]) -> Classes | None:
@@ -320,19 +296,17 @@ def other_words(values: Iterable[object], votes: Classes) -> dict[Hashable, Hash
     >>> other_words(["no", "yes", None], Classes(("incorrect", "correct"), pairwise=False))
     {'no': 'incorrect', 'yes': 'correct'}
     """
-    plain = sorted({str(p): p for p in map(canonical, values) if p is not None}.items())
-    value_ends, vote_ends = _ends(p for _, p in plain), _ends(votes.values)
+    plain = sorted(distinct(values), key=str)
+    value_ends, vote_ends = _ends(plain), _ends(votes.values)
     if value_ends is None or vote_ends is None or value_ends == vote_ends:
         return {}
-    low = value_ends[0]
-    return {p: votes.values[0 if p == low or text.casefold() == low else 1] for text, p in plain}
+    return {p: votes.values[value_ends.index(folded(p))] for p in plain}
 
 
 def _ends(values: Iterable[Hashable]) -> tuple[Hashable, Hashable] | None:
     """Return the two ends, in lower case, of the scale that contains all values."""
-    folded = {v.casefold() if isinstance(v, str) else v for v in values}
-    pairs = ((0, 1), *_VERDICTS)
-    return next((pair for pair in pairs if folded and folded <= set(pair)), None)
+    plain = set(map(folded, values))
+    return next((pair for pair in (BINARY, *_VERDICTS) if plain and plain <= set(pair)), None)
 
 
 def may_compare(classes: Classes) -> bool:
@@ -346,13 +320,12 @@ def may_compare(classes: Classes) -> bool:
 
 def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:
     """Return the classes that the user named, from lowest to highest."""
-    plain = tuple(canonical(v) for v in values)
-    _refuse_infinite(plain, "classes")
-    if len(plain) < 2 or len(set(plain)) < len(plain) or None in plain:
+    named = tuple(distinct(values))
+    _refuse_infinite(named, "classes")
+    if len(named) < 2 or len(named) < len(values):
         raise JudgeBayesError(
             f"classes={_cut(repr(tuple(values)))} does not name two or more different classes."
         )
-    named = tuple(p for p in plain if p is not None)
     if len(named) > MOST_CLASSES:
         raise JudgeBayesError(
             f"{len(named):,} classes are named; at most {MOST_CLASSES:,} are supported, because a "

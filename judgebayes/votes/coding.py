@@ -10,10 +10,10 @@ from jaxtyping import Int
 from judgebayes.arrays import AnyArray, AnyProbs, ItemInts, Labels, Weights
 from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import percent, sentences
-from judgebayes.votes.array import MISSING, UNDECIDED, Votes
+from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.classes import Classes, canonical, listing
-from judgebayes.votes.columns import positions, require_columns
-from judgebayes.votes.slots import class_indices
+from judgebayes.votes.columns import first_row, positions, require_columns
+from judgebayes.votes.slots import label_indices
 
 MOST_NAMED = 8
 """The most judges that a sentence names one by one."""
@@ -94,20 +94,10 @@ class Coding:
         [1, 0, -1]
         """
         if isinstance(frame, pd.Series):
-            frame, item, label = (
-                frame.rename("label").rename_axis("item").reset_index(),
-                "item",
-                "label",
-            )
+            frame = frame.rename("label").rename_axis("item").reset_index()
+            item, label = "item", "label"
         require_columns(frame, {"item": item, "label": label})
-        given = class_indices(frame[label], self.classes, f"column {label!r}")
-        if (given == UNDECIDED).any():
-            row = int(np.argmax(given == UNDECIDED))
-            raise JudgeBayesError(
-                f"Row {frame.index[row]} of the label column {label!r} contains "
-                f"{canonical(frame[label].iloc[row])!r}, which is read as a vote for no class. If "
-                "labels have this class, use --undecided none; if it means no label, use --missing."
-            )
+        given = label_indices(frame[label], self.classes)
         position = positions(self.items, frame[item], item)
         without_votes = (position < 0) & (given >= 0)
         if without_votes.any() and unknown_items == "error":
@@ -121,16 +111,14 @@ class Coding:
         result = np.full(len(self.items), MISSING, np.int32)
         keep = (position >= 0) & (given >= 0)
         result[position[keep]] = given[keep]
-        clash = keep & (result[np.maximum(position, 0)] != given)
-        if clash.any():
-            row = int(np.argmax(clash))
+        if (row := first_row(keep & (result[position] != given))) is not None:
             raise JudgeBayesError(
                 f"Item {canonical(frame[item].iloc[row])!r} has more than one label in column "
                 f"{label!r} (row {frame.index[row]} says {canonical(frame[label].iloc[row])!r}); "
                 "an item must have one label. If several people labelled it, choose how to merge their "
                 "labels: --labels-merge majority, adjudicated or noisy."
             )
-        if not (result >= 0).any():
+        if not keep.any():
             raise JudgeBayesError(
                 f"No item with votes has a label in column {label!r}; label at least one item of "
                 "each class."
@@ -204,15 +192,19 @@ class Coding:
             f"classes {', '.join(self.classes.names)} "
             f"({'low to high' if self.classes.ordered else 'in no order'})."
         ]
-        lines += self._undecided_words(cast)
-        missing = self.missing[self.missing > 0]
-        if len(missing):
-            most = missing.sort_values(ascending=False, kind="stable").head(MOST_NAMED)
-            counts = ", ".join(f"{judge} {n}" for judge, n in most.items())
-            rest = len(missing) - len(most)
+        count = int(self.undecided.sum())
+        if self.classes.undecided and count:
+            given = count + cast
             lines.append(
-                f"Missing or unreadable votes: {int(missing.sum())}, by judge: "
-                f"{counts}{f' and {rest} more judges' if rest else ''}."
+                f"{count} of {given} votes ({percent(count / given)}) are "
+                f"{listing(self.classes.undecided)}, and no label is: they are read as undecided, "
+                "neither right nor wrong and for no class. --undecided none reads them as a class of "
+                f"their own, --missing {self.classes.undecided[0]} as votes that were not given."
+            )
+        missing = self.missing[self.missing > 0].sort_values(ascending=False, kind="stable")
+        if len(missing):
+            lines.append(
+                f"Missing or unreadable votes: {int(missing.sum())}, by judge: {_named(missing)}."
             )
         if self.asked is not None:
             on = pd.Series((self.asked > 0).sum(0), index=self.judges)
@@ -225,19 +217,12 @@ class Coding:
             )
         return sentences(lines)
 
-    def _undecided_words(self, decided: int) -> list[str]:
-        """Return a sentence on the votes that are for no class, if there are any."""
-        count = int(self.undecided.sum())
-        if not self.classes.undecided or not count:
-            return []
-        named = listing(self.classes.undecided)
-        value = str(self.classes.undecided[0])
-        given = count + decided
-        return [
-            f"{count} of {given} votes ({percent(count / given)}) are {named}, and no label is: they "
-            "are read as undecided, neither right nor wrong and for no class. --undecided none reads "
-            f"them as a class of their own, --missing {value} as votes that were not given."
-        ]
+
+def _named(counts: pd.Series) -> str:
+    """Return the numbers of the first judges as text, and how many more there are."""
+    shown = ", ".join(f"{judge} {n}" for judge, n in counts.head(MOST_NAMED).items())
+    rest = len(counts) - MOST_NAMED
+    return f"{shown} and {rest} more judges" if rest > 0 else shown
 
 
 def partly_asked(on: pd.Series, n_items: int) -> list[str]:
@@ -245,10 +230,7 @@ def partly_asked(on: pd.Series, n_items: int) -> list[str]:
     part = on[on < n_items].sort_values(kind="stable")
     if len(part) == 0:
         return []
-    shown = ", ".join(f"{judge} {n}" for judge, n in part.head(MOST_NAMED).items())
-    rest = len(part) - MOST_NAMED
     return [
-        f"{len(part)} judge(s) were asked on only some of the {n_items} items: {shown}"
-        f"{f' and {rest} more judges' if rest > 0 else ''}. Items on which a judge was not asked do "
-        "not count as missing votes."
+        f"{len(part)} judge(s) were asked on only some of the {n_items} items: {_named(part)}. Items on "
+        "which a judge was not asked do not count as missing votes."
     ]

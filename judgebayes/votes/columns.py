@@ -19,6 +19,11 @@ EXACT = 2**53
 """Above this, several whole numbers are the same float."""
 
 
+def first_row(wrong: Bool[np.ndarray, " row"] | pd.Series) -> int | None:
+    """Return the position of the first row with something wrong, None if there is none."""
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
 def keys(column: pd.Series, name: str) -> pd.Index:
     """Return names of items or judges as whole numbers, or as text.
 
@@ -41,9 +46,8 @@ def keys(column: pd.Series, name: str) -> pd.Index:
     else:
         code, values = pd.factorize(column)
         names = pd.Series(np.array([*map(name_of, values), ""], object)[code])
-    if (names == "").any():
-        row = column.index[int(np.argmax(names == ""))]
-        raise JudgeBayesError(f"Row {row} has no value in column {name!r}.")
+    if (row := first_row(names == "")) is not None:
+        raise JudgeBayesError(f"Row {column.index[row]} has no value in column {name!r}.")
     return pd.Index(names)
 
 
@@ -74,18 +78,12 @@ def numbered(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.
 
 def spellings(column: pd.Series) -> dict[str, list[str]]:
     """Return the names of a column that are written in several ways, with these."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.cat.categories.to_series()
-    values = pd.Series(column.unique()).dropna()
-    if pd.api.types.is_string_dtype(values):
-        padded = values.str.len() != values.str.strip().str.len()
-        if not padded.any() and "".join(values).isascii():
-            return {}
-    ways: dict[str, list[str]] = {}
-    for value in values if values.dtype.kind not in "iufb" else ():
-        if isinstance(value, str):
-            ways.setdefault(plain_text(value), []).append(value)
-    return {name: written for name, written in ways.items() if len(written) > 1 and name}
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return {}
+    texts = pd.Series([value for value in column.unique() if isinstance(value, str)], dtype=object)
+    plain = texts.map(plain_text)
+    several = plain.duplicated(keep=False) & (plain != "")
+    return texts[several].groupby(plain[several], sort=False).agg(list).to_dict()
 
 
 MOST_VALUES, DECIMALS = 40, 1
@@ -142,14 +140,16 @@ def require_columns(frame: pd.DataFrame, columns: dict[str, str | None]) -> None
             raise JudgeBayesError(f"There is more than one column {name!r}; names must differ.")
         if name is not None:
             require_plain(frame[name], name)
-            require_one_line(frame, name)
 
 
 def require_plain(column: pd.Series, name: str) -> None:
-    """Check that every cell of a column is a single value, not a list or another container."""
-    if not pd.api.types.is_object_dtype(column.dtype):
+    """Check that every cell is a single value: no list or other container, and no long text or lines.
+
+    An unpaired quotation mark turns hundreds of rows of a CSV file into one text with lines.
+    """
+    if pd.api.types.is_numeric_dtype(column.dtype):
         return
-    kinds = column.map(type)
+    kinds = column.map(type) if pd.api.types.is_object_dtype(column.dtype) else column[:0]
     for kind in kinds.unique():
         row = int(np.argmax(kinds == kind))
         if not pd.api.types.is_scalar(column.iloc[row]) or issubclass(kind, (bytes, complex)):
@@ -157,26 +157,14 @@ def require_plain(column: pd.Series, name: str) -> None:
                 f"Row {column.index[row]} of column {name!r} contains a {kind.__name__}, "
                 f"{column.iloc[row]!r}; use text or a number."
             )
-
-
-def require_one_line(frame: pd.DataFrame, name: str) -> None:
-    """Check that no text in a column of names or votes contains a line break or is very long.
-
-    An unpaired quotation mark turns hundreds of rows of a CSV file into one such text.
-    """
-    column = frame[name]
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return
-    for value in column.dropna().unique().tolist():
-        if isinstance(value, str) and len(value) > MAX_NAME:
-            row = column.index[int(np.argmax(column == value))]
+    for text in column.dropna().unique().tolist():
+        long = isinstance(text, str) and len(text) > MAX_NAME
+        if long or (isinstance(text, str) and ("\n" in text or "\r" in text)):
+            where = f"Row {column.index[int(np.argmax(column == text))]} of column {name!r}"
             raise JudgeBayesError(
-                f"Row {row} of column {name!r} has a text of {len(value):,} characters, "
-                f"{value[:40]!r}...; a vote or a name may have at most {MAX_NAME:,}."
-            )
-        if isinstance(value, str) and ("\n" in value or "\r" in value):
-            row = column.index[int(np.argmax(column == value))]
-            raise JudgeBayesError(
-                f"Row {row} of column {name!r} contains a line break: {value[:40]!r}. Remove it; in a "
-                "CSV file, look for an unpaired quotation mark, which merges many rows into one."
+                f"{where} has a text of {len(text):,} characters, {text[:40]!r}...; a vote or a name "
+                f"may have at most {MAX_NAME:,}."
+                if long
+                else f"{where} contains a line break: {text[:40]!r}. Remove it; in a CSV file, look for "
+                "an unpaired quotation mark, which merges many rows into one."
             )

@@ -7,21 +7,20 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Array, Bool, Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import MISSING, UNDECIDED, SparseVotes, Votes, from_counts
 from judgebayes.votes.classes import Classes, canonical, given_classes, listing
 from judgebayes.votes.coding import Coding
-from judgebayes.votes.columns import keys, numbered, require_columns
+from judgebayes.votes.columns import first_row, keys, numbered, require_columns
 from judgebayes.votes.slots import (
     VotesAs,
     class_indices,
     orders_of,
     refuse_mixed,
     scale_of,
-    scattered,
     scores_of,
     slots_of,
 )
@@ -95,57 +94,43 @@ def encode(
     >>> votes.pooled_counts().tolist()
     [[0, 1, 1], [1, 0, 0]]
     """
-    require_columns(
-        frame,
-        {
-            "item": item,
-            "judge": judge,
-            "vote": vote,
-            "sample": sample,
-            "order": order,
-            "score": score,
-            "task": task,
-        },
-    )
-    rows = _coded(frame, item, judge, vote, classes, pairwise, undecided)
-    index, item_of, items, judge_of, judges, scale = rows
-    n_classes = len(scale)
-    swapped = orders_of(frame, order, votes_as)
-    flipped = 0
-    if swapped is not None and votes_as == "shown":
-        reverse = (swapped == 1) & (index >= 0)
-        index = np.where(reverse, n_classes - 1 - index, index)
-        flipped = int(reverse.sum())
-    if classes is None:
-        refuse_mixed(index, judge_of, judges, scale)
-    used = (vote, score, task)
-    slot = slots_of(frame, item_of, judge_of, sample, swapped, (item, judge, sample, order), used)
-    shape = (len(items), len(judges), int(slot.max()) + 1)
+    columns = {
+        "item": item,
+        "judge": judge,
+        "vote": vote,
+        "sample": sample,
+        "order": order,
+        "score": score,
+        "task": task,
+    }
+    rows, coding = _coded(frame, columns, votes_as, classes, pairwise, undecided)
+    shape = (len(coding.items), len(coding.judges), int(rows.slot.max()) + 1)
     if (cells := np.prod(shape, dtype=float)) > LARGEST:
         raise JudgeBayesError(
             f"Votes of {shape[1]:,} judges on {shape[0]:,} items need a table of {cells / 1e9:,.3g} GB; "
             f"the limit is {LARGEST / 1e9:,.3g}. For crowds whose workers vote on few items, Python has "
             "encode_sparse and DawidSkene, which do without the table."
         )
-    place = (item_of, judge_of, slot)
+
+    def placed(values: np.ndarray, fill: float, dtype: type[np.generic]) -> Array:
+        table = np.full(shape, fill, dtype)
+        table[rows.item, rows.judge, rows.slot] = values
+        return jnp.asarray(table)
+
+    index, swapped, n_classes = rows.vote, rows.swapped, len(coding.classes)
+    task_of, tasks = (None, None) if task is None else _tasks(frame, item, task, rows.item)
+    scores = None if score is None else placed(scores_of(frame, score, index), np.nan, np.float64)
     votes = Votes(
-        index=jnp.asarray(
-            scattered(shape, place, index, MISSING, np.int8 if n_classes < 128 else np.int32)
-        ),
-        score=None if score is None else scores_of(frame, score, index, shape, place),
-        order=None
-        if swapped is None
-        else jnp.asarray(scattered(shape, place, swapped, MISSING, np.int8)),
-        task=None,
+        index=placed(index, MISSING, np.int8 if n_classes < 128 else np.int32),
+        score=scores,
+        order=None if swapped is None else placed(swapped, MISSING, np.int8),
+        task=task_of,
         n_classes=n_classes,
+        n_tasks=0 if tasks is None else len(tasks),
     )
-    tasks = None
-    if task is not None:
-        votes, tasks = _with_tasks(votes, frame, item, task, item_of)
     asked = np.zeros(shape[:2], np.min_scalar_type(shape[2]))
-    by_slot = np.argsort(slot, kind="stable")  # the last assignment to an element wins
-    asked[item_of[by_slot], judge_of[by_slot]] = slot[by_slot] + 1
-    return votes, replace(rows.coding(), tasks=tasks, flipped=flipped, asked=asked)
+    np.add.at(asked, (rows.item, rows.judge), asked.dtype.type(1))
+    return votes, replace(coding, tasks=tasks, asked=asked)
 
 
 def encode_sparse(
@@ -171,21 +156,13 @@ def encode_sparse(
     >>> votes
     SparseVotes(3 votes, 2 items, 2 judges, 2 classes)
     """
-    require_columns(frame, {"item": item, "judge": judge, "vote": vote, "sample": sample})
-    rows = _coded(frame, item, judge, vote, classes, pairwise, undecided)
-    if classes is None:
-        refuse_mixed(rows.index_of, rows.judge_of, rows.judges, rows.scale)
-    names = (item, judge, sample, None)
-    slots_of(
-        frame, rows.item_of, rows.judge_of, sample, None, names, (vote,)
-    )  # refuses a vote given twice
-    cast = np.flatnonzero(rows.index_of >= 0)
-    cast = cast[np.argsort(rows.item_of[cast], kind="stable")]
-    item_of, judge_of, index = (
-        each[cast].astype(np.int32) for each in (rows.item_of, rows.judge_of, rows.index_of)
-    )
-    sizes = len(rows.items), len(rows.judges), len(rows.scale)
-    return SparseVotes(item_of, judge_of, index, *sizes), rows.coding()
+    columns = {"item": item, "judge": judge, "vote": vote, "sample": sample}
+    rows, coding = _coded(frame, columns, None, classes, pairwise, undecided)
+    cast = np.flatnonzero(rows.vote >= 0)
+    cast = cast[np.argsort(rows.item[cast], kind="stable")]
+    index, item_of, judge_of = (each[cast].astype(np.int32) for each in rows[:3])
+    sizes = len(coding.items), len(coding.judges), len(coding.classes)
+    return SparseVotes(item_of, judge_of, index, *sizes), coding
 
 
 def encode_wide(
@@ -245,23 +222,13 @@ def encode_wide(
             "item": np.repeat(np.asarray(table.index, dtype=object), table.shape[1]),
             "judge": np.tile(np.asarray(table.columns, dtype=object), table.shape[0]),
             "vote": cells.ravel(),
-        }
+        },
+        pd.MultiIndex.from_product([table.index, table.columns]),
     )
     if missing is not None:
         long.loc[long["vote"].map(canonical) == missing, "vote"] = None
-    scale = scale_of(long["vote"], classes, pairwise, "the matrix", undecided)
-    unknown = [v for v in pd.unique(long["vote"]) if scale.index(v) is None]
-    if unknown:
-        row = int(np.argmax(long["vote"] == unknown[0]))
-        raise JudgeBayesError(
-            f"Item {canonical(long['item'].iloc[row])!r} of column {long['judge'].iloc[row]!r} contains "
-            f"{canonical(unknown[0])!r}, which is not one of the classes {listing(scale.values)}."
-        )
-    given = classes is not None or scale.undecided
-    votes, coding = encode(long, classes=scale if given else None, pairwise=pairwise)
-    if table.index.name is not None:
-        coding = replace(coding, items=coding.items.rename(table.index.name))
-    return votes, coding
+    votes, coding = encode(long, classes=classes, pairwise=pairwise, undecided=undecided)
+    return votes, replace(coding, items=coding.items.rename(table.index.name or "item"))
 
 
 def encode_counts(
@@ -302,51 +269,36 @@ def encode_counts(
     return votes, Coding(items, judges, given_classes(list(counts), pairwise))
 
 
-class _Coded(NamedTuple):
-    """The rows of a long table as numbers, and the names that these stand for."""
+class _Rows(NamedTuple):
+    """The rows of a long table as numbers."""
 
-    index_of: Int[np.ndarray, " row"]
-    item_of: Int[np.ndarray, " row"]
-    items: pd.Index
-    judge_of: Int[np.ndarray, " row"]
-    judges: pd.Index
-    scale: Classes
-
-    def coding(self) -> Coding:
-        """Return the names, with the judges' numbers of rows, and of rows without a class."""
-        by_judge = {
-            name: pd.Series(
-                np.bincount(self.judge_of[where], minlength=len(self.judges)),
-                self.judges,
-                name=name,
-            )
-            for name, where in (
-                ("missing", self.index_of == MISSING),
-                ("recorded", slice(None)),
-                ("undecided", self.index_of == UNDECIDED),
-            )
-        }
-        return Coding(self.items, self.judges, self.scale, **by_judge)
+    vote: Int[np.ndarray, " row"]
+    """The index of the class, `MISSING` or `UNDECIDED`."""
+    item: Int[np.ndarray, " row"]
+    judge: Int[np.ndarray, " row"]
+    slot: Int[np.ndarray, " row"]
+    """The position of each vote among those of its judge on its item."""
+    swapped: Int[np.ndarray, " row"] | None
 
 
 def _coded(
     frame: pd.DataFrame,
-    item: str,
-    judge: str | None,
-    vote: str,
+    columns: dict[str, str | None],
+    votes_as: VotesAs | None,
     classes: Sequence[object] | Classes | None,
     pairwise: bool | None,
     undecided: Sequence[object],
-) -> _Coded:
+) -> tuple[_Rows, Coding]:
+    """Return the rows of a table whose columns are given by their roles, and its names."""
+    require_columns(frame, columns)
     if len(frame) == 0:
         raise JudgeBayesError("The table of votes has no row.")
-    scale = scale_of(frame[vote], classes, pairwise, f"column {vote!r}", undecided)
+    item, judge, vote = str(columns["item"]), columns["judge"], str(columns["vote"])
+    scale = scale_of(frame[vote].unique(), classes, pairwise, f"column {vote!r}", undecided)
     index = class_indices(frame[vote], scale, f"column {vote!r}")
     item_of, items = numbered(frame[item], item)
-    if judge is None:
-        judge_of, judges = np.zeros(len(frame), np.int64), pd.Index(["judge"], name="judge")
-    else:
-        judge_of, judges = numbered(frame[judge], judge)
+    names = pd.Series("judge", frame.index) if judge is None else frame[judge]
+    judge_of, judges = numbered(names, judge or "judge")
     cast = np.bincount(judge_of[index != MISSING], minlength=len(judges))
     if (cast == 0).any():
         raise JudgeBayesError(
@@ -354,21 +306,41 @@ def _coded(
             "missing. Remove such a judge from the table; in a --wide file, ignore its column "
             "with --ignore."
         )
-    return _Coded(index, item_of, items, judge_of, judges, scale)
+    swapped = orders_of(frame, columns.get("order"), votes_as)
+    flips = np.zeros(len(frame), bool)
+    if swapped is not None and votes_as == "shown":
+        flips = (swapped == 1) & (index >= 0)
+        index = np.where(flips, len(scale) - 1 - index, index)
+    if classes is None:
+        refuse_mixed(index, judge_of, judges, scale)
+    slot = slots_of(frame, item_of, judge_of, swapped, columns)
+
+    def by_judge(name: str, rows: Bool[np.ndarray, " row"]) -> pd.Series:
+        return pd.Series(np.bincount(judge_of[rows], minlength=len(judges)), judges, name=name)
+
+    coding = Coding(
+        items,
+        judges,
+        scale,
+        missing=by_judge("missing", index == MISSING),
+        flipped=int(flips.sum()),
+        recorded=by_judge("recorded", np.ones(len(frame), bool)),
+        undecided=by_judge("undecided", index == UNDECIDED),
+    )
+    return _Rows(index, item_of, judge_of, slot, swapped), coding
 
 
-def _with_tasks(
-    votes: Votes, frame: pd.DataFrame, item: str, task: str, item_of: Int[np.ndarray, " row"]
-) -> tuple[Votes, pd.Index]:
+def _tasks(
+    frame: pd.DataFrame, item: str, task: str, item_of: Int[np.ndarray, " row"]
+) -> tuple[Array, pd.Index]:
+    """Return the task of each item, and the tasks' names."""
     task_of, tasks = numbered(frame[task], task)
-    result = np.zeros(votes.n_items, np.int32)
+    result = np.zeros(item_of.max() + 1, np.int32)
     result[item_of] = task_of
-    clash = result[item_of] != task_of
-    if clash.any():
-        row = int(np.argmax(clash))
+    if (row := first_row(result[item_of] != task_of)) is not None:
         raise JudgeBayesError(
             f"Item {canonical(frame[item].iloc[row])!r} is in more than one task (row "
             f"{frame.index[row]} says {canonical(frame[task].iloc[row])!r}); an item must have "
             "one task."
         )
-    return replace(votes, task=jnp.asarray(result), n_tasks=len(tasks)), tasks
+    return jnp.asarray(result), tasks

@@ -4,32 +4,43 @@ The classes of the votes of a table, and each vote as a class index.
 """
 
 import shlex
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.array import MISSING, UNDECIDED
-from judgebayes.votes.classes import Classes, canonical, given_classes, infer_classes, listing
+from judgebayes.votes.array import UNDECIDED
+from judgebayes.votes.classes import (
+    Classes,
+    canonical,
+    decided,
+    distinct,
+    given_classes,
+    infer_classes,
+    listing,
+)
+from judgebayes.votes.columns import first_row
 
+UNKNOWN = -3
+"""In place of the number of a cell that has none."""
 SUSPICIOUS_VOTES = 20
 """A judge with this many votes, none of them the lowest of three classes, may be binary."""
 
 
 def scale_of(
-    column: pd.Series,
+    values: Iterable[object],
     classes: Sequence[object] | Classes | None,
     pairwise: bool | None,
     what: str,
     undecided: Sequence[object] = (),
 ) -> Classes:
-    """Return the classes of a column of votes: the given ones, or those inferred from its values.
+    """Return the classes of votes: the given ones, or those inferred from their values.
 
-    `what` names the column in error messages; `undecided` are values of votes for no class.
+    `what` names the votes in error messages; `undecided` are values of votes for no class.
 
     Raises
     ------
@@ -38,15 +49,12 @@ def scale_of(
     """
     if isinstance(classes, Classes):
         return classes
-    none = tuple(v for v in map(canonical, undecided) if v is not None)
-    only = Classes((), pairwise=False, undecided=none)
-    if classes is not None:
-        scale = given_classes([v for v in classes if only.index(v) != UNDECIDED], pairwise)
+    none = tuple(distinct(undecided))
+    if classes is None:
+        scale = infer_classes(decided(values, none), what)
     else:
-        decided = [v for v in column.unique() if only.index(v) != UNDECIDED]
-        scale = infer_classes(decided, what)
-    symmetric = scale.pairwise if pairwise is None else pairwise
-    return Classes(scale.values, symmetric, none)
+        scale = given_classes(decided(classes, none), pairwise)
+    return replace(scale, undecided=none, pairwise=scale.pairwise if pairwise is None else pairwise)
 
 
 def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndarray, " row"]:
@@ -57,26 +65,46 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
     JudgeBayesError
         For a value that is not one of the classes.
     """
-    code, values = pd.factorize(column, use_na_sentinel=True)
-    indices = classes.indices(values)
-    for position, index in enumerate(indices):
-        if index is None:
-            row = int(np.argmax(code == position))
-            value = canonical(values[position])
+    index = _mapped(column, classes.index)
+    if (row := first_row(index == UNKNOWN)) is not None:
+        value, hint = canonical(column.iloc[row]), ""
+        if classes.values == (0, 1) and value == -1:
             hint = (
                 " The scale looks binary, but this value belongs to a ternary scale. If it is ternary, "
                 "name the classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
-                if classes.values == (0, 1) and value == -1
-                else ""
             )
-            if isinstance(value, str) and "," in value:
-                hint = " Put a name that contains a comma in double quotes: --classes '\"a, b\",c'."
-            raise JudgeBayesError(
-                f"Row {column.index[row]} of {what} contains {value!r}, which is not one of the classes "
-                f"{listing(classes.values)}.{hint}"
-            )
-    table = np.array([*(k for k in indices if k is not None), MISSING], dtype=np.int64)
-    return table[code]
+        elif isinstance(value, str) and "," in value:
+            hint = " Put a name that contains a comma in double quotes: --classes '\"a, b\",c'."
+        raise JudgeBayesError(
+            f"Row {column.index[row]} of {what} contains {value!r}, which is not one of the classes "
+            f"{listing(classes.values)}.{hint}"
+        )
+    return index
+
+
+def label_indices(column: pd.Series, classes: Classes) -> Int[np.ndarray, " row"]:
+    """Return the class index of each label of a column, -1 where there is none.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a label that is not one of the classes, or that is a vote for no class.
+    """
+    index = class_indices(column, classes, f"column {column.name!r}")
+    if (row := first_row(index == UNDECIDED)) is not None:
+        raise JudgeBayesError(
+            f"Row {column.index[row]} of the label column {column.name!r} contains "
+            f"{canonical(column.iloc[row])!r}, which is read as a vote for no class. If labels have "
+            "this class, use --undecided none; if it means no label, use --missing."
+        )
+    return index
+
+
+def _mapped(column: pd.Series, number: Callable[[object], int | None]) -> Int[np.ndarray, " row"]:
+    """Return a number of each cell, called once for each different one, `UNKNOWN` where it is None."""
+    code, values = pd.factorize(column, use_na_sentinel=False)
+    numbers = [UNKNOWN if (n := number(value)) is None else n for value in values]
+    return np.array(numbers, np.int64)[code]
 
 
 def refuse_mixed(
@@ -86,16 +114,15 @@ def refuse_mixed(
     scale: Classes,
 ) -> None:
     """Raise an error if an inferred scale is ternary but a judge with many votes gives only 0 and 1."""
-    if scale.values != (-1, 0, 1) or len(judges) < 2:
-        return
-    for judge in range(len(judges)):
-        cast = index[(judge_of == judge) & (index >= 0)]
-        if len(cast) >= SUSPICIOUS_VOTES and set(cast.tolist()) == {1, 2}:
-            raise JudgeBayesError(
-                f"All {len(cast)} votes of judge {judges[judge]!r} are 0 or 1, but other judges also "
-                "vote -1: binary and ternary votes may be mixed. If its votes are ternary, name the "
-                "classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
-            )
+    n = [np.bincount(judge_of[index == k], minlength=len(judges)) for k in range(3)]
+    binary = (n[0] == 0) & (n[1] > 0) & (n[2] > 0) & (n[1] + n[2] >= SUSPICIOUS_VOTES)
+    judge = first_row(binary) if scale.values == (-1, 0, 1) and n[0].any() else None
+    if judge is not None:
+        raise JudgeBayesError(
+            f"All {n[1][judge] + n[2][judge]} votes of judge {judges[judge]!r} are 0 or 1, but other "
+            "judges also vote -1: binary and ternary votes may be mixed. If its votes are ternary, name "
+            "the classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
+        )
 
 
 VotesAs = Literal["shown", "original"]
@@ -138,40 +165,43 @@ def orders_of(
             "shown first or second (swapped votes are then reversed), votes_as='original' if votes "
             "are already mapped back."
         )
-    code, values = pd.factorize(frame[order], use_na_sentinel=True)
-    codes_of_values = [ORDERS.get(str(canonical(v)).casefold()) for v in values]
-    if (code < 0).any():
-        row = frame.index[int(np.argmax(code < 0))]
-        raise JudgeBayesError(f"Row {row} has no value in column {order!r}.")
-    for position, order_code in enumerate(codes_of_values):
-        if order_code is None:
-            raise JudgeBayesError(
-                f"Row {frame.index[int(np.argmax(code == position))]} of column {order!r} contains "
-                f"{canonical(values[position])!r}; use AB or BA (or first/second, 0/1, "
-                "original/swapped)."
-            )
-    return np.array([k for k in codes_of_values if k is not None], np.int64)[code]
+    swapped = _mapped(frame[order], lambda value: ORDERS.get(str(canonical(value)).casefold()))
+    if (row := first_row(swapped == UNKNOWN)) is not None:
+        value = canonical(frame[order].iloc[row])
+        if value is None:
+            raise JudgeBayesError(f"Row {frame.index[row]} has no value in column {order!r}.")
+        raise JudgeBayesError(
+            f"Row {frame.index[row]} of column {order!r} contains {value!r}; use AB or BA (or "
+            "first/second, 0/1, original/swapped)."
+        )
+    return swapped
 
 
 def slots_of(
     frame: pd.DataFrame,
     item_of: Int[np.ndarray, " row"],
     judge_of: Int[np.ndarray, " row"],
-    sample: str | None,
     swapped: Int[np.ndarray, " row"] | None,
-    names: tuple[str, str | None, str | None, str | None],
-    used: tuple[str | None, ...],
+    columns: Mapping[str, str | None],
 ) -> Int[np.ndarray, " row"]:
-    """Return each vote's position among the votes of its judge on its item."""
+    """Return each vote's position among the votes of its judge on its item.
+
+    `columns` are those of the table by their roles.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a vote is given twice.
+    """
+    sample = columns["sample"]
     keys = pd.DataFrame({"item": item_of, "judge": judge_of})
     keys["sample"] = 0 if sample is None else _ranks(frame[sample])
     keys["order"] = 0 if swapped is None else swapped
-    twice = keys.duplicated()
-    if twice.any():
-        row = int(np.argmax(twice))
+    if (row := first_row(keys.duplicated())) is not None:
         first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
-        where = ", ".join(f"{n} {canonical(frame[n].iloc[row])!r}" for n in names if n is not None)
-        column = _numbering(frame, keys, (*names, *used)) if sample is None else None
+        names = filter(None, map(columns.get, keys.columns))
+        where = ", ".join(f"{name} {canonical(frame[name].iloc[row])!r}" for name in names)
+        column = _numbering(frame, keys, columns.values()) if sample is None else None
         if sample is not None:
             hint = "Repeated votes of a judge on an item need different samples."
         elif column is not None:
@@ -191,7 +221,7 @@ def slots_of(
     return ordered.groupby(["item", "judge"]).cumcount().sort_index().to_numpy()
 
 
-def _numbering(frame: pd.DataFrame, keys: pd.DataFrame, used: tuple[str | None, ...]) -> str | None:
+def _numbering(frame: pd.DataFrame, keys: pd.DataFrame, used: Collection[str | None]) -> str | None:
     """Return the only unused column with few values that makes all votes distinct, if there is one."""
     most = max(FEW_VALUES, 2 * int(keys.groupby(list(keys.columns)).size().max()))
     texts = {str(name): frame[name].astype(str) for name in frame.columns if name not in used}
@@ -211,27 +241,10 @@ def _ranks(column: pd.Series) -> Int[np.ndarray, " row"]:
     return pd.factorize(column, sort=True)[0]
 
 
-def scattered(
-    shape: tuple[int, int, int],
-    at: tuple[np.ndarray, np.ndarray, np.ndarray],
-    values: np.ndarray,
-    fill: float,
-    dtype: Any,
-) -> np.ndarray:
-    """Return an array of this shape with the values at the indices `at`, and `fill` elsewhere."""
-    result = np.full(shape, fill, dtype)
-    result[at] = values
-    return result
-
-
 def scores_of(
-    frame: pd.DataFrame,
-    score: str,
-    index: Int[np.ndarray, " row"],
-    shape: tuple[int, int, int],
-    at: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> Float[Array, "item judge sample"]:
-    """Return the scores of the votes at the indices `at`, NaN without a vote.
+    frame: pd.DataFrame, score: str, index: Int[np.ndarray, " row"]
+) -> Float[np.ndarray, " row"]:
+    """Return the scores of the votes, NaN without a vote.
 
     Raises
     ------
@@ -239,16 +252,11 @@ def scores_of(
         If the score of a vote is not a finite number.
     """
     values = pd.to_numeric(frame[score], errors="coerce").to_numpy(float)
-    bad = ~np.isfinite(values) & (index >= 0)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_row(~np.isfinite(values) & (index >= 0))) is not None:
+        given = frame[score].iloc[row]
+        shown = repr(given.strip()) if isinstance(given, str) else given
         raise JudgeBayesError(
-            f"Row {frame.index[row]} of column {score!r} contains {_shown(frame[score].iloc[row])} "
-            "for a vote; a score must be a finite number."
+            f"Row {frame.index[row]} of column {score!r} contains {shown} for a vote; a score must be a "
+            "finite number."
         )
-    return jnp.asarray(scattered(shape, at, np.where(index >= 0, values, np.nan), np.nan, float))
-
-
-def _shown(value: object) -> str:
-    plain = canonical(value)
-    return str(value) if plain is None else repr(plain)
+    return np.where(index >= 0, values, np.nan)

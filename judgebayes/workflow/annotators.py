@@ -4,18 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Int
+from scipy.special import softmax
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
 from judgebayes.measures.scores import krippendorff_alpha
 from judgebayes.sentence import percent
-from judgebayes.votes import Classes
+from judgebayes.votes import MISSING, Classes
 from judgebayes.votes.annotators import Annotations, ErrorRates, Merge, error_rates
-from judgebayes.votes.classes import listing, written
-from judgebayes.votes.columns import numbered
-from judgebayes.votes.slots import class_indices
+from judgebayes.votes.classes import listing
+from judgebayes.votes.columns import first_row, numbered
+from judgebayes.votes.slots import label_indices
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Doubt, Labels, Opened
 
@@ -68,16 +69,27 @@ def merged(opened: Opened, classes: Classes) -> Opened:
             "counted: put the labels into a file of their own (--labels FILE), or name a column per "
             "annotator (--label A,B)."
         )
-    index = class_indices(gold.table[gold.label], classes, f"column {gold.label!r}")
+    index = label_indices(gold.table[gold.label], classes)
     item_of, items = numbered(gold.table[gold.item], gold.item)
-    person_of, names = _people(gold)
-    final = _final(gold, names, person_of, options.adjudicator)
-    use = index >= 0
+    person_of, names = _people(gold, options.adjudicator)
+    rows = pd.DataFrame({"item": item_of, "person": person_of, "label": index})[index >= 0]
     if gold.annotator is not None:
-        use = _first_of_each(gold, use, {"item": item_of, "person": person_of, "label": index})
-    given = Annotations(
-        item_of[use], person_of[use], index[use], final[use], len(items), len(classes)
+        rows = rows.drop_duplicates()
+        if (twice := first_row(rows.duplicated(["item", "person"]))) is not None:
+            row = gold.table.iloc[rows.index[twice]]
+            raise JudgeBayesError(
+                f"Annotator {row[gold.annotator]!r} gives item {row[gold.item]!r} more than one label "
+                f"in column {gold.label!r} (row {row.name} says {row[gold.label]!r}); an annotator must "
+                "give an item one label."
+            )
+    final = rows["person"] == (
+        -1 if options.adjudicator is None else names.index(options.adjudicator)
     )
+    decided = np.full(len(items), MISSING)
+    decided[rows["item"][final]] = rows["label"][final]
+    item, person, label = rows[~final].to_numpy().T
+    people = int(rows["person"].to_numpy().max(initial=0)) + 1
+    given = Annotations(item, person, label, decided, people, len(classes))
     how: Merge = options.labels_merge  # type: ignore[assignment]
     rates = error_rates(given)
     if how == "noisy" and rates is None:
@@ -90,8 +102,8 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     if rates is not None:
         doubt = _doubt(items, labels, given, rates)
         words += _noise_words(given, names, rates, doubt.rate, how)
-    values = pd.Series([classes.values[k] if k >= 0 else None for k in labels], dtype=object)
-    table = gold.table.assign(**{gold.label: values.to_numpy()[item_of]})
+    values = np.array([*classes.values, None], object)[labels]
+    table = gold.table.assign(**{gold.label: values[item_of]})
     return replace(
         opened,
         labels=replace(gold, table=table),
@@ -100,60 +112,37 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     )
 
 
-def _people(gold: Labels) -> tuple[Int[np.ndarray, " row"], list[str]]:
-    """Return the annotator of each row, and their names; all rows are of one without a column."""
+def _people(gold: Labels, adjudicator: str | None) -> tuple[Int[np.ndarray, " row"], list[str]]:
+    """Return the annotator of each row, and their names; all rows are of one without a column.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the adjudicator is none of them.
+    """
     if gold.annotator is None:
+        if adjudicator is not None:
+            raise JudgeBayesError(
+                "--adjudicator names an annotator, and the labels have no column of annotators; name it "
+                "with --annotator, or name a column per annotator (--label A,B)."
+            )
         return np.zeros(len(gold.table), int), []
-    code, names = numbered(gold.table[gold.annotator], gold.annotator)
-    return code, [written(name) or str(name) for name in names]
-
-
-def _final(
-    gold: Labels, names: list[str], person_of: Int[np.ndarray, " row"], adjudicator: str | None
-) -> Bool[np.ndarray, " row"]:
-    """Return which rows are the adjudicator's."""
-    if adjudicator is None:
-        return np.zeros(len(person_of), bool)
-    if gold.annotator is None:
-        raise JudgeBayesError(
-            "--adjudicator names an annotator, and the labels have no column of annotators; name it "
-            "with --annotator, or name a column per annotator (--label A,B)."
-        )
-    if adjudicator not in names:
+    code, keys = numbered(gold.table[gold.annotator], gold.annotator)
+    names = [*map(str, keys)]
+    if adjudicator is not None and adjudicator not in names:
         raise JudgeBayesError(
             f"There is no annotator {adjudicator!r} in column {gold.annotator!r}; it contains "
             f"{listing(names)}."
         )
-    return np.asarray(person_of == names.index(adjudicator))
-
-
-def _first_of_each(
-    gold: Labels, use: Bool[np.ndarray, " row"], codes: dict[str, Int[np.ndarray, " row"]]
-) -> Bool[np.ndarray, " row"]:
-    """Return the first row of each item and annotator; refuse an annotator with two labels."""
-    rows = pd.DataFrame(codes)[use]
-    twice = rows.drop_duplicates().duplicated(["item", "person"])
-    if twice.any():
-        row = gold.table.iloc[twice.index[twice][0]]
-        raise JudgeBayesError(
-            f"Annotator {row[gold.annotator]!r} gives item {row[gold.item]!r} more than one label in "
-            f"column {gold.label!r} (row {row.name} says {row[gold.label]!r}); an annotator must give "
-            "an item one label."
-        )
-    first = np.zeros(len(use), bool)
-    first[rows.index[~rows.duplicated(["item", "person"])]] = True
-    return first
+    return code, names
 
 
 def _doubt(items: pd.Index, labels: ItemInts, given: Annotations, rates: ErrorRates) -> Doubt:
     """Return the log-likelihood of labelled items, and the share of wrong labels."""
     known = labels >= 0
     nodes = np.stack([at.log_likelihood(given) for at in rates.nodes()])
-    middle = nodes[1][known]
-    wrong = 1 - np.exp(
-        middle[np.arange(len(middle)), labels[known]] - np.logaddexp.reduce(middle, axis=1)
-    )
-    rate = float(wrong.mean()) if len(middle) else 0.0
+    wrong = 1 - softmax(nodes[1], axis=1)[known, labels[known]]
+    rate = float(wrong.mean()) if known.any() else 0.0
     return Doubt(items, np.where(known[:, None], nodes, 0.0), max(rate, 0.0))
 
 
@@ -161,7 +150,7 @@ def _words(
     given: Annotations, names: list[str], labels: ItemInts, options: ReadRequest
 ) -> list[str]:
     """Return sentences on the labels per item, their disagreement, and how they were merged."""
-    counts = given.counts()
+    counts = given.sums()
     several = counts.sum(1) > 1
     split = several & ((counts > 0).sum(1) > 1)
     people = [name for name in names if name != options.adjudicator]
@@ -186,7 +175,7 @@ def _words(
         "noisy": ("its most probable label", "without one that is clearly more probable"),
     }[str(options.labels_merge)]
     if options.adjudicator is not None:
-        decided = int((given.decided() >= 0).sum())
+        decided = int((given.decided >= 0).sum())
         text += f", or that of {options.adjudicator!r}, who decides ({decided} items)"
     unlabelled = int(((labels < 0) & (counts.sum(1) > 0)).sum())
     return [
@@ -200,7 +189,7 @@ def _noise_words(
     given: Annotations, names: list[str], rates: ErrorRates, rate: float, how: Merge
 ) -> list[str]:
     """Return sentences on the estimated errors of annotators and of merged labels."""
-    n = np.bincount(given.annotator[~given.final], minlength=len(rates.rate))
+    n = np.bincount(given.annotator, minlength=given.n_annotators)
     at, spread = rates.level
     ends = [percent(np.average(rates.shifted(at + z * spread).rate, weights=n), 1) for z in (-Z, Z)]
     mean = percent(np.average(rates.rate, weights=n), 1)
@@ -212,13 +201,13 @@ def _noise_words(
         worst = sorted(np.flatnonzero(n), key=lambda place: -rates.rate[place])[:MOST_NAMED]
         text += "; " + ", ".join(f"{names[i]} {percent(rates.rate[i], 1)}" for i in worst)
     text += f"), and therefore {percent(rate, 1)} of the merged ones"
-    ends_with = {
-        "majority": "; the results do not count this, but those of --labels-merge noisy do.",
-    }.get(
-        how,
-        ": calibrate, report, precision, ensemble and diagnose --by count this; other results do not.",
+    text += (
+        "; the results do not count this, but those of --labels-merge noisy do."
+        if how == "majority"
+        else ": calibrate, report, precision, ensemble and diagnose --by count this; other results "
+        "do not."
     )
     return [
-        text + ends_with,
+        text,
         "This assumes that annotators err independently, and equally often for every class.",
     ]

@@ -1,6 +1,6 @@
 """Classes for votes that are scores with many values: quantiles, or cut points learnt from labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import canonical, listing
+from judgebayes.votes.columns import first_row
 
 LEARNT = "learnt"
 MOST_BINS = 50
@@ -19,7 +20,7 @@ MOST_BINS = 50
 class Bins:
     """Cut points between classes: a score is in the class above each cut point that is at most it."""
 
-    names: tuple[str | int | float, ...]
+    names: tuple[Hashable, ...]
     """The classes, from the lowest to the highest scores."""
     cuts: Mapping[str, tuple[float, ...]]
     """The cut points of each judge; those of "" are for all others."""
@@ -35,13 +36,10 @@ class Bins:
             If a cell is no number.
         """
         cuts = self.cuts.get(judge, self.cuts.get("", ()))
-        numbers = numbers_of(scores)
-        places = np.searchsorted(np.asarray(cuts, float), numbers, side="right")
-        classes = [
-            None if np.isnan(number) else self.names[place]
-            for number, place in zip(numbers, places, strict=True)
-        ]
-        return pd.Series(classes, index=scores.index, dtype=object, name=scores.name)
+        numbers, names = numbers_of(scores), np.array([*self.names, None], object)
+        place = np.searchsorted(np.asarray(cuts, float), numbers, side="right")
+        classes = names[np.where(np.isnan(numbers), -1, place)]
+        return pd.Series(classes, scores.index, dtype=object, name=scores.name)
 
     def words(self) -> list[str]:
         """Return what the classes are, in sentences."""
@@ -72,22 +70,17 @@ class Bins:
 
 def bins_from(saved: object) -> Bins | None:
     """Return the cut points of `Bins.to_json`; None if they are of another form."""
-    if not isinstance(saved, dict):
+    try:
+        names = tuple(saved["names"])  # type: ignore[index]
+        cuts = {str(j): tuple(map(float, cut)) for j, cut in saved["cuts"].items()}  # type: ignore[index]
+    except (TypeError, KeyError, ValueError, OverflowError, AttributeError):
         return None
-    names, cuts = saved.get("names"), saved.get("cuts")
-    if not (isinstance(names, list) and isinstance(cuts, dict) and 2 <= len(names) <= MOST_BINS):
-        return None
-    table: dict[str, tuple[float, ...]] = {}
-    for judge, points in cuts.items():
-        plain = isinstance(points, list) and all(
-            isinstance(p, int | float) and np.isfinite(p) for p in points
-        )
-        if not plain or len(points) != len(names) - 1 or sorted(points) != points:
-            return None
-        table[str(judge)] = tuple(map(float, points))
-    if not all(isinstance(name, str | int | float) for name in names):
-        return None
-    return Bins(tuple(names), table)
+    plain = all(isinstance(name, str | int | float) for name in names)
+    rising = all(
+        np.isfinite(cut).all() and len(cut) == len(names) - 1 and sorted(cut) == [*cut]
+        for cut in cuts.values()
+    )
+    return Bins(names, cuts) if plain and rising and 2 <= len(names) <= MOST_BINS else None
 
 
 def numbers_of(scores: pd.Series) -> Float[np.ndarray, " vote"]:
@@ -99,18 +92,17 @@ def numbers_of(scores: pd.Series) -> Float[np.ndarray, " vote"]:
         If a cell is no number.
     """
     plain = scores.map(canonical).astype(object)
-    odd = plain.map(lambda value: value is not None and not isinstance(value, int | float))
-    if odd.any():
-        row = odd.idxmax()
+    row = first_row(plain.map(lambda value: not isinstance(value, int | float | None)))
+    if row is not None:
         raise JudgeBayesError(
-            f"Row {row} of column {scores.name!r} contains {plain[row]!r}; --bins needs numbers. If it "
-            "means no vote, use --missing."
+            f"Row {scores.index[row]} of column {scores.name!r} contains {plain.iloc[row]!r}; --bins "
+            "needs numbers. If it means no vote, use --missing."
         )
-    return np.asarray([np.nan if value is None else value for value in plain], float)
+    return plain.to_numpy(float)
 
 
 def quantile_bins(
-    scores: Float[np.ndarray, " vote"], n: int, names: Sequence[str | int | float] | None = None
+    scores: Float[np.ndarray, " vote"], n: int, names: Sequence[Hashable] | None = None
 ) -> Bins:
     """Return classes with about the same number of votes each.
 

@@ -34,30 +34,25 @@ def binned(opened: Opened, earlier: Bins | None) -> Opened:
     how, bins = opened.request.bins, earlier
     if how is None and bins is None:
         return opened
-    scores = _scores(opened)
-    labels_too = _labels_are_scores(opened)
+    scores, gold, table = _scores(opened), opened.labels, opened.table
+    labels_too = gold is not None and are_scores(list(gold.table[gold.label].unique()))
     if bins is None:
-        assert how is not None
-        learnt = how == LEARNT
-        bins = _learnt(opened, scores) if learnt else _quantiles(opened, how, scores, labels_too)
-    table = opened.table
-    if opened.request.wide:
-        table = table.assign(**{judge: bins.of(table[judge], judge) for judge in opened.judges})
-    else:
-        vote = str(opened.columns["vote"])
-        parts = [bins.of(part["score"], str(judge)) for judge, part in scores.groupby("judge")]
-        table = table.assign(**{vote: pd.concat(parts).reindex(table.index)})
-    gold = opened.labels
+        make = _learnt if how == LEARNT else _quantiles
+        bins = make(opened, str(how), scores, labels_too)
+    cut = {
+        str(judge): bins.of(part["score"], str(judge)) for judge, part in scores.groupby("judge")
+    }
+    if not opened.request.wide:
+        cut = {str(opened.columns["vote"]): pd.concat(cut.values()).reindex(table.index)}
     if gold is not None and labels_too:
         classes = bins.of(gold.table[gold.label])
         gold = replace(gold, table=gold.table.assign(**{gold.label: classes}))
-    names = tuple(map(str, bins.names))
     return replace(
         opened,
-        table=table,
+        table=table.assign(**cut),
         labels=gold,
         bins=bins,
-        classes=names,
+        classes=tuple(map(str, bins.names)),
         notes=(*opened.notes, *bins.words()),
     )
 
@@ -65,8 +60,6 @@ def binned(opened: Opened, earlier: Bins | None) -> Opened:
 def _scores(opened: Opened) -> pd.DataFrame:
     """Return a row per vote, in the order of the file: item, judge, score."""
     table, columns = opened.table, opened.columns
-    if table.index.has_duplicates:
-        raise JudgeBayesError("--bins needs a table with a row number for each row.")
     item, judge = str(columns["item"]), columns["judge"]
     if opened.request.wide:
         parts = [(name, numbers_of(table[name])) for name in opened.judges]
@@ -77,11 +70,6 @@ def _scores(opened: Opened) -> pd.DataFrame:
     return pd.concat(
         pd.DataFrame({"item": items, "judge": names, "score": scores}) for names, scores in parts
     )
-
-
-def _labels_are_scores(opened: Opened) -> bool:
-    gold = opened.labels
-    return gold is not None and are_scores(list(gold.table[gold.label].unique()))
 
 
 def _quantiles(opened: Opened, how: str, scores: pd.DataFrame, labels_too: bool) -> Bins:
@@ -97,19 +85,19 @@ def _quantiles(opened: Opened, how: str, scores: pd.DataFrame, labels_too: bool)
                 f"--bins {n} makes {n} classes, but the labels have {len(labels)} "
                 f"({', '.join(labels.names)}): use --bins {len(labels)} or --bins {LEARNT}."
             )
-        names = _plain(labels)
+        names = labels.values
     numbers = scores["score"].to_numpy()
     return quantile_bins(numbers[np.isfinite(numbers)], n, names)
 
 
-def _learnt(opened: Opened, scores: pd.DataFrame) -> Bins:
+def _learnt(opened: Opened, _: str, scores: pd.DataFrame, labels_too: bool) -> Bins:
     gold = opened.labels
     if gold is None:
         raise JudgeBayesError(
             "--bins learnt learns cut points from labels, and there are none; use a number, such as "
             "--bins 5, or add --labels FILE."
         )
-    if _labels_are_scores(opened):
+    if labels_too:
         raise JudgeBayesError(
             "--bins learnt needs labels of few classes, and the labels are scores too; use a number, "
             "such as --bins 5, which cuts both."
@@ -127,24 +115,19 @@ def _learnt(opened: Opened, scores: pd.DataFrame) -> Bins:
         judge: learn_cuts(part["score"].to_numpy(float), part["label"].to_numpy(int), len(classes))
         for judge, part in parts.items()
     }
-    return Bins(_plain(classes), cuts, int(known["item"].nunique()))
+    return Bins(classes.values, cuts, int(known["item"].nunique()))
 
 
 def _label_classes(opened: Opened) -> Classes:
     gold = opened.labels
     assert gold is not None
     values = distinct(gold.table[gold.label].unique())
-    known = inferred(values)
-    if known is not None:
-        return known
-    ordered, known_order = in_order(values)
-    if not known_order:
+    if (classes := inferred(values)) is not None:
+        return classes
+    ordered, known = in_order(values)
+    if not known:
         raise JudgeBayesError(
             f"--bins takes the classes of the labels, and the order of {listing(values)} is unknown; "
             "write them as numbers."
         )
     return Classes(tuple(ordered), pairwise=False)
-
-
-def _plain(classes: Classes) -> tuple[str | int | float, ...]:
-    return tuple(v if isinstance(v, str | int | float) else str(v) for v in classes.values)

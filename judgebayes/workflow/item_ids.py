@@ -5,7 +5,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 
 from judgebayes.votes.classes import written
@@ -19,7 +18,8 @@ PADDING = re.compile(r"(?<![\d.])0+(?=\d)")
 WHOLE = re.compile(r"^(-?\d+)\.0+$")
 EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,5}(?:\.gz)?$")
 
-Fold = Callable[[str], str]
+_Folded = tuple[tuple[str, ...], list[str], list[str]]
+"""What was folded, and the items of the labels and of the votes after this."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,16 @@ class Matching:
     """For an unmatched item, the most similar item of the votes, if one is similar."""
 
     @property
-    def total(self) -> int:
-        """The number of items of the labels."""
-        return len(self.item_of) + len(self.unmatched)
-
-    @property
     def share(self) -> float:
         """The share of the items of the labels that are different items of the votes."""
-        return len(set(self.item_of.values())) / max(self.total, 1)
-
-    @property
-    def example(self) -> tuple[str, str] | None:
-        """An item of the labels and its item of the votes that differ in spelling."""
-        return next((pair for pair in self.item_of.items() if pair[0] != pair[1]), None)
+        total = len(self.item_of) + len(self.unmatched)
+        return len(set(self.item_of.values())) / max(total, 1)
 
     @property
     def preview(self) -> str:
         """How many items match, with an example: "'Q-0001' ~ 'q-1', 150 of 150"."""
-        text = f"{len(self.item_of)} of {self.total}"
-        return text if self.example is None else "{!r} ~ {!r}, {}".format(*self.example, text)
+        other = (f"{name!r} ~ {item!r}, " for name, item in self.item_of.items() if name != item)
+        return f"{next(other, '')}{len(self.item_of)} of {len(self.item_of) + len(self.unmatched)}"
 
     @property
     def how(self) -> str:
@@ -86,28 +77,31 @@ def match_items(labels: Iterable[object], votes: Iterable[object]) -> Matching:
     Nothing but zeros is folded against numbers that may be places in a file: case-1 may be the first
     case, which is at place 0.
     """
-    ours = _names(labels)
-    theirs = _names(votes)
-    best = _Keys((), ours, theirs)
-    for keys in _steps(ours, theirs):
-        if keys.matched > best.matched and not _by_position(ours, theirs, keys):
-            best = keys
-        if best.matched == len(ours):
+    ours, theirs = _names(labels), _names(votes)
+    best: _Folded = (), ours, theirs
+    matched = _matched(*best)
+    for step in _steps(ours, theirs):
+        if matched == len(ours):
             break
-    folded = best.folded
-    of_labels = dict(zip(ours, best.labels, strict=True))
-    of_votes = dict(zip(theirs, best.votes, strict=True))
-    first: dict[str, str] = {}
-    for name, key in of_votes.items():
-        first.setdefault(key, name)
+        if _matched(*step) > matched and not _by_position(ours, theirs, step):
+            best, matched = step, _matched(*step)
+    of_labels = dict(zip(ours, best[1], strict=True))
+    of_votes = dict(zip(theirs, best[2], strict=True))
+    first = dict(zip(reversed(best[2]), reversed(theirs), strict=True))
     item_of = {name: first[key] for name, key in of_labels.items() if key in first}
     unmatched = tuple(name for name in ours if name not in item_of)
     used = {of_labels[name] for name in item_of}
     collisions = [pair for pair in _collisions(of_votes) if of_votes[pair[0]] in used]
     collisions += _collisions(of_labels)
-    return Matching(
-        item_of, folded, unmatched, tuple(collisions), _near(unmatched, of_labels, first, item_of)
-    )
+    taken = set(item_of.values())
+    free = {key: name for key, name in first.items() if name not in taken}
+    near: dict[str, str] = {}
+    for name in unmatched[:20] if len(free) <= MOST_COMPARED else ():
+        key = of_labels[name]
+        close = [] if key.isdigit() else difflib.get_close_matches(key, free, 1, CLOSE)
+        if close:
+            near[name] = free[close[0]]
+    return Matching(item_of, best[0], unmatched, tuple(collisions), near)
 
 
 def hint(matching: Matching) -> str:
@@ -129,53 +123,45 @@ def _names(items: Iterable[object]) -> list[str]:
     return list(dict.fromkeys(name for name in map(written, items) if name is not None))
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """The items of both tables after folding."""
-
-    folded: tuple[str, ...]
-    labels: list[str]
-    votes: list[str]
-
-    @cached_property
-    def matched(self) -> int:
-        """The number of items of the labels that are items of the votes."""
-        keys = set(self.votes)
-        return sum(key in keys for key in self.labels)
+def _matched(_: tuple[str, ...], labels: list[str], votes: list[str]) -> int:
+    """Return the number of items of the labels that are items of the votes."""
+    keys = set(votes)
+    return sum(key in keys for key in labels)
 
 
-def _steps(labels: list[str], votes: list[str]) -> Iterable[_Keys]:
+def _steps(labels: list[str], votes: list[str]) -> Iterable[_Folded]:
     """Yield the items after each step, which folds what the one before left."""
-    steps: tuple[tuple[str, Fold], ...] = (
-        ("case", _plain),
-        ("spaces", lambda name: SPACES.sub("-", name)),
-        ("zero padding", lambda name: PADDING.sub("", name)),
-        ("decimals", lambda name: WHOLE.sub(r"\1", name)),
-        ("file extension", lambda name: EXTENSION.sub("", name)),
-    )
+    steps: dict[str, Callable[[str], str]] = {
+        "case": lambda name: unicodedata.normalize("NFKC", name).casefold().strip(),
+        "spaces": lambda name: SPACES.sub("-", name),
+        "zero padding": lambda name: PADDING.sub("", name),
+        "decimals": lambda name: WHOLE.sub(r"\1", name),
+        "file extension": lambda name: EXTENSION.sub("", name),
+    }
     folded: tuple[str, ...] = ()
-    for what, step in steps:
+    for what, step in steps.items():
         before = labels, votes
         labels, votes = list(map(step, labels)), list(map(step, votes))
         if (labels, votes) != before:
             folded = (*folded, what)
-            yield _Keys(folded, labels, votes)
+            yield folded, labels, votes
     for cut_labels, cut_votes in product(*(["", _shared_prefix(each)] for each in (labels, votes))):
         related = cut_labels.endswith(cut_votes) or cut_votes.endswith(cut_labels)
         if related and (cut_labels or cut_votes):  # u1 is not t1
-            yield _Keys(
-                (*folded, "prefix"),
-                _without_prefix(labels, cut_labels),
-                _without_prefix(votes, cut_votes),
+            cut = ((labels, cut_labels), (votes, cut_votes))
+            ours, theirs = (
+                [PADDING.sub("", name.removeprefix(prefix)) for name in names]
+                for names, prefix in cut
             )
+            yield (*folded, "prefix"), ours, theirs
 
 
-def _by_position(labels: list[str], votes: list[str], keys: _Keys) -> bool:
+def _by_position(labels: list[str], votes: list[str], keys: _Folded) -> bool:
     """Tell whether the numbers of one table may be places, and the texts of the other are not.
 
     They are the numbers 0 to n - 1, or some of them where the texts are numbered from 1 to n.
     """
-    for numbers, texts, folded in ((labels, votes, keys.votes), (votes, labels, keys.labels)):
+    for numbers, texts, folded in ((labels, votes, keys[2]), (votes, labels, keys[1])):
         if not all(map(str.isdecimal, numbers)) or all(map(str.isdecimal, texts)):
             continue
         places = set(map(int, numbers))
@@ -184,14 +170,6 @@ def _by_position(labels: list[str], votes: list[str], keys: _Keys) -> bool:
         if places == set(range(len(places))) or (from_one and max(places) < len(counted)):
             return True
     return False
-
-
-def _plain(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold().strip()
-
-
-def _without_prefix(names: list[str], prefix: str) -> list[str]:
-    return [PADDING.sub("", name.removeprefix(prefix)) for name in names]
 
 
 def _shared_prefix(names: list[str]) -> str:
@@ -210,23 +188,3 @@ def _collisions(keys: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return pairs of names with the same key."""
     first: dict[str, str] = {}
     return [(first[key], name) for name, key in keys.items() if first.setdefault(key, name) != name]
-
-
-def _near(
-    unmatched: tuple[str, ...],
-    of_labels: Mapping[str, str],
-    first: Mapping[str, str],
-    item_of: Mapping[str, str],
-) -> dict[str, str]:
-    """Return the most similar item of the votes without a label, for the first unmatched items."""
-    taken = set(item_of.values())
-    free = {key: name for key, name in first.items() if name not in taken}
-    if len(free) > MOST_COMPARED:
-        return {}
-    near = {}
-    for name in unmatched[:20]:
-        key = of_labels[name]
-        close = [] if key.isdigit() else difflib.get_close_matches(key, free, 1, CLOSE)
-        if close:
-            near[name] = free[close[0]]
-    return near

@@ -35,7 +35,6 @@ from judgebayes.votes.columns import (
     name_of,
     positions,
     require_columns,
-    require_one_line,
     require_plain,
     spellings,
 )
@@ -132,7 +131,6 @@ def open_votes(
         judges = [name for name in table.columns if name not in taken]
         for name in judges:
             require_plain(table[name], name)
-            require_one_line(table, name)
     else:
         table, copies = without_copies(table, columns, repeats=request.repeats)
         if copies:

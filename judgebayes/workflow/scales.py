@@ -8,60 +8,50 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import option, split_names
 from judgebayes.io.wide import check_judge_columns
-from judgebayes.votes import UNDECIDED, infer_classes
+from judgebayes.votes import infer_classes
 from judgebayes.votes.classes import (
     Classes,
     canonical,
+    decided,
     distinct,
-    given_classes,
+    inferred,
     listing,
     usual_classes,
 )
-from judgebayes.votes.slots import SUSPICIOUS_VOTES
+from judgebayes.votes.slots import SUSPICIOUS_VOTES, scale_of
 from judgebayes.workflow.sources import Opened
 
 MOST_RATINGS = 12
 """More different values than this are probably not classes."""
 
-SCALES: tuple[tuple[str, ...], ...] = (
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
-    (
-        *("terrible", "awful", "very bad", "bad", "very poor", "poor", "fair", "ok", "okay"),
-        *("average", "acceptable", "good", "very good", "great", "excellent", "perfect"),
-    ),
-    ("none", "very low", "low", "medium", "moderate", "high", "very high"),
-    ("never", "rarely", "sometimes", "often", "always"),
-    (
-        "no",
-        "mostly no",
-        "partially",
-        "partly",
-        "partial",
-        "somewhat",
-        "mostly",
-        "mostly yes",
-        "yes",
-    ),
-    ("incorrect", "mostly incorrect", "partially correct", "partial", "mostly correct", "correct"),
-    ("wrong", "partially right", "partial", "right"),
-    ("fail", "partial", "borderline", "pass"),
-    ("false", "unclear", "true"),
-    ("unsafe", "borderline", "safe"),
-    ("reject", "weak reject", "borderline", "weak accept", "accept"),
-    ("negative", "neutral", "mixed", "positive"),
-    ("irrelevant", "partially relevant", "relevant", "highly relevant"),
-    ("nein", "teilweise", "ja"),
-    ("sehr schlecht", "schlecht", "mittel", "befriedigend", "gut", "sehr gut"),
-    ("falsch", "teilweise richtig", "richtig"),
-    ("non", "oui"),
-    ("not helpful", "somewhat helpful", "helpful", "very helpful"),
-    ("b>>a", "b>a", "a=b", "a>b", "a>>b"),
+SCALES = (
+    "strongly disagree, disagree, neutral, agree, strongly agree",
+    "terrible, awful, very bad, bad, very poor, poor, fair, ok, okay, average, acceptable, good, "
+    "very good, great, excellent, perfect",
+    "none, very low, low, medium, moderate, high, very high",
+    "never, rarely, sometimes, often, always",
+    "no, mostly no, partially, partly, partial, somewhat, mostly, mostly yes, yes",
+    "incorrect, mostly incorrect, partially correct, partial, mostly correct, correct",
+    "wrong, partially right, partial, right",
+    "fail, partial, borderline, pass",
+    "false, unclear, true",
+    "unsafe, borderline, safe",
+    "reject, weak reject, borderline, weak accept, accept",
+    "negative, neutral, mixed, positive",
+    "irrelevant, partially relevant, relevant, highly relevant",
+    "nein, teilweise, ja",
+    "sehr schlecht, schlecht, mittel, befriedigend, gut, sehr gut",
+    "falsch, teilweise richtig, richtig",
+    "non, oui",
+    "not helpful, somewhat helpful, helpful, very helpful",
+    "b>>a, b>a, a=b, a>b, a>>b",
 )
 """Words in ascending order, in lower case and with spaces for hyphens and underscores."""
 
@@ -89,7 +79,7 @@ def in_order(values: Sequence[Hashable]) -> tuple[list[Hashable], bool]:
         value: " ".join(str(value).casefold().replace("_", " ").replace("-", " ").split())
         for value in values
     }
-    for scale in SCALES:
+    for scale in (words.split(", ") for words in SCALES):
         if set(plain.values()) <= set(scale):
             return sorted(values, key=lambda value: scale.index(plain[value])), True
     return sorted(values, key=lambda value: (isinstance(value, str), str(value))), False
@@ -138,14 +128,20 @@ def classes_of(opened: Opened, *, detect: bool = False) -> Classes:
         If the classes cannot be inferred, or votes and labels are of different kinds.
     """
     request, none = opened.request, _undecided(opened)
-    _check_undecided(opened, none)
+    votes = vote_values(opened)
+    for value in none:
+        if len(decided(votes, (value,))) == len(votes):
+            raise JudgeBayesError(
+                f"--undecided {value}: no vote is {value!r}; the votes are "
+                f"{listing(sorted(distinct(votes), key=str))}."
+            )
     names = opened.classes if request.classes is None else split_names(request.classes)
     if names is not None:
-        return replace(given_classes(_decided(names, none), request.pairwise), undecided=none)
-    votes = replace(_of_votes_and_labels(opened, none), undecided=none)
+        return scale_of(votes, names, request.pairwise, "", none)
+    classes = replace(_of_votes_and_labels(opened, none), undecided=none)
     if detect and request.undecided is None:
-        votes = _without_middle(opened, votes)
-    return votes if request.pairwise is None else replace(votes, pairwise=request.pairwise)
+        classes = _without_middle(opened, classes)
+    return classes if request.pairwise is None else replace(classes, pairwise=request.pairwise)
 
 
 def _undecided(opened: Opened) -> tuple[Hashable, ...]:
@@ -153,32 +149,7 @@ def _undecided(opened: Opened) -> tuple[Hashable, ...]:
     named = opened.request.undecided
     if named is None or named.strip().casefold() == "none":
         return ()
-    return tuple(v for v in map(canonical, split_names(named)) if v is not None)
-
-
-def _check_undecided(opened: Opened, values: tuple[Hashable, ...]) -> None:
-    """Refuse undecided values that no vote has, or that a label has."""
-    if not values:
-        return
-    votes, gold = vote_values(opened), opened.labels
-    if gold is not None:
-        same = Classes((), pairwise=False, undecided=values)
-        labels = gold.table[gold.label]
-        hit = labels.map(lambda label: same.index(label) == UNDECIDED)
-        if hit.any():
-            raise JudgeBayesError(
-                f"Row {hit.idxmax()} of the label column {gold.label!r} contains "
-                f"{canonical(labels[hit.idxmax()])!r}, which --undecided reads as a vote for no class. "
-                "If labels have this class, leave it out of --undecided; if it means no label, correct "
-                "the labels."
-            )
-    for value in values:
-        only = Classes((), pairwise=False, undecided=(value,))
-        if not any(only.index(vote) == UNDECIDED for vote in votes):
-            raise JudgeBayesError(
-                f"--undecided {value}: no vote is {value!r}; the votes are "
-                f"{listing(sorted(distinct(votes), key=str))}."
-            )
+    return tuple(distinct(split_names(named)))
 
 
 def _without_middle(opened: Opened, votes: Classes) -> Classes:
@@ -186,10 +157,9 @@ def _without_middle(opened: Opened, votes: Classes) -> Classes:
     gold = opened.labels
     if gold is None or not votes.pairwise or len(votes) != 3:
         return votes
-    index = votes.indices(gold.table[gold.label])
-    ends = {i for i in index if i is not None and i >= 0}
-    n_labels = gold.table.loc[[i is not None and i >= 0 for i in index], gold.item].nunique()
-    if ends != {0, 2} or n_labels < LEAST_DECIDED:
+    index = np.array(votes.indices(gold.table[gold.label]), float)
+    n_labels = gold.table[gold.item][index >= 0].nunique()
+    if {*index[index >= 0]} != {0, 2} or n_labels < LEAST_DECIDED:
         return votes
     low, middle, high = votes.values
     return replace(votes, values=(low, high), undecided=(middle,))
@@ -197,72 +167,59 @@ def _without_middle(opened: Opened, votes: Classes) -> Classes:
 
 def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes and labels, without undecided votes."""
-    what, gold = opened.request.votes.name, opened.labels
-    votes = _inferred(opened, none)
-    if gold is not None:
-        given = gold.table[gold.label].dropna().unique()
-        plain = distinct(given)
-        if not plain:
-            return votes
-        _refuse_mixed(votes, {*plain}, int(gold.table[gold.label].count()))
-        every = [*_decided(vote_values(opened), none), *given]
-        together = of_words(every) if votes == of_words(votes.values) else None
-        if together is not None and together.ordered == votes.ordered:
-            return together
-        try:
-            votes = infer_classes(every, f"{what} and the labels")
-        except JudgeBayesError as error:
-            odd = next(v for v in given if votes.index(v) is None)
-            hit = gold.table[gold.label] == odd
-            rare = hit.sum() <= FREQUENT * gold.table[gold.label].count()
-            no_label = f"if it means no label, use {option('missing', [odd])}"
-            words = f"write the labels as the votes are written, {listing(votes.values)}"
-            raise JudgeBayesError(
-                f"Row {hit.idxmax()} of the label column {gold.label!r} contains "
-                f"{canonical(odd)!r}, but the votes are {', '.join(votes.names)}. Labels and "
-                "votes must have the same classes: "
-                f"{'; '.join([no_label, words] if rare else [words, no_label])}."
-            ) from error
-    return votes
+    votes, gold = _of_votes(opened, none), opened.labels
+    column = pd.Series(dtype=object) if gold is None else gold.table[gold.label]
+    given = decided(column.dropna().unique(), none)
+    plain = distinct(given)
+    if gold is None or not plain:
+        return votes
+    _refuse_mixed(votes, {*plain}, int(column.count()))
+    every = [*decided(vote_values(opened), none), *given]
+    together = of_words(every) if votes == of_words(votes.values) else None
+    if together is None or together.ordered != votes.ordered:
+        together = inferred(every)
+    if together is not None:
+        return together
+    odd = next(value for value in given if votes.index(value) is None)
+    hit = column == odd
+    no_label = f"if it means no label, use {option('missing', [odd])}"
+    words = f"write the labels as the votes are written, {listing(votes.values)}"
+    rare = hit.sum() <= FREQUENT * column.count()
+    raise JudgeBayesError(
+        f"Row {hit.idxmax()} of the label column {gold.label!r} contains {canonical(odd)!r}, but the "
+        f"votes are {', '.join(votes.names)}. Labels and votes must have the same classes: "
+        f"{'; '.join([no_label, words] if rare else [words, no_label])}."
+    )
 
 
-def _decided(values: Sequence[object], none: tuple[Hashable, ...]) -> list[object]:
-    """Return the values that are not undecided."""
-    only = Classes((), pairwise=False, undecided=none)
-    return [value for value in values if not none or only.index(value) != UNDECIDED]
-
-
-def _inferred(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
+def _of_votes(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes; the error for a few odd votes names the first row."""
     if opened.request.wide and not none:
         check_judge_columns(opened.table, list(opened.judges), opened.request.votes)
-    values, what = _decided(vote_values(opened), none), opened.request.votes.name
-    try:
-        return infer_classes(values, what)
-    except JudgeBayesError:
-        cells = vote_cells(opened)
-        plain = cells.map(canonical)
-        usual = usual_classes(Counter(plain.dropna()))
-        if usual is None and are_scores(values):
-            raise JudgeBayesError(
-                f"The votes of {what} are scores with {len(distinct(values))} different values: "
-                "group them into classes with --bins 5 (equal shares of the votes) or --bins learnt "
-                "(cut points learnt from labels), or name all classes with --classes."
-            ) from None
-        words = of_words(values) if usual is None else None
-        if words is not None and 2 * len(words) <= plain.count():
-            return words
-        if usual is None:
-            raise
-        odd = plain[plain.isin(list(usual.odd))]
-        counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
+    values, what = decided(vote_values(opened), none), opened.request.votes.name
+    if (known := inferred(values)) is not None:
+        return known
+    plain = vote_cells(opened).map(canonical)
+    usual = usual_classes(Counter(plain.dropna()))
+    if usual is None and are_scores(values):
         raise JudgeBayesError(
-            f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(cells)} votes "
-            f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
-            f"missing votes with {option('missing', usual.odd)} or as votes for no class with "
-            f"{option('undecided', usual.odd)}, or name all classes in order with --classes "
-            "'LOW,...,HIGH'."
-        ) from None
+            f"The votes of {what} are scores with {len(distinct(values))} different values: "
+            "group them into classes with --bins 5 (equal shares of the votes) or --bins learnt "
+            "(cut points learnt from labels), or name all classes with --classes."
+        )
+    if usual is None:
+        words = of_words(values)
+        few = words is not None and 2 * len(words) <= plain.count()
+        return words if words and few else infer_classes(values, what)
+    odd = plain[plain.isin(list(usual.odd))]
+    counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
+    raise JudgeBayesError(
+        f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(plain)} votes "
+        f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
+        f"missing votes with {option('missing', usual.odd)} or as votes for no class with "
+        f"{option('undecided', usual.odd)}, or name all classes in order with --classes "
+        "'LOW,...,HIGH'."
+    )
 
 
 def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
@@ -295,4 +252,4 @@ def vote_values(opened: Opened) -> list[object]:
 
 def decided_values(opened: Opened) -> list[object]:
     """Return the different values of the votes, without those that the user calls undecided."""
-    return _decided(vote_values(opened), _undecided(opened))
+    return decided(vote_values(opened), _undecided(opened))

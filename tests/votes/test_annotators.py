@@ -7,15 +7,13 @@ from scipy.special import softmax
 from judgebayes.votes.annotators import Annotations, ErrorRates, error_rates
 
 
-def annotations(
-    given: np.ndarray, n_classes: int = 2, final: int | None = None, named: bool = True
-) -> Annotations:
+def annotations(given: np.ndarray, n_classes: int = 2, final: int | None = None) -> Annotations:
     """Return the labels of a table item x annotator, -1 without a label."""
     item, annotator = np.nonzero(given >= 0)
-    label = given[item, annotator]
-    is_final = np.zeros(len(item), bool) if final is None else annotator == final
-    people = annotator if named else 0 * annotator
-    return Annotations(item, people, label, is_final, len(given), n_classes)
+    own = annotator != final
+    item, annotator = item[own], annotator[own]
+    decided = np.full(len(given), -1) if final is None else given[:, final]
+    return Annotations(item, annotator, given[item, annotator], decided, given.shape[1], n_classes)
 
 
 def noisy(truth: np.ndarray, rates: list[float], n_classes: int, seed: int = 0) -> np.ndarray:
