@@ -137,7 +137,7 @@ def find_items(draft: Draft) -> Draft:
         "--drop-unknown-labels."
     )
     if drop and exactly and same:
-        text = f"{len(same)} of {matching.total} items of the labels have votes."
+        text = f"{len(same)} of {given.nunique()} items of the labels have votes."
         return draft.with_finding("good", "ids", text)
     if matching.collision:
         text = f"Labels cannot be matched loosely: {matching.collision}"
