@@ -3,8 +3,9 @@
 A check of labels: their column, their people and their items.
 """
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -23,10 +24,16 @@ from judgebayes.io.columns import (
     unrecognised,
 )
 from judgebayes.io.gathering import MAX_CLASSES
-from judgebayes.io.options import join_names, split_names
+from judgebayes.io.options import join_names, option, split_names
 from judgebayes.io.vote_tables import kind_of_answers
-from judgebayes.io.wide import NotJudgesError, check_judge_columns
-from judgebayes.votes.classes import canonical, classes_of_most, given_classes, listing, written
+from judgebayes.votes.classes import (
+    Classes,
+    canonical,
+    classes_of_most,
+    given_classes,
+    listing,
+    written,
+)
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import label_columns
 from judgebayes.workflow.check_draft import Draft, try_open
@@ -178,9 +185,8 @@ def is_wide(draft: Draft) -> bool:
     if item is None or item not in table.columns or table[item].duplicated().any():
         return False
     label = plain_label(names)
-    return (
-        len(_alike([table[n] for n in names if n not in (item, label)], _label_values(draft))) > 1
-    )
+    rest = [name for name in names if name not in (item, label)]
+    return len(_alike(table, rest, _label_values(draft))[0]) > 1
 
 
 def _item_of_rows(draft: Draft, table: pd.DataFrame) -> str | None:
@@ -203,35 +209,58 @@ def _label_values(draft: Draft) -> frozenset[str]:
     )
 
 
-def _alike(columns: list[pd.Series], labels: frozenset[str] = frozenset()) -> list[str]:
-    """Return the largest set of columns with votes for the same classes, or with scores.
+def _alike(
+    table: pd.DataFrame,
+    names: Iterable[str],
+    labels: frozenset[str] = frozenset(),
+    *,
+    wide: bool = False,
+) -> tuple[list[str], frozenset[str]]:
+    """Return the largest set of columns with votes for the same classes, or with scores; and these.
 
     Classes are few words or whole numbers, of which each column has at least half, or no others; those
-    of the labels come first.
+    of the labels come first. If the table is known to be `wide`, any numbers may be votes.
     """
     values: dict[str, frozenset[str]] = {}
+    words: dict[str, frozenset[str]] = {}
     scores: list[str] = []
-    for cells in columns:
+    for name in names:
+        cells = table[name]
         number = pd.api.types.is_numeric_dtype(cells.dtype)
-        if number and MEASURE.fullmatch(str(cells.name).strip().casefold().replace(" ", "_")):
+        if number and not wide and MEASURE.fullmatch(name.strip().casefold().replace(" ", "_")):
             continue
         if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
         counts = Counter(changed(cells, canonical).dropna())
+        words[name] = frozenset(str(value).casefold() for value in counts)
         classes = classes_of_most(counts)
         few = 0 < len(counts) <= MAX_CLASSES and counts.total() >= min(2 * len(counts), len(cells))
         if classes is not None or (few and not any(isinstance(v, float) for v in counts)):
             own = counts if classes is None else classes.values
-            values[str(cells.name)] = frozenset(str(value).casefold() for value in own)
-        elif are_scores(list(counts)) and all(0 <= float(value) <= 1 for value in counts):
-            scores.append(str(cells.name))
+            values[name] = frozenset(str(value).casefold() for value in own)
+        elif are_scores(list(counts)) and (wide or all(0 <= float(v) <= 1 for v in counts)):
+            scores.append(name)
 
     def like(scale: frozenset[str]) -> list[str]:
         return [n for n, v in values.items() if v <= scale or 2 * len(v & scale) >= len(v | scale)]
 
     sets = [(len(s & labels), like(s)) for s in dict.fromkeys(values.values()) if len(s) > 1]
-    sets = [(of_labels if len(names) > 1 else 0, names) for of_labels, names in sets]
-    return max([*sets, (0, scores)], key=lambda each: (each[0] > 1, len(each[1])))[1]
+    sets = [(of_labels if len(alike) > 1 else 0, alike) for of_labels, alike in sets]
+    group = max([*sets, (0, scores)], key=lambda each: (each[0] > 1, len(each[1])))[1]
+    scale = frozenset[str]().union(*(values.get(name, frozenset()) for name in group))
+    numbers = wide and bool(group) and all(map(_is_number, scale))
+    for name, cast in words.items():
+        if (
+            name not in group
+            and cast
+            and (cast <= scale or (numbers and all(map(_is_number, cast))))
+        ):
+            group.append(name)
+    return [name for name in names if name in group], scale
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+]?\d+(\.\d*)?", text) is not None
 
 
 def _of_people(table: pd.DataFrame, names: list[str]) -> list[str]:
@@ -241,7 +270,7 @@ def _of_people(table: pd.DataFrame, names: list[str]) -> list[str]:
     """
     people = [n for n in names if like_a_label(n)]
     people = [n for n in people if 2 <= changed(table[n], canonical).nunique() <= MAX_CLASSES]
-    others = _alike([table[n] for n in names if n not in people])
+    others, _ = _alike(table, [n for n in names if n not in people])
     return people if len(others) > 1 or len(others) == len(people) else []
 
 
@@ -253,7 +282,7 @@ def find_wide(draft: Draft) -> Draft:
     """
     given, here = _given(draft), draft.labels is None
     table = join_judge(plain_table(draft.votes), given["item"])
-    every = [str(name) for name in table.columns]
+    every, wide = [str(name) for name in table.columns], draft.tables.wide
     item = given["item"] or _item_of_rows(draft, table) or likely_item(table, (), _labelled(draft))
     if item is None:
         text = "Which column is the item? Name it with --item."
@@ -263,6 +292,9 @@ def find_wide(draft: Draft) -> Draft:
         columns = guess_columns(every, known, needed=())
         if here and not label_columns(table, given["label"]):
             guess_columns(every, {"label": given["label"] or "none"}, needed=())
+        scale = draft.earlier.classes
+        if draft.tables.classes is not None:
+            scale = given_classes(split_names(draft.tables.classes), None)
     except JudgeBayesError as error:
         return draft.with_finding("bad", "columns", str(error))
     left_out = (*draft.tables.left_out, *draft.earlier.ignored)
@@ -270,18 +302,21 @@ def find_wide(draft: Draft) -> Draft:
     named = given["label"] if here or given["label"] in names else None
     label = named or plain_label(names)
     labels = [label] if label in names else label_columns(table, label)
-    people = [name for name in _of_people(table, names) if name not in labels]
-    people = [] if given["label"] == "none" else people
-    group = _alike([table[n] for n in names if n not in (*labels, *people)], _label_values(draft))
-    sure = len(group) + len(labels) == len(names) and item == by_name(every, "item")
-    given_wide = draft.tables.wide
-    if not given_wide:
+    people = [] if named == "none" else [n for n in _of_people(table, names) if n not in labels]
+    free = [n for n in names if n not in (*labels, *people)]
+    if scale is None:
+        judges, classes = _alike(table, free, _label_values(draft), wide=wide)
+    else:
+        judges, classes = [n for n in free if _votes_in(table[n], scale)], frozenset(scale.names)
+    if not wide:
         text = "The table has a row per item and a column per judge."
-        if sure:
+        if judges == free and item == by_name(every, "item"):
             draft = draft.saying("columns", text, wide=True)
         else:
             asked = unrecognised("vote", every)
             draft = draft.with_finding("bad", "columns", text, question=asked, wide=True)
+    elif not judges:
+        judges = free
     if item not in (given["item"], by_name(every, "item")):
         text = f"Column {item!r} is read as the item, by its values."
         draft = draft.with_finding("bad", "columns", text, item=item)
@@ -296,51 +331,56 @@ def find_wide(draft: Draft) -> Draft:
         label = labels[0] if len(labels) == 1 else join_names(labels)
         draft = draft.with_finding("bad", "labels", text, *ways, label=label)
     elif label is None and here:
-        sparse = [n for n in group if table[n].isna().any() and by_name([n], "label") is not None]
-        if len(sparse) == 1 and len(group) > 2:
+        sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
+        if len(sparse) == 1 and len(judges) > 2:
             labels, label = sparse, sparse[0]
             text = f"Column {label!r} is read as the labels, not as a judge."
             draft = draft.with_finding("note", "labels", text, label=label)
     elif label is not None and given["label"] is None and here:
         text = f"Column {label!r} is read as the labels, by its name."
         draft = draft.with_finding("note", "labels", text)
-    new = [name for name in people if name not in labels]
-    if len(group) > 1 and not given_wide:
-        new += [n for n in names if n not in (*labels, *people, *group)]
-    aside = labels if labels and not here else []
-    classes = draft.tables.classes
-    scale = None if classes is None else given_classes(split_names(classes), None)
-    question = ""
-    while True:
-        judges = [name for name in names if name not in (*labels, *new)]
-        try:
-            check_judge_columns(table, judges, draft.tables.votes, scale)
-        except NotJudgesError as error:
-            new += error.columns
-            question = question or str(error)
-            continue
-        except JudgeBayesError as error:
-            return draft.with_finding("bad", "columns", str(error))
-        break
-    if not judges:
-        return draft.with_finding("bad", "columns", "No column contains the votes of a judge.")
-    if new:
+    judges = [name for name in judges if name not in labels]
+    new = [name for name in names if name not in (*labels, *judges)]
+    nameless = [name for name in judges if name.startswith("Unnamed: ")]
+    if not judges or nameless:
+        text = "No column contains the votes of a judge."
+        if nameless:
+            text = (
+                f"{str(draft.tables.votes)!r} has {len(nameless)} column(s) without a name that are not "
+                "empty. Name them; if the header is below N other rows, use --skip-rows N."
+            )
+        return draft.with_finding("bad", "columns", text)
+    if new and draft.tables.only_judge is None:
         persons = [name for name in people if name in new]
         why = f" {listing(persons)}: named like people's answers." if persons else ""
         text = f"No judge, by name or by other values: {listing(new, 20)}.{why}"
+        odd = table[new[0]].dropna().unique()[:1].tolist()
+        others = f"; neither are {listing(new[1:], 20)}" if new[1:] else ""
+        question = (
+            f"Column {new[0]!r} of {str(draft.tables.votes)!r} contains {canonical(odd[0])!r}, which is "
+            f"not one of the votes {', '.join(sorted(classes))}, so it is not read as a judge{others}. "
+            f"Ignore such columns: {option('ignore', new)}."
+        )
         ignore = join_names([*draft.tables.left_out, *new])
-        draft = draft.with_finding("bad", "columns", text, question=question, ignore=ignore)
-    if aside:
+        asked = question if odd and classes and not persons else ""
+        draft = draft.with_finding("bad", "columns", text, question=asked, ignore=ignore)
+    if labels and not here:
         draft = draft.saying(
             "labels",
-            f"Column {listing(aside)} is left out: it is named like labels, but the labels are in "
+            f"Column {listing(labels)} is left out: it is named like labels, but the labels are in "
             "another file.",
         )
-        earlier = replace(draft.earlier, ignored=(*draft.earlier.ignored, *aside))
+        earlier = replace(draft.earlier, ignored=(*draft.earlier.ignored, *labels))
         draft = replace(draft, earlier=earlier)
     roles = columns | {"label": label if labels and here else None}
     draft = replace(draft, columns=dict.fromkeys(ROLES) | roles)
     return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
+
+
+def _votes_in(cells: pd.Series, scale: Classes) -> bool:
+    """Tell whether at least half of the filled cells are classes of a scale, if any is filled."""
+    known = [scale.index(value) is not None for value in cells.dropna()]
+    return bool(known) and 2 * sum(known) >= len(known)
 
 
 def _given(draft: Draft) -> dict[str, str | None]:

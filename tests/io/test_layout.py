@@ -6,13 +6,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgebayes.errors import JudgeBayesError
+import judgebayes as jb
+from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Layout, Options
 from judgebayes.io.tables import notes_of, read_table
-from judgebayes.io.wide import check_judge_columns
-from judgebayes.votes.classes import given_classes, usual_classes
+from judgebayes.votes.classes import usual_classes
 
 EXCEL = (
     "Judge results, March 2026;;;\r\n\r\n;;;\r\nItem No.;Judge A;Judge B;\r\n"
@@ -195,22 +195,14 @@ def test_columns_of_no_judge_are_detected_for_words_of_no_known_scale(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text(GERMAN)
-    table = read_table(path)
-    judges = [name for name in table.columns if name != "Nr"]
-    scale = None if classes is None else given_classes(classes, None)
+    how = {} if classes is None else {"classes": ",".join(map(str, classes))}
     if classes == (0, 1):  # no column has these classes: the classes are wrong, not the columns
-        check_judge_columns(table, judges, path, scale)
+        with pytest.raises(JudgeBayesError, match="not one of the classes 0, 1"):
+            jb.read(path, wide=True, item="Nr", **how)
         return
-    message = "--ignore=Prompt,Datum,Bemerkung." + ("$" if classes else " Then name the classes")
-    with pytest.raises(JudgeBayesError, match=message):
-        check_judge_columns(table, judges, path, scale)
-    check_judge_columns(table, ["Jürgen", "Ana", "GPT"], path, scale)
-    check_judge_columns(
-        table, ["Prompt", "Ana"], path
-    )  # with two columns nothing shows which is the judge
-    table["Flag"] = [0, 1, 0]  # one column of known classes beside more of others
-    with pytest.raises(JudgeBayesError, match="--ignore=Datum,Flag"):
-        check_judge_columns(table, ["Datum", "Jürgen", "Ana", "Flag"], path)
+    with pytest.raises(AmbiguousStudy, match="--ignore=Prompt,Datum,Leer,Bemerkung") as raised:
+        jb.read(path, wide=True, item="Nr", **how)
+    assert raised.value.candidates[0].options["ignore"] == "Prompt,Datum,Leer,Bemerkung"
 
 
 def test_an_empty_column_named_by_a_space_is_dropped(tmp_path: Path) -> None:
