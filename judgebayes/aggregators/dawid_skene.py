@@ -259,14 +259,10 @@ class DawidSkene(JaxMethod):
         panels, unlabelled items are treated as if their classes were known, and the intervals are far
         too narrow. `judgebayes.panel.judges.judge_table` uses labelled items only and stays valid.
         """
-        tails = (1 - level) / 2, (1 + level) / 2
         confusion = np.asarray(fit.draws["confusion"])
         if "votes_by_class" not in fit.details:
             each = np.diagonal(confusion, axis1=-2, axis2=-1).mean(-1)
-            low, high = np.quantile(each, tails, axis=0)
-            return Interval(each.mean(0), low, high)
-        from scipy.special import betaincinv
-
+            return Interval.of_draws(each, level=level)
         n_classes = confusion.shape[-1]
         at_mode = np.diagonal(confusion[..., 0, :, :, :], axis1=-2, axis2=-1)
         votes = np.asarray(fit.details["votes_by_class"])
@@ -279,8 +275,7 @@ class DawidSkene(JaxMethod):
         mean = rows.mean(-1)
         variance = (rows * (1 - rows) / (alpha + beta + 1)).mean(-1) / n_classes
         total = mean * (1 - mean) / variance - 1
-        low, high = (betaincinv(mean * total, (1 - mean) * total, q) for q in tails)
-        return Interval(mean, low, high)
+        return Interval.of_beta(mean * total, (1 - mean) * total, level=level)
 
 
 def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:

@@ -131,16 +131,12 @@ class Stacking(ModelMethod):
         nominal coverage.
         """
         weight = np.asarray(fit.draws["weight"])
-        tails = (1 - level) / 2, (1 + level) / 2
         if "covariance" not in fit.details:
-            low, high = np.quantile(weight, tails, axis=0)
-            return Interval(weight.mean(0), low, high)
-        from scipy.special import ndtri
-
+            return Interval.of_draws(weight, level=level)
         mean = weight[..., 0, :]
         variance = np.diagonal(np.asarray(fit.details["covariance"]), axis1=-2, axis2=-1)
         deviation = np.sqrt(variance[..., : mean.shape[-1]])
-        return Interval(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+        return Interval.around(mean, deviation, level=level)
 
 
 @jax.jit
