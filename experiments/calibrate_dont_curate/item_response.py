@@ -14,7 +14,7 @@ from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.item_response.irt import Evidence, block_inverses, evidence, joint_mode
+from judgebayes.item_response.irt import ResponseEvidence, block_inverses, evidence, joint_mode
 from judgebayes.models.irt import ItemResponsePrior, Parameters
 from judgebayes.votes.array import Votes
 
@@ -50,7 +50,7 @@ class _Round(NamedTuple):
 
 
 def empirical_bayes_mode(
-    given: Evidence, used: Bool[Array, " item"]
+    given: ResponseEvidence, used: Bool[Array, " item"]
 ) -> tuple[Parameters, ItemResponsePrior, Int[Array, ""]]:
     r"""Return the joint mode under empirical Bayes priors of the items.
 

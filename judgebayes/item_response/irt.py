@@ -29,7 +29,7 @@ TOLERANCE = 1e-6
 
 
 def joint_mode(
-    given: "Evidence", prior: ItemResponsePrior, begin: Parameters | None = None
+    given: "ResponseEvidence", prior: ItemResponsePrior, begin: Parameters | None = None
 ) -> tuple[Parameters, Int[Array, ""]]:
     """Return the joint mode of all parameters, by damped Newton steps.
 
@@ -50,7 +50,7 @@ def joint_mode(
     return mode, status
 
 
-class Evidence(NamedTuple):
+class ResponseEvidence(NamedTuple):
     """The votes of all judges on labelled items, possibly missing, by counts.
 
     In Newton's steps the items' 2 x 2 blocks are eliminated, so that a step solves a J x J system.
@@ -146,10 +146,10 @@ def evidence(
     labels: ItemCodes,
     weight: ItemValues,
     noise: Scalar = 0.0,
-) -> Evidence:
+) -> ResponseEvidence:
     """Return counts of votes with labels, of which a known share is wrong."""
     error = jnp.log(noise_matrix(noise, votes.shape[-1]))[:, jnp.maximum(labels, 0)].T
-    return Evidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
+    return ResponseEvidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
 
 
 def block_inverses(
