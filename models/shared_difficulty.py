@@ -28,8 +28,8 @@ The ease takes `NODES` evenly spaced values with the probabilities of the normal
 exact for the program as it is written here.
 
 Labels given votes. Real judges have more in common than one number per item, so that posteriors of y
-under this model are too sure. `ScaledModel` is the label's distribution given the votes and the
-reliabilities, with the scale k of all reliabilities and the ease's effect as parameters::
+under this model are too sure. The label's distribution given the votes and the reliabilities has the
+scale k of all reliabilities and the ease's effect as parameters (`ScalePrior`)::
 
     p(y | votes) prop. to pi_y sum_h p(h) prod_j p(v_j | y, h; k l_j, s)
     log k ~ Normal(log 0.35, 2),   s ~ HalfNormal(2)
@@ -56,7 +56,6 @@ from judgebayes.models.base import (
     Scalar,
     Sites,
     Traits,
-    observe_label,
     uniform_class,
 )
 from judgebayes.models.distributions import LEAST, PanelVotes
@@ -237,48 +236,3 @@ class ScalePrior(NamedTuple):
     """Location and scale of log k."""
     ease: Scalar = 2.0
     """Scale of the half-normal prior of s."""
-
-
-class ScaledData(NamedTuple):
-    """Votes and the judges' parameters, which are given, and the labels."""
-
-    votes: Int[Array, "item judge sample"]
-    """Class indices, -1 where a vote is missing."""
-    parameters: Float[Array, "judge parameter"]
-    """Reliabilities and biases, in log-odds."""
-    log_class: Float[Array, " class"]
-    """The log prior of the label."""
-    labels: Int[Array, " item"] = None  # type: ignore[assignment]
-    """Class indices, -1 where unknown."""
-    weight: Float[Array, " item"] | None = None
-    """Powers to which the items' likelihoods are raised; 0 equals a dropped item."""
-
-
-@dataclass(frozen=True)
-class ScaledModel:
-    """The program: the scale and the effect of the ease, then each item's label given its votes.
-
-    Sites: `log_scale`, `ease`; `label` (item).
-    """
-
-    n_classes: int
-    symmetric: bool
-    prior: ScalePrior = ScalePrior()
-    noise: Scalar = 0.0
-    """The known share of the labels that are wrong."""
-    traits: ClassVar[Traits] = Traits(("label",), "labelled items")
-
-    def __call__(self, data: ScaledData) -> None:
-        """Sample the scale and the effect of the ease, then each item's label."""
-        sites = {
-            "log_scale": numpyro.sample("log_scale", dist.Normal(*self.prior.log_scale)),
-            "ease": numpyro.sample("ease", dist.HalfNormal(self.prior.ease)),
-        }
-        observe_label(self.predict(sites, data), data.labels, data.weight, self.noise)
-
-    def predict(self, sites: Mapping[str, Array], data: ScaledData) -> Float[Array, "item class"]:
-        """Return the log-probabilities of the items' labels given their votes."""
-        scaled = data.parameters.at[:, 0].multiply(jnp.exp(sites["log_scale"]))
-        table = log_vote_table(scaled, sites["ease"], self.n_classes, self.symmetric)
-        log_class = jnp.broadcast_to(data.log_class, (len(data.votes), self.n_classes))
-        return DifficultyVotes(log_class, table, data.votes >= 0).log_class_given(data.votes)

@@ -29,7 +29,7 @@ from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
 from judgebayes.models.robust_validator import RobustModel
-from judgebayes.models.shared_difficulty import ScaledData, ScaledModel, SharedDifficultyModel
+from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel
 
@@ -102,14 +102,6 @@ def answers() -> ProbsData:
     return ProbsData(jax.nn.log_softmax(logits), data.labels, data.weight)
 
 
-def scaled_judges() -> ScaledData:
-    """Return votes, the parameters of the judges (reliability and two biases), and labels."""
-    data, rng = panel(), np.random.default_rng(9)
-    log_class = jnp.log(jnp.array([0.5, 0.3, 0.2]))
-    parameters = jnp.asarray(rng.normal(size=(JUDGES, 3)))
-    return ScaledData(data.votes, parameters, log_class, data.labels, data.weight)
-
-
 def two_answers() -> ProbsData:
     """Return the log-probabilities of two methods, and labels."""
     data, rng = panel(), np.random.default_rng(10)
@@ -172,9 +164,6 @@ PROGRAMS: dict[str, Program] = {
     "shared difficulty": Program(lambda: SharedDifficultyModel(CLASSES, symmetric=True), panel),
     "shared difficulty, free, noise": Program(
         lambda: SharedDifficultyModel(CLASSES, symmetric=False, noise=0.2), panel
-    ),
-    "shared difficulty, scaled": Program(
-        lambda: ScaledModel(CLASSES, symmetric=False), scaled_judges
     ),
     "opinion pool": Program(lambda: OpinionPoolModel(CLASSES, symmetric=True), two_answers),
     "opinion pool, free, noise": Program(

@@ -81,8 +81,6 @@ def pairs() -> list[Any]:
     """Return all pairs of method and inference; those that take long are marked slow."""
     pairs_of_fits = []
     for name, case in METHODS.items():
-        if case.estimator == jb.ItemResponse(None):  # estimates its priors, and accepts none
-            continue
         own: dict[str, Any] = OWN.get(type(case.estimator), INFERENCES)
         if isinstance(case.estimator, jb.ItemResponse):
             own = INFERENCES | {"mode": None} if name == "irt" else {"mode": None}

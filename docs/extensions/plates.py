@@ -73,12 +73,6 @@ def subjects() -> dict[str, tuple[Model, Any]]:
             shared_difficulty.SharedDifficultyModel(CLASSES, symmetric=False),
             panel,
         ),
-        "shared_difficulty.scaled": (
-            shared_difficulty.ScaledModel(CLASSES, symmetric=False),
-            shared_difficulty.ScaledData(
-                panel.votes, np.ones((JUDGES, CLASSES)), np.zeros(CLASSES), labels, weight
-            ),
-        ),
         "opinion_pool": (
             opinion_pool.OpinionPoolModel(CLASSES, symmetric=False),
             base.ProbsData(np.zeros((ITEMS, 2, CLASSES)), labels, weight),

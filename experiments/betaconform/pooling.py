@@ -191,7 +191,7 @@ def limited(
             "two point estimates and a reach of 0 or more."
         )
     sizes = odd_sizes(counts.most)
-    _, variance = Thinning().fit(counts).moments(sizes)
+    variance = Thinning().fit(counts).posterior(sizes).variance
     one, other = (np.asarray(fit.estimate(sizes)) for fit in (own, pooled))
     share = float(share_of_pool(one, other, np.sqrt(variance), reach))
     components = [

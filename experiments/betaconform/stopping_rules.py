@@ -170,7 +170,7 @@ class WidthRule:
         """Return the current width of the interval."""
         most = fitted.counts.most
         size = odd_sizes(most)[-1] if self.size is None else self.size
-        mean, variance = fitted.moments((size,), population=self.population)
+        _, mean, variance = fitted.posterior((size,), population=self.population)
         ends = ((1 - self.level) / 2, (1 + self.level) / 2)
         low, high = (beta_quantile(q, mean, variance) for q in ends)
         return float(high[0] - low[0])

@@ -171,7 +171,7 @@ def deviations(
     """Return the standard deviation of the error at each size given the labels of each run."""
     every = counts_of(np.arange(data_set.votes + 1), data_set.votes)
     fits = [Thinning().fit(every, weight=weight) for weight in few]
-    return np.sqrt([fit.moments(data_set.sizes)[1] for fit in fits])
+    return np.sqrt([fit.posterior(data_set.sizes).variance for fit in fits])
 
 
 def _fit(method: Distribution, data_set: DataSet) -> FittedDistribution:

@@ -21,7 +21,8 @@ from judgebayes.experiments.beyond_consensus.regression import (
     Regression,
     Targets,
 )
-from judgebayes.inference.optimise import Newton, Point, State, Trial, minimise
+from judgebayes.experiments.minimising import minimise
+from judgebayes.inference.optimise import Newton, Point, State, Trial
 
 TOLERANCE = 1e-7
 MAX_STEPS = 2000

@@ -21,6 +21,11 @@ from jaxtyping import Float
 from judgebayes.experiments.calibrate_dont_curate.answers import seed_of
 from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import panels
+from judgebayes.experiments.calibrate_dont_curate.item_response import (
+    LearntResponse,
+    rank_correlation,
+    variance_shares,
+)
 from judgebayes.experiments.calibrate_dont_curate.rows import (
     Statement,
     claim_row,
@@ -31,7 +36,7 @@ from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.inference.fit import Fit
-from judgebayes.item_response import ItemResponse, rank_correlation, variance_shares
+from judgebayes.item_response import ItemResponse
 from judgebayes.measures.significance import Interval
 
 RESAMPLES, FEW = 100, 5
@@ -40,7 +45,10 @@ RESAMPLES, FEW = 100, 5
 CLAIM = Statement("judges vary more than items", "paper", MARGIN["variance share"])
 
 
-PRIORS: dict[str, ItemResponse] = {"2pl": ItemResponse(), "2pl, learnt priors": ItemResponse(None)}
+PRIORS: dict[str, ItemResponse | LearntResponse] = {
+    "2pl": ItemResponse(),
+    "2pl, learnt priors": LearntResponse(),
+}
 """The priors that are stated, and priors whose locations and scales are estimated."""
 
 
@@ -77,7 +85,9 @@ def main(run: Run) -> Output:
     return Output(rows(PAPER, "h5", graded(records)), notes=notes)
 
 
-def resampled(method: ItemResponse, panel: Panel, run: Run) -> tuple[dict[str, Evidence], Evidence]:
+def resampled(
+    method: ItemResponse | LearntResponse, panel: Panel, run: Run
+) -> tuple[dict[str, Evidence], Evidence]:
     """Return evidence on each share, and on judges minus items, from fits to resampled judges and items.
 
     Resampled counts are weights of items. Items drawn twice count twice and are shrunk less, which

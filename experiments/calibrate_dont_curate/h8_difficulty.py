@@ -15,6 +15,7 @@ On RewardBench 2 two strata, or weights, help with random labels too. Under the 
 nearly all are at the floor, except where a feature or a stratum has only easy labels.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +24,7 @@ import numpy as np
 
 from judgebayes.aggregators import OneCoin
 from judgebayes.calibrators import Platt
+from judgebayes.calibrators.clipping import clipped_by_class
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.answers import CLIP, evidence_on
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
@@ -38,6 +40,9 @@ from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.inference.optimise import minimise_each
+from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.measures.scores import nll
 from judgebayes.votes import Votes
 
 SPLITS, STRATA, MIXED = 50, 3, 0.1
@@ -132,7 +137,7 @@ def _fitted(
     nll_by_map = _fitted_splits(
         panel.votes,
         jnp.asarray(panel.labels),
-        jnp.asarray((share - share.mean()) / share.std())[:, None],
+        jnp.asarray((share - share.mean()) / share.std()),
         jnp.asarray(np.digitize(share, edges)),
         jnp.asarray(calibration),
         jnp.asarray(evaluation),
@@ -157,14 +162,14 @@ def _fitted_splits(
         here, there = member.mean(1), (stratum[ev] == jnp.arange(STRATA)[:, None]).mean(1)
         ratio = jnp.where(here > 0, there / jnp.maximum(here, 1e-9), 0.0)[stratum[cal]]
         plain = Platt(clip=FLOOR).fit(x, y)
-        aware = Platt(clip=FLOOR).fit(x, y, features=standard[cal])
+        aware = platt_with_feature(x, y, standard[cal])
         weighted = Platt(clip=FLOOR).fit(x, y, weight=jnp.where(ratio.sum() > 0, ratio, 1.0))
         own = jax.vmap(lambda m: Platt(clip=FLOOR).fit(x, y, weight=m.astype(float))(new))(member)
         by_stratum = jnp.where((member.sum(1) >= FEWEST)[:, None, None], own, plain(new))
         answers = {
             "one-coin": new,
             "platt": plain(new),
-            "platt + agreement": aware((new, standard[ev])),
+            "platt + agreement": aware(new, standard[ev]),
             "stratified": by_stratum[stratum[ev], jnp.arange(len(ev))],
             "weighted": weighted(new),
         }
@@ -172,6 +177,26 @@ def _fitted_splits(
 
     nll_by_map: dict[str, jax.Array] = jax.lax.map(one, (calibration, evaluation))
     return nll_by_map
+
+
+def platt_with_feature(
+    log_probs: jax.Array, labels: jax.Array, feature: jax.Array
+) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """Return Platt's map of two classes with a feature of the items beside the log-odds."""
+
+    def design(log_probs: jax.Array, feature: jax.Array) -> Design:
+        own = clipped_by_class(log_probs, FLOOR)
+        return Design([dict(enumerate(own)), {1: jnp.ones(len(feature))}, {1: feature}], 2)
+
+    weight, begin = jnp.ones(len(labels)), jnp.array([[1.0, 0.0, 0.0]])
+    factor = 1 / len(labels)
+    loss = score_derivatives(nll, design(log_probs, feature), labels, weight, 0.0, factor=factor)
+    theta = minimise_each(loss, begin).x[0]
+
+    def answers(log_probs: jax.Array, feature: jax.Array) -> jax.Array:
+        return jax.nn.log_softmax(design(log_probs, feature).matrix() @ theta)
+
+    return answers
 
 
 def _nll(log_probs: jax.Array, truth: jax.Array) -> jax.Array:

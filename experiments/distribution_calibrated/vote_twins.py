@@ -24,7 +24,7 @@ from judgebayes.aggregators.vote_rules import TieRule
 from judgebayes.arrays import Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.optimise import minimise
+from judgebayes.experiments.minimising import minimise
 from judgebayes.inference.point import spread
 from judgebayes.votes.array import Votes, from_counts
 

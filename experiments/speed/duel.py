@@ -34,6 +34,7 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
     """Return our side of a row, from this version's modules."""
     import jax
 
+    from judgebayes.experiments.calibrate_dont_curate.item_response import LearntResponse
     from judgebayes.experiments.core import Run, default_data
     from judgebayes.experiments.speed import (
         dawid_skene,
@@ -44,7 +45,6 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
         p4_fig6,
     )
     from judgebayes.experiments.speed.panels import dense_panel
-    from judgebayes.item_response import ItemResponse
     from judgebayes.votes import Votes
 
     def capture(sides: list[Any], rounds: int) -> None:
@@ -58,7 +58,7 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
         _, right = item_response.simulated(item_response.ITEMS, item_response.JUDGES)
         with jax.enable_x64(True):
             votes = Votes(jax.numpy.asarray(right[..., None]), None, None, None, 2)
-        model, labels = ItemResponse(prior=None), np.ones(len(right), int)
+        model, labels = LearntResponse(), np.ones(len(right), int)
         return lambda: jax.block_until_ready(model.fit(votes, labels).draws)
     races: dict[str, tuple[Any, Callable[[], object]]] = {
         "p1-sweep": (p1_sweep, lambda: p1_sweep.p1_sweep(run, 1)),

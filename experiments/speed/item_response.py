@@ -9,8 +9,8 @@ from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.calibrate_dont_curate.item_response import LearntResponse
 from judgebayes.experiments.speed.measure import Row, Side, race
-from judgebayes.item_response import ItemResponse
 from judgebayes.models.irt import Parameters, link
 from judgebayes.votes import Votes
 
@@ -36,7 +36,7 @@ def item_response(rounds: int, smoke: bool = False) -> list[Row] | str:
     labels = np.ones(items, int)  # a vote for 1 is right
 
     def ours() -> Parameters:
-        fit = ItemResponse(prior=None).fit(votes, labels)
+        fit = LearntResponse().fit(votes, labels)
         return Parameters(**{name: x[0] for name, x in fit.draws.items()})
 
     mine, theirs = Side(ours), Side(partial(by_py_irt, right, epochs))

@@ -5,7 +5,6 @@ Items with the same votes and label merged into one weighted item, for samplers.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar
 
 import jax
@@ -18,7 +17,6 @@ from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weig
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import dawid_skene_em
-from judgebayes.inference.fast.agreement import MANY_ITEMS, pack, slots_of
 from judgebayes.inference.fast.dawid_skene_em import (
     Counts,
     by_counts,
@@ -261,14 +259,10 @@ class DawidSkene(JaxMethod):
         panels, unlabelled items are treated as if their classes were known, and the intervals are far
         too narrow. `judgebayes.panel.judges.judge_table` uses labelled items only and stays valid.
         """
-        tails = (1 - level) / 2, (1 + level) / 2
         confusion = np.asarray(fit.draws["confusion"])
         if "votes_by_class" not in fit.details:
             each = np.diagonal(confusion, axis1=-2, axis2=-1).mean(-1)
-            low, high = np.quantile(each, tails, axis=0)
-            return Interval(each.mean(0), low, high)
-        from scipy.special import betaincinv
-
+            return Interval.of_draws(each, level=level)
         n_classes = confusion.shape[-1]
         at_mode = np.diagonal(confusion[..., 0, :, :, :], axis1=-2, axis2=-1)
         votes = np.asarray(fit.details["votes_by_class"])
@@ -281,8 +275,7 @@ class DawidSkene(JaxMethod):
         mean = rows.mean(-1)
         variance = (rows * (1 - rows) / (alpha + beta + 1)).mean(-1) / n_classes
         total = mean * (1 - mean) / variance - 1
-        low, high = (betaincinv(mean * total, (1 - mean) * total, q) for q in tails)
-        return Interval(mean, low, high)
+        return Interval.of_beta(mean * total, (1 - mean) * total, level=level)
 
 
 def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
@@ -315,32 +308,14 @@ def _own_prior(method: DawidSkene) -> DawidSkenePrior:
 
 
 def _counted(votes: AnyVotes) -> Counts:
-    """Return the vote counts: a list if the table is mostly empty, packed if there are many items.
-
-    If the code is traced they are an array. Packing is a separate program, because inside another one
-    the compiler packs again for every use.
-    """
+    """Return the vote counts: a list if the table is mostly empty, which is then faster."""
     if isinstance(votes, SparseVotes):
         return votes
-    if isinstance(votes.index, jax.core.Tracer):
-        return dawid_skene_em.counts(votes.index, votes.n_classes)
-    if _mostly_empty(votes):
-        return from_dense(votes)
-    return _count(votes.index, votes.n_classes, votes.n_items >= MANY_ITEMS)
-
-
-def _mostly_empty(votes: Votes) -> bool:
-    """Return whether products of a list are faster than those of a matrix, or of packed words."""
-    cells, cast = votes.index.size * votes.n_classes, int((np.asarray(votes.index) >= 0).sum())
-    if votes.n_items >= MANY_ITEMS:  # a word takes as long as a vote
-        words = -(-votes.n_judges * votes.n_samples // slots_of(votes.n_classes))
-        cells = GAIN * votes.n_items * words
-    return cast > 0 and cells >= max(LEAST_CELLS, GAIN * cast)
-
-
-@partial(jax.jit, static_argnames=("n_classes", "packed"))
-def _count(index: Int[Array, "item judge sample"], n_classes: int, packed: bool) -> Counts:
-    return (pack if packed else dawid_skene_em.counts)(index, n_classes)
+    if not isinstance(votes.index, jax.core.Tracer):
+        cells, cast = votes.index.size * votes.n_classes, int((np.asarray(votes.index) >= 0).sum())
+        if cast > 0 and cells >= max(LEAST_CELLS, GAIN * cast):
+            return from_dense(votes)
+    return dawid_skene_em.counts(votes.index, votes.n_classes)
 
 
 def _switched(

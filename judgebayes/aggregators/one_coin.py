@@ -103,11 +103,8 @@ class OneCoin(JaxMethod):
 
     def reliability(self, fit: Fit, level: float) -> Interval:
         """Return each judge's accuracy: posterior mean and central interval."""
-        from scipy.special import betaincinv
-
         alpha, beta = (np.asarray(fit.draws[name])[..., 0, :] for name in ("alpha", "beta"))
-        low, high = (betaincinv(alpha, beta, q) for q in ((1 - level) / 2, (1 + level) / 2))
-        return Interval(alpha / (alpha + beta), low, high)
+        return Interval.of_beta(alpha, beta, level=level)
 
 
 def class_log_prior(

@@ -177,15 +177,10 @@ class SharedDifficulty(ModelMethod):
         With two classes and no bias it is the logit of the accuracy on an item of mean ease. Draws give
         quantiles; at a mode the intervals are normal, given the variances.
         """
-        tails = (1 - level) / 2, (1 + level) / 2
         if "mode" not in fit.details:
-            each = np.asarray(fit.draws["reliability"])
-            low, high = np.quantile(each, tails, axis=0)
-            return Interval(each.mean(0), low, high)
-        from scipy.special import ndtri
-
+            return Interval.of_draws(np.asarray(fit.draws["reliability"]), level=level)
         mean, deviation = (np.asarray(fit.details[name]) for name in ("mode", "deviation"))
-        return Interval(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+        return Interval.around(mean, deviation, level=level)
 
 
 @jax.jit

@@ -98,10 +98,11 @@ class Stacking(ModelMethod):
 
     def cost(self, items: int, votes: Votes) -> Cost:
         """Return the cost of a fit: Newton steps whose matrices have a row for each parameter."""
-        n = n_parameters(self._form(votes))
+        form = self._form(votes)
+        n, rows = n_parameters(form), items * (1 + form.levels)
         scales = self.inference.scales if isinstance(self.inference, Laplace) else 100
         of_step = 2.0 * items * n**2 + n**3 / 3
-        return Cost(4.0 * items * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
+        return Cost(4.0 * rows * n + 8.0 * n**2, (scales + 1) * (STEPS + 1) * of_step)
 
     def _form(self, given: Votes) -> Form:
         return Form(given.n_judges, given.n_classes, self.symmetric)
@@ -130,16 +131,12 @@ class Stacking(ModelMethod):
         nominal coverage.
         """
         weight = np.asarray(fit.draws["weight"])
-        tails = (1 - level) / 2, (1 + level) / 2
         if "covariance" not in fit.details:
-            low, high = np.quantile(weight, tails, axis=0)
-            return Interval(weight.mean(0), low, high)
-        from scipy.special import ndtri
-
+            return Interval.of_draws(weight, level=level)
         mean = weight[..., 0, :]
         variance = np.diagonal(np.asarray(fit.details["covariance"]), axis1=-2, axis2=-1)
         deviation = np.sqrt(variance[..., : mean.shape[-1]])
-        return Interval(mean, *(mean + ndtri(tail) * deviation for tail in tails))
+        return Interval.around(mean, deviation, level=level)
 
 
 @jax.jit

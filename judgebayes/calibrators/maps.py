@@ -32,12 +32,10 @@ import numpy as np
 from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import AnyArray, AnyProbs, ItemValues, Key, Labels, LogProbs, Scalar, Weights
+from judgebayes.arrays import AnyProbs, ItemValues, LogProbs, Scalar
 from judgebayes.calibrators.clipping import CLIP, clipped_by_class
-from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
-from judgebayes.inference.fit import Fit, JaxMethod, Training, training
+from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
 from judgebayes.inference.problem import Sites, one_draw, require
 from judgebayes.inference.registry import calibrator, in_files
@@ -64,11 +62,7 @@ TINY = 1e-300
 
 
 class SoftmaxMap(JaxMethod):
-    """A map of the family; its fits have the values `slopes` and `intercepts`, each (term, class).
-
-    Row 0 is the constant term, the others belong to the item features (Platt's map only): the slope of
-    class k on an item with features x is `slopes[0, k] + x @ slopes[1:, k]`, and likewise its intercept.
-    """
+    """A map of the family; its fits have the values `slopes` and `intercepts`, each (1, class)."""
 
     clip: float
     label_noise: float
@@ -83,66 +77,19 @@ class SoftmaxMap(JaxMethod):
         """The member of the family of maps."""
 
     def _fitted(self, data: Training) -> Fit:
-        return self._softmax(data, with_constant(None, len(data.labels)))
-
-    def _softmax(
-        self,
-        data: Training,
-        terms: Float[Array, "item term"],
-        penalty: Scalar | None = None,
-        l1_share: Scalar = 0.0,
-    ) -> Fit:
-        """Return the fit to items with these terms, a column of ones followed by the features."""
-        return Fit(
-            self,
-            *_fit_softmax(data, terms, self.clip, self.form, penalty, l1_share, self.label_noise),
-        )
+        return Fit(self, *_fit_softmax(data, self.clip, self.form, None, 0.0, self.label_noise))
 
     def predict(self, values: Sites, given: Any) -> LogProbs:
-        """Return the calibrated log-probabilities; `given` is a pair if there are item features.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the number of features is not that of the fit.
-        """
-        log_probs, features = given if isinstance(given, tuple) else (given, None)
-        terms = with_constant(features, len(log_probs))
-        slopes, intercepts = values["slopes"], values["intercepts"]
-        if terms.shape[1] != len(slopes):
-            raise JudgeBayesError(
-                f"This map was fitted with {len(slopes) - 1} item feature(s), but "
-                f"{terms.shape[1] - 1} were passed."
-            )
-        own = clipped_by_class(jnp.asarray(log_probs, dtype=float), self.clip)
-        logits = [(terms @ slopes[:, k]) * x + terms @ intercepts[:, k] for k, x in enumerate(own)]
+        """Return the calibrated log-probabilities."""
+        own = clipped_by_class(jnp.asarray(given, dtype=float), self.clip)
+        slopes, intercepts = values["slopes"][0], values["intercepts"][0]
+        logits = [slopes[k] * x + intercepts[k] for k, x in enumerate(own)]
         return jnp.stack(log_softmax_by_class(logits), axis=1)
-
-
-def with_constant(
-    features: Float[AnyArray, "item feature"] | None, n_items: int
-) -> Float[Array, "item term"]:
-    """Return a column of ones followed by the features.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the features have another number of items.
-    """
-    constant = jnp.ones((n_items, 1))
-    if features is None:
-        return constant
-    if len(features) != n_items:
-        raise JudgeBayesError(
-            f"The features have {len(features)} items, but there are {n_items} items."
-        )
-    return jnp.concatenate([constant, jnp.asarray(features, dtype=float)], axis=1)
 
 
 @partial(jax.jit, static_argnames="form")
 def _fit_softmax(
     data: Training,
-    terms: Float[Array, "item term"],
     clip: Scalar,
     form: Form,
     penalty: Scalar | None,
@@ -163,9 +110,6 @@ def _fit_softmax(
     ----------
     data
         The training data.
-    terms
-        A column of ones, followed by the item features. They act on the intercepts and, in the
-        symmetric form, where intercepts would break the symmetry, on the slopes.
     clip
         The least probability.
     form
@@ -177,34 +121,18 @@ def _fit_softmax(
     """
     # The barrier keeps compilers from recomputing logarithms and exponentials for each use.
     log_probs = optimization_barrier(clipped_by_class(data.given, clip))
-    n_classes, n_terms = len(log_probs), terms.shape[1]
+    n_classes = len(log_probs)
     slope_of, intercept_of = members(form, n_classes)
-    slope_terms = n_terms if form.symmetric else 1
-    n_slopes = slope_terms * len(slope_of)
-
-    def unpacked(
-        theta: Float[Array, " parameter"],
-    ) -> tuple[Float[Array, "term class"], Float[Array, "term class"]]:
-        slopes = theta[:n_slopes].reshape(slope_terms, -1) @ slope_of
-        slopes = jnp.pad(slopes, ((0, n_terms - slope_terms), (0, 0)))
-        return slopes, theta[n_slopes:].reshape(n_terms, -1) @ intercept_of
-
-    columns = [
-        {k: terms[:, t] * log_probs[k] for k in np.flatnonzero(members).tolist()}
-        for t in range(slope_terms)
-        for members in slope_of
-    ] + [
-        dict.fromkeys(np.flatnonzero(members).tolist(), terms[:, t])
-        for t in range(n_terms)
-        for members in intercept_of
-    ]
+    columns = [{k: log_probs[k] for k in np.flatnonzero(of).tolist()} for of in slope_of]
+    one = jnp.ones(len(data.labels))
+    columns += [dict.fromkeys(np.flatnonzero(of).tolist(), one) for of in intercept_of]
     design = Design(columns, n_classes)
     total = data.weight.sum()
     share = jnp.where(total > 0, 1 / total, 0.0)
     loss = score_derivatives(nll, design, data.labels, data.weight, label_noise, factor=share)
 
-    size = n_slopes + n_terms * len(intercept_of)
-    identity = (jnp.arange(size) < len(slope_of)).astype(float)  # slopes of the constant term
+    size, n_slopes = len(columns), len(slope_of)
+    identity = (jnp.arange(size) < n_slopes).astype(float)
     lower = jnp.where(identity > 0, 0.0, -jnp.inf) if form.monotone else None
     # Where predictions are far too confident, the likelihood is nearly linear at the identity and
     # Newton's steps fail, so start at a matching slope. The loss is convex: the minimum is the same.
@@ -222,10 +150,11 @@ def _fit_softmax(
         )
         theta = identity + ends.x[0, :size] - ends.x[0, size:]
     solution = jax.tree.map(lambda a: a[0], ends)
-    slopes, intercepts = unpacked(theta)
+    slopes, intercepts = theta[:n_slopes] @ slope_of, theta[n_slopes:] @ intercept_of
+    values = {"slopes": slopes[None], "intercepts": intercepts[None]}
     status = worst(solution.status, degenerate_status(data.labels, data.weight, n_classes, size))
     details = {"objective": solution.value, "projected_gradient": solution.projected_gradient}
-    return one_draw({"slopes": slopes, "intercepts": intercepts}), status, details
+    return one_draw(values), status, details
 
 
 def initial_slope(log_probs: Sequence[ItemValues], data: Training) -> Float[Array, ""]:
@@ -308,12 +237,12 @@ class Temperature(SoftmaxMap):
 class Platt(SoftmaxMap):
     r"""Fit a logistic regression of the label on the log-odds (P2 eqs 2, 3).
 
-    .. math:: \mathrm{logit}\, q = c + b\, \mathrm{logit}\, p + \gamma^T x
+    .. math:: \mathrm{logit}\, q = c + b\, \mathrm{logit}\, p
 
-    Platt (1999), without his smoothing of the labels; x are item features, if given. For more than
-    two classes, :math:`\log q_k = b \log p_k + c_k + \gamma_k^T x - \log Z` with c and gamma of the
-    first class 0 (bias-corrected temperature scaling, Alexandari et al. 2020). The slope is free:
-    a negative slope reverses an aggregator that is wrong more often than right.
+    Platt (1999), without his smoothing of the labels. For more than two classes,
+    :math:`\log q_k = b \log p_k + c_k - \log Z` with c of the first class 0 (bias-corrected
+    temperature scaling, Alexandari et al. 2020). The slope is free: a negative slope reverses an
+    aggregator that is wrong more often than right.
 
     If the classes are separated, no finite slope is optimal: the fit stops where the objective is
     flat, and its probabilities are nearly 0 and 1.
@@ -322,8 +251,7 @@ class Platt(SoftmaxMap):
     ----------
     symmetric
         Whether swapping the responses must mirror the result: for pairs whose orientation is
-        arbitrary. For two classes only the slope remains, and features act on it:
-        :math:`\mathrm{logit}\, q = (b + \gamma^T x)\, \mathrm{logit}\, p`.
+        arbitrary. For two classes only the slope remains.
     clip
         Lower probabilities are raised to this value. By default there is no floor: only 0 is raised.
     label_noise
@@ -349,41 +277,6 @@ class Platt(SoftmaxMap):
     def form(self) -> Form:
         """The member of the family of maps."""
         return Form(tied=True, intercepts=True, symmetric=self.symmetric, monotone=False)
-
-    @in_float64
-    def fit(
-        self,
-        given: AnyProbs,
-        labels: Labels,
-        *,
-        weight: Weights | None = None,
-        key: Key | None = None,
-        features: Float[AnyArray, "item feature"] | None = None,
-    ) -> Fit:
-        """Return the map with the minimum negative log-likelihood on the labelled items.
-
-        Parameters
-        ----------
-        given
-            The aggregator's log-probabilities.
-        labels
-            Class indices, -1 where unknown.
-        weight
-            Non-negative item weights; 0 equals a dropped item.
-        key
-            Not used: the fit is not random.
-        features
-            Numbers that describe the items (topic, agreement of the judges), finite on every item
-            and of about unit scale. The fit then takes the pair (log_probs, features).
-
-        Raises
-        ------
-        JudgeBayesError
-            If lengths differ, a label is not a class index, or a value is NaN.
-        """
-        data = training(given, labels, weight, key)
-        terms = with_constant(features, len(data.labels))
-        return self._softmax(data, terms)
 
 
 @calibrator("beta")
@@ -454,5 +347,5 @@ class Beta(SoftmaxMap):
         if self.penalty is not None:
             require("penalty", self.penalty, self.penalty >= 0, "a number of 0 or more, or None")
         require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
-        terms = with_constant(None, len(data.labels))
-        return self._softmax(data, terms, self.penalty, self.l1_share)
+        of_fit = _fit_softmax(data, self.clip, self.form, self.penalty, rho, self.label_noise)
+        return Fit(self, *of_fit)

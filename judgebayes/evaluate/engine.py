@@ -451,12 +451,7 @@ def pad(part: Int[np.ndarray, "split part"]) -> Int[np.ndarray, "split wide"]:
 @lru_cache(maxsize=16)
 def _keys(seed: int, n: int) -> UInt[np.ndarray, "split word"]:
     """Return the key data of each split as NumPy numbers, the same for all methods of a sweep."""
-    return np.asarray(_key_data(seed, n))
-
-
-@partial(jax.jit, static_argnames="n")
-def _key_data(seed: int | Int[Array, ""], n: int) -> UInt[Array, "split word"]:
-    return jax.random.key_data(jax.random.split(jax.random.key(seed), n))
+    return np.asarray(jax.random.key_data(jax.random.split(jax.random.key(seed), n)))
 
 
 def _on_host(results: Pytree, mesh: Mesh | None) -> Pytree:

@@ -1,6 +1,5 @@
 """Calibration maps as scikit-learn classifiers, for pipelines, cross-validation and grid searches."""
 
-from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal, get_args
 
 import jax
@@ -33,8 +32,8 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     calibrator
-        The map; `judgebayes.Beta()` by default. Its settings are parameters too, such as
-        `calibrator__penalty`, for a grid search.
+        The map; `judgebayes.Beta()` by default. A grid search takes several maps, such as
+        `{"calibrator": [Beta(penalty=1e-3), Beta(penalty=1e-2)]}`.
     scale
         The scale of X, "probability" or "logit".
     column
@@ -112,40 +111,6 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the most probable class of each row."""
         probs = self.predict_proba(X)
         return self.classes_[probs.argmax(1)]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, including those of the map if `deep`."""
-        params = {"calibrator": self.calibrator, "scale": self.scale, "column": self.column}
-        if not deep:
-            return params
-        inner: object = Beta() if self.calibrator is None else self.calibrator
-        names: list[str] = [f.name for f in fields(inner)] if is_dataclass(inner) else []
-        return params | {f"calibrator__{name}": getattr(inner, name) for name in names}
-
-    def set_params(self, **params: Any) -> "SklearnCalibrator":
-        """Set parameters by name; settings of the map create a new map.
-
-        Raises
-        ------
-        ValueError
-            If there is no such parameter.
-        """
-        prefix = "calibrator__"
-        unknown = set(params) - set(self.get_params())
-        if "calibrator" in params:  # the settings are then those of the new map
-            self.calibrator = params["calibrator"]
-            unknown = set(params) - set(self.get_params())
-        if unknown:
-            raise JudgeBayesError(
-                f"Invalid parameter {sorted(unknown)[0]!r} for estimator {self}; there are "
-                f"{', '.join(self.get_params())}."
-            )
-        settings = {k.removeprefix(prefix): v for k, v in params.items() if k.startswith(prefix)}
-        if settings:
-            self.calibrator = replace(self._map(), **settings)  # type: ignore[type-var]
-        self.scale = params.get("scale", self.scale)
-        self.column = params.get("column", self.column)
-        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, with NumPy arrays, as JAX would restore single precision."""

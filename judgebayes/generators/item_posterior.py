@@ -63,10 +63,6 @@ class MoreItems(Posterior):
         share[:, own] = betaincinv(n * share[:, own] + 0.5, n * (1 - share[:, own]) + 0.5, rank)
         return share
 
-    def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
-        """Return a quantile of each generator's share, from 4,000 draws."""
-        return np.asarray(np.quantile(self.sample(), level, axis=0))
-
 
 def for_more_items(
     these: Posterior,

@@ -25,13 +25,13 @@ A judge who always votes for A has the scores 0. Swapping A and B turns the sign
 
 from collections.abc import Sequence
 from functools import cache
-from math import lgamma, log, pi
+from math import log, pi
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import expit, log_expit, ndtri
-from scipy.stats import chi2, qmc
+from scipy.stats import chi2, multivariate_t, qmc
 
 from judgebayes.arrays import ItemFloats
 from judgebayes.votes import MISSING, UNDECIDED, Votes
@@ -53,7 +53,7 @@ DECIMALS = 2
 
 
 class Design(NamedTuple):
-    """Columns of a regression in place of its intercept, with the prior standard deviation of each."""
+    """Columns of a regression, with the prior standard deviation of each; infinite of an intercept."""
 
     columns: Float[np.ndarray, "item column"]
     scale: Float[np.ndarray, " column"]
@@ -81,7 +81,7 @@ def draw_logits(
     scores: Sequence[Float[np.ndarray, "item ..."]],
     outcome: ItemFloats,
     power: float,
-    design: Design | None = None,
+    design: Design,
     *,
     mirrored: bool = True,
 ) -> list[Drawn]:
@@ -96,16 +96,13 @@ def draw_logits(
     power
         The power of the likelihood, below 1 if items say less than independent ones.
     design
-        Columns in place of the intercept; by default the intercept alone.
+        The columns beside the score.
     mirrored
         Whether exchanging the outcomes mirrors the draws. If not, they are independent of the mirrored
         ones, and their second half mirrors the second column of a score, or repeats the first half.
     """
-    n = len(outcome)
-    base = np.ones((n, 1)) if design is None else design.columns
-    precision = np.zeros(1) if design is None else design.scale**-2.0
-    pseudo = design is None
-    prior = _Prior(pseudo, log(NO_SCORE), mirrored, 0 if mirrored else None)
+    base, precision = design.columns, design.scale**-2.0
+    prior = _Prior(not precision.all(), log(NO_SCORE), mirrored, 0 if mirrored else None)
     drawn = [_component(base, outcome, power, precision, prior, None)]
     share = log((1 - NO_SCORE) / max(len(scores) * len(SLOPES), 1))
     for place, score in enumerate(scores):
@@ -155,17 +152,11 @@ def _component(
         fits = eta @ ones + log_expit(-eta) @ n
         return np.asarray(fits - 0.5 * (at**2 @ precision) + constant)
 
-    log_scale = np.log(np.diag(factor)).sum()
     if not weighed:
+        log_scale = np.log(np.diag(factor)).sum()
         evidence = log_posterior(mode[None])[0] + 0.5 * d * log(2 * pi) + log_scale
         return Drawn(score, draws, np.full(len(draws), evidence - log(len(draws))))
-    proposal = (
-        lgamma((FREEDOM + d) / 2)
-        - lgamma(FREEDOM / 2)
-        - 0.5 * d * log(FREEDOM * pi)
-        - log_scale
-        - 0.5 * (FREEDOM + d) * np.log1p((free**2).sum(1) / FREEDOM)
-    )
+    proposal = multivariate_t.logpdf(draws, mode, factor @ factor.T, FREEDOM)
     return Drawn(score, draws, log_posterior(draws) - proposal - log(len(draws)))
 
 

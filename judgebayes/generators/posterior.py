@@ -106,9 +106,9 @@ class Posterior(ABC):
     status: Any
     """The status of the fit, a `Status` as a number."""
 
-    @abstractmethod
     def quantile(self, level: float) -> Any:
-        """Return a quantile of each generator's share."""
+        """Return a quantile of each generator's share: of its draws, if it has no form of its own."""
+        return np.quantile(np.asarray(self.sample()), level, axis=0)
 
     @abstractmethod
     def sample(self, n_draws: int = 4000, key: Key | None = None) -> Any:

@@ -213,10 +213,10 @@ class _Model:
     pairs: list[tuple[int, int]]
     tied: bool
 
-    def design(self, *, win: bool) -> Design | None:
-        """Return columns of systems and pairs; None with a single pair."""
+    def design(self, *, win: bool) -> Design:
+        """Return columns of systems and pairs; with a single pair, an intercept."""
         if len(self.pairs) == 1:
-            return None
+            return Design(np.ones((len(self.pair), 1)), np.full(1, np.inf))
         each = np.eye(len(self.pairs))
         deviation = np.full(len(self.pairs), DEVIATION)
         if win:
@@ -227,10 +227,6 @@ class _Model:
             columns = np.column_stack([np.ones(len(each)), each])
             scale = np.r_[COMMON, deviation]
         return Design(columns[self.pair], scale)
-
-    def columns(self, *, win: bool) -> Float[np.ndarray, "item column"]:
-        design = self.design(win=win)
-        return np.ones((len(self.pair), 1)) if design is None else design.columns
 
     def fit(self, power: float, n_groups: int | None = None) -> _Fit:
         """Return the draws, with the likelihood raised to a power."""
@@ -264,7 +260,7 @@ class _Model:
         if scores:  # one observation is lost to the score
             power *= max(n - 1, 0.5) / n
         design = self.design(win=win)
-        own = None if design is None else Design(design.columns[use], design.scale)
+        own = Design(design.columns[use], design.scale)
         return draw_logits([score[use] for score in scores], y[use], power, own, mirrored=win)
 
     def probabilities(
@@ -273,10 +269,10 @@ class _Model:
         """Return the probabilities of being decided and of being won, of some items."""
         t, w = fit.joint[component]
         tie = fit.decided[t]
-        won = _sigmoid(fit.won[w], self.columns(win=True)[items], self.scores.win, items)
+        won = _sigmoid(fit.won[w], self.design(win=True).columns[items], self.scores.win, items)
         if tie is None:
             return np.ones_like(won), won
-        return _sigmoid(tie, self.columns(win=False)[items], self.scores.tie, items), won
+        return _sigmoid(tie, self.design(win=False).columns[items], self.scores.tie, items), won
 
     def kinds(
         self, fit: _Fit, component: int, rows: Int[np.ndarray, " some"]
@@ -397,19 +393,20 @@ def _rates(
     n = np.maximum(size, 1.0)
     wins, tied = win + fixed[:, 0], tie + fixed[:, 1]
     of_win, of_tie = win - win_squared, tie - tie_squared
-    of_loss = of_win + of_tie - 2 * both  # the variance of win + tie
-    separate = [(wins / n, of_win / n**2), (tied / n, of_tie / n**2)]
-    separate.append(((n - wins - tied) / n, of_loss / n**2))
-    if ties == "half":
-        first = (wins + tied / 2) / n, (of_win + of_tie / 4 - both) / n**2
-    elif ties == "separate":
-        first = separate[0]
-    else:  # wins / decided, by its first order: Var(win - r decided) = Var(win + r tie)
+
+    def variance(share: float | np.ndarray) -> np.ndarray:
+        """Return the variance of wins and a share of ties."""
+        return np.asarray(of_win + share**2 * of_tie - 2 * share * both)
+
+    centre = [(wins + tied / 2) / n, wins / n, tied / n, (n - wins - tied) / n]
+    spread = [variance(0.5) / n**2, variance(0.0) / n**2, of_tie / n**2, variance(1.0) / n**2]
+    if ties == "separate":
+        centre[0], spread[0] = centre[1], spread[1]
+    elif ties == "excluded":  # by first order: Var(win - r decided) = Var(win + r tie)
         decided = np.maximum(n - tied, 1e-9)
-        r = wins / decided
-        first = r, (of_win + r**2 * of_tie - 2 * r * both) / decided**2
-    centre, variance = (np.stack(each, -1) for each in zip(first, *separate, strict=True))
-    return centre, np.maximum(variance, 0.0)
+        centre[0] = wins / decided
+        spread[0] = variance(centre[0]) / decided**2
+    return np.stack(centre, -1), np.maximum(np.stack(spread, -1), 0.0)
 
 
 def _between(

@@ -9,9 +9,8 @@ products take K^2 times as long. The blocks leave them out.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import jax
@@ -25,101 +24,6 @@ from judgebayes.measures.scores import labelled_weight
 from judgebayes.models import stacking
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.stacking import Form, StackingData, StackingPrior, shares
-
-
-class _Predictors(NamedTuple):
-    """Blocks of predictors, in order."""
-
-    blocks: tuple[
-        tuple[Float[Array, "item predictor feature"], Int[np.ndarray, "predictor feature"]], ...
-    ]
-    """Predictors with equally many parameters each: features, and the parameter of each feature."""
-    n_parameters: int
-
-    def __matmul__(self, x: Float[Array, " parameter"]) -> Float[Array, "item predictor"]:
-        """Return the predictors of every item."""
-        parts = [jnp.einsum("ira,ra->ir", features, x[place]) for features, place in self.blocks]
-        return jnp.concatenate(parts, axis=1)
-
-    def transposed(self, by_item: Float[Array, "item predictor"]) -> Float[Array, " parameter"]:
-        """Return the sum over items and predictors of the features, weighted by `by_item`."""
-        total = jnp.zeros(self.n_parameters)
-        for (features, place), own in zip(self.blocks, self._ranges(), strict=True):
-            total = total.at[place].add(jnp.einsum("ir,ira->ra", by_item[:, own], features))
-        return total
-
-    def information(
-        self, curvature: Float[Array, "item predictor predictor"]
-    ) -> Float[Array, "parameter parameter"]:
-        r"""Return :math:`\sum_i \Phi_i^T C_i \Phi_i`, with the items' symmetric curvatures."""
-        ranges = self._ranges()
-
-        def of_predictor(one: tuple[Array, Array]) -> Array:
-            feature, curved = one  # (item, feature), (item, predictor)
-            parts = [
-                (curved[:, other, None] * features).reshape(len(feature), -1)
-                for (features, _), other in zip(self.blocks, ranges, strict=True)
-            ]
-            return jnp.concatenate([feature.T @ part for part in parts], axis=1)
-
-        rows = [
-            _each(
-                of_predictor, (jnp.moveaxis(features, 1, 0), jnp.moveaxis(curvature[:, own], 1, 0))
-            )
-            for (features, _), own in zip(self.blocks, ranges, strict=True)
-        ]
-        size = len(self._places())
-        return self._in_place(jnp.concatenate([row.reshape(-1, size) for row in rows]))
-
-    def spread(
-        self, covariance: Float[Array, "parameter parameter"]
-    ) -> Float[Array, "item predictor predictor"]:
-        r"""Return :math:`\Phi_i M \Phi_i^T` of every item, with a symmetric matrix M."""
-
-        def of_predictor(one: tuple[Array, Array]) -> Array:
-            feature, own = one
-            across = covariance[own]
-            parts = [
-                ((feature @ across[:, place.reshape(-1)]).reshape(features.shape) * features).sum(
-                    -1
-                )
-                for features, place in self.blocks
-            ]
-            return jnp.concatenate(parts, axis=1)
-
-        rows = [
-            _each(of_predictor, (jnp.moveaxis(features, 1, 0), jnp.asarray(place)))
-            for features, place in self.blocks
-        ]
-        return jnp.moveaxis(jnp.concatenate(rows), 1, 0)
-
-    def _ranges(self) -> list[slice]:
-        ends = np.cumsum([0, *(len(place) for _, place in self.blocks)])
-        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-    def _places(self) -> Int[np.ndarray, " feature"]:
-        return np.concatenate([place.reshape(-1) for _, place in self.blocks])
-
-    def _in_place(
-        self, matrix: Float[Array, "feature feature"]
-    ) -> Float[Array, "parameter parameter"]:
-        """Return a matrix over the features of all predictors as one over the parameters."""
-        places, n = self._places(), self.n_parameters
-        if np.array_equal(places, np.arange(n)):
-            return matrix
-        if np.array_equal(np.sort(places), np.arange(n)):  # a gather is faster than a sum
-            order = np.argsort(places)
-            return matrix[order][:, order]
-        return jnp.zeros((n, n)).at[places[:, None], places[None]].add(matrix)
-
-
-def _each(one: Callable[[tuple[Array, Array]], Array], predictors: tuple[Array, Array]) -> Array:
-    """Apply a function to every predictor, one at a time to save memory."""
-    first, second = predictors
-    if len(first) == 1:
-        return one((first[0], second[0]))[None]
-    return jax.lax.map(one, predictors)
-
 
 TOLERANCE = 1e-8
 """Of the largest component of the gradient, which is a sum over items."""
@@ -146,10 +50,14 @@ class Laplace:
     max_steps: int = field(default=100, metadata={"static": True})
 
 
+Design = Float[Array, "item predictor parameter"]
+"""The coefficients of the parameters in each predictor of every item."""
+
+
 class _SoftmaxProblem(NamedTuple):
     """Items whose logits are linear: read_out @ (design @ parameters)."""
 
-    design: _Predictors
+    design: Design
     read_out: Float[Array, "class predictor"]
     error: Float[Array, "class label"]
     """p(observed label | true label)."""
@@ -210,8 +118,10 @@ def _likelihood(
     """Return the log-likelihood, its gradient and the Fisher information."""
     design, weight = problem.design, problem.weight
     each, gradient, curvature = _by_item(problem, design @ x)
-    score = design.transposed(weight[:, None] * gradient)
-    information = design.information(weight[:, None, None] * curvature)
+    score = jnp.einsum("ir,irp->p", weight[:, None] * gradient, design)
+    curved = (weight[:, None, None] * curvature) @ design
+    size = len(x)
+    information = design.reshape(-1, size).T @ curved.reshape(-1, size)
     return _total(weight, each), score, information
 
 
@@ -263,7 +173,7 @@ def leave_one_out_predictors(
     _, gradient, curvature = _by_item(problem, at)
     factor = jnp.linalg.cholesky(fit.precision)
     covariance = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(factor)))
-    leverage = design.spread(covariance)
+    leverage = jnp.einsum("irp,isp->irs", design @ covariance, design)
     # A padding row has no part in the fit, so its leave-one-out value is undefined.
     leverage = jnp.where((weight > 0)[:, None, None], leverage, 0.0)
     shrink = jnp.eye(at.shape[1]) - leverage @ curvature
@@ -313,25 +223,21 @@ def prior_precision(
     return precision, -2 * jnp.log(flat).sum() - jnp.log1p(prior.kappa * length)
 
 
-def predictors(index: Int[Array, "item judge sample"], form: Form) -> _Predictors:
-    """Return the design, in which u and each eta are linear in the parameters, in two blocks."""
+def predictors(index: Int[Array, "item judge sample"], form: Form) -> Design:
+    """Return the design, in which u and each eta are linear in the parameters."""
     vote, absent, share = shares(index, form)
-    place = places(form)
-    columns, at = [vote], [place["weight"]]
+    place, size = places(form), n_parameters(form)
     one = jnp.ones((len(index), 1))
-    if not form.symmetric:
-        columns += [absent, one]
-        at += [place["absent"], place["offset"][None]]
-    blocks = [(jnp.concatenate(columns, axis=1)[:, None], np.concatenate(at)[None])]
-    if form.levels:
-        last = jnp.broadcast_to(one[:, None], (len(index), form.levels, 1))
-        blocks.append(
-            (
-                jnp.concatenate([share, last], axis=2),
-                np.concatenate([place["level_weight"], place["level"][:, None]], axis=1),
-            )
-        )
-    return _Predictors(tuple(blocks), n_parameters(form))
+
+    def row(of: dict[str, Float[Array, "item feature"]], level: int | None = None) -> Array:
+        at = [np.atleast_1d(place[name] if level is None else place[name][level]) for name in of]
+        features = jnp.concatenate(list(of.values()), axis=1)
+        return jnp.zeros((len(index), size)).at[:, np.concatenate(at)].set(features)
+
+    free = {} if form.symmetric else {"absent": absent, "offset": one}
+    rows = [row({"weight": vote, **free})]
+    rows += [row({"level_weight": share[:, m], "level": one}, m) for m in range(form.levels)]
+    return jnp.stack(rows, axis=1)
 
 
 TAUS = (0.03, 2.0)
@@ -371,7 +277,7 @@ def select_tau(
         weight,
     )
     location, scale = prior.log_tau
-    scales, size = inference.scales, problem.design.n_parameters
+    scales, size = inference.scales, problem.design.shape[2]
     grid = jnp.linspace(math.log(TAUS[0]), math.log(TAUS[1]), scales)
     by_label = inference.criterion == "loo"
 

@@ -24,7 +24,7 @@ from jaxtyping import Float
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.finding import Finding
+from judgebayes.finding import Finding, Severity
 from judgebayes.inference.problem import Chains
 
 RHAT_LIMIT = 1.01
@@ -525,53 +525,43 @@ def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
         raise JudgeBayesError(
             "There is only one chain, so convergence cannot be checked; sample two or more chains."
         )
-    findings = []
     worst = table["r_hat"].idxmax()
-    if not (table["r_hat"] < RHAT_LIMIT).all():
-        findings.append(
-            Finding(
-                "bad",
-                f"The {n_chains} chains do not agree: R-hat is {table['r_hat'][worst]:.3f} for "
-                f"{worst} (it should be below {RHAT_LIMIT}). Take more draws; if this persists, the "
-                "posterior may have several modes.",
-            )
-        )
     least = min(float(table["ess_bulk"].min()), float(table["ess_tail"].min()))
-    if not least >= ESS_PER_CHAIN * n_chains:
-        findings.append(
-            Finding(
-                "bad",
-                f"The draws are worth only {least:.0f} independent draws for some parameter (at "
-                f"least {ESS_PER_CHAIN * n_chains} are needed). Take more draws.",
-            )
-        )
     stats = data["sample_stats"]
     diverging = int(np.asarray(stats["diverging"]).sum())
-    if diverging:
-        findings.append(
-            Finding(
-                "bad",
-                f"{diverging} of {n_chains * n_draws} draws diverged, so they may miss a part of "
-                "the posterior. Raise target_accept towards 0.99.",
-            )
-        )
     energy = np.asarray(stats["energy"])
     bfmi = (np.diff(energy, axis=1) ** 2).mean(1) / energy.var(1)
-    if not (bfmi > BFMI_LIMIT).all():
-        findings.append(
-            Finding(
-                "note",
-                f"E-BFMI is {bfmi.min():.2f} in one chain (it should be above {BFMI_LIMIT}): the tails "
-                "are explored slowly.",
-            )
-        )
-    if not findings:
-        findings.append(
-            Finding(
-                "good",
-                f"{n_chains} chains of {n_draws} draws agree (R-hat at most "
-                f"{table['r_hat'].max():.3f}), worth at least {least:.0f} independent draws for "
-                "every parameter; no divergence.",
-            )
-        )
-    return findings
+    checks: list[tuple[bool, Severity, str]] = [
+        (
+            bool((table["r_hat"] < RHAT_LIMIT).all()),
+            "bad",
+            f"The {n_chains} chains do not agree: R-hat is {table['r_hat'][worst]:.3f} for "
+            f"{worst} (it should be below {RHAT_LIMIT}). Take more draws; if this persists, the "
+            "posterior may have several modes.",
+        ),
+        (
+            least >= ESS_PER_CHAIN * n_chains,
+            "bad",
+            f"The draws are worth only {least:.0f} independent draws for some parameter (at "
+            f"least {ESS_PER_CHAIN * n_chains} are needed). Take more draws.",
+        ),
+        (
+            not diverging,
+            "bad",
+            f"{diverging} of {n_chains * n_draws} draws diverged, so they may miss a part of "
+            "the posterior. Raise target_accept towards 0.99.",
+        ),
+        (
+            bool((bfmi > BFMI_LIMIT).all()),
+            "note",
+            f"E-BFMI is {bfmi.min():.2f} in one chain (it should be above {BFMI_LIMIT}): the tails "
+            "are explored slowly.",
+        ),
+    ]
+    findings = [Finding(severity, text) for holds, severity, text in checks if not holds]
+    agree = (
+        f"{n_chains} chains of {n_draws} draws agree (R-hat at most "
+        f"{table['r_hat'].max():.3f}), worth at least {least:.0f} independent draws for "
+        "every parameter; no divergence."
+    )
+    return findings or [Finding("good", agree)]

@@ -7,9 +7,9 @@ Item i has the class probabilities
 Davidson's model and the calibration maps have this form. Automatic differentiation takes the second
 derivatives one parameter at a time, in many passes over the items; the analytic form needs one pass.
 
-The scores of two classes have it, and DRPS of few classes and parameters, as in Davidson's sweeps.
+NLL of two classes has it, and DRPS of few classes and parameters, as in Davidson's sweeps.
 
-Scores of two classes as functions of one number per item, the margin of its label.
+NLL of two classes as a function of one number per item, the margin of its label.
 
 With s = 1 where the label is class 1 and -1 where it is class 0, the label has the probability
 
@@ -19,7 +19,7 @@ and the derivatives in the parameters follow from the score of an item and its g
 m: one exponential per item, and a row of numbers for each parameter and each pair of parameters.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -55,19 +55,16 @@ class _Label(NamedTuple):
     """-log p, also where p is 0 in floating point."""
 
 
-def binary_score(
-    score: Score,
+def binary_nll(
     difference: Sequence[ItemValues],
     labels: ItemCodes,
     weight: ItemValues,
     flip_rate: Float[Array, ""],
 ) -> Differentiated:
-    """Return the weighted sum of a score as a function of the parameters, with two derivatives.
+    """Return the weighted sum of NLL as a function of the parameters, with two derivatives.
 
     Parameters
     ----------
-    score
-        DRPS or NLL.
     difference
         By parameter, the derivative of the logit of class 1 minus that of class 0; 0 at items that do
         not count.
@@ -86,7 +83,7 @@ def binary_score(
     def weighted(
         flip_rate: Array | None, margin: ItemValues
     ) -> tuple[Float[Array, ""], ItemValues, ItemValues]:
-        curve = _CURVES[score](_label(margin), flip_rate)
+        curve = _nll_of_margin(_label(margin), flip_rate)
         # The barrier keeps XLA from fusing the values into a library reduction (YNNPACK), which is
         # slow; and no dot product is used, because values are compared to the last bit.
         values = optimization_barrier(weight * curve.value)
@@ -94,12 +91,10 @@ def binary_score(
 
     def at(theta: Float[Array, " parameter"]) -> Derivatives:
         margin = theta @ margin_rows
-        if score is drps:  # polynomials: nothing is saved without label noise
-            value, gradient, hessian = weighted(flip_rate, margin)
-        else:  # matrices stay outside the branches, where compilers would copy them
-            value, gradient, hessian = lax.cond(
-                flip_rate == 0, partial(weighted, None), partial(weighted, flip_rate), margin
-            )
+        # Matrices stay outside the branches, where compilers would copy them.
+        value, gradient, hessian = lax.cond(
+            flip_rate == 0, partial(weighted, None), partial(weighted, flip_rate), margin
+        )
         return value, margin_rows @ gradient, symmetric(pairs @ hessian, size)
 
     return at
@@ -148,22 +143,6 @@ def _nll_of_margin(label: _Label, flip_rate: Array | None) -> _Curve:
     share = jnp.exp(right - log_prob)
     hessian = share * label.product - share * (1 - share) * label.rest**2
     return _Curve(-log_prob, -share * label.rest, hessian)
-
-
-def _drps_of_margin(label: _Label, flip_rate: Array | None) -> _Curve:
-    """Return the ranked probability score: for two classes, the squared error of the label's p."""
-    flip_rate = jnp.zeros(()) if flip_rate is None else flip_rate
-    scale = 1 - 2 * flip_rate
-    gap = scale * label.rest + flip_rate
-    step = scale * label.product
-    hessian = 2 * step**2 - 2 * gap * step * (label.rest - label.p)
-    return _Curve(gap**2, -2 * gap * step, hessian)
-
-
-_CURVES: dict[Score, Callable[[_Label, Array | None], _Curve]] = {
-    nll: _nll_of_margin,
-    drps: _drps_of_margin,
-}
 
 
 Column = Mapping[int, ItemValues]
@@ -229,9 +208,9 @@ def _sum_of_scores(
     size, zero = len(columns), jnp.zeros_like(weight)
 
     flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-    if design.n_classes == 2 and score in _CURVES:
+    if design.n_classes == 2 and score is nll:
         differences = [column.get(1, zero) - column.get(0, zero) for column in columns]
-        return binary_score(score, differences, labels, weight, flip_rate)
+        return binary_nll(differences, labels, weight, flip_rate)
     if score is not drps or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
         matrix, known = Design(columns, design.n_classes).matrix(), jnp.maximum(labels, 0)
         right = jnp.log1p(-design.n_classes * flip_rate)

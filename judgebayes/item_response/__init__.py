@@ -3,11 +3,6 @@
 It does not aggregate votes. This package may not import `panel` or any package after it.
 """
 
-from judgebayes.item_response.irt import (
-    ItemResponse,
-    rank_correlation,
-    shares_of,
-    variance_shares,
-)
+from judgebayes.item_response.irt import ItemResponse
 
-__all__ = ["ItemResponse", "rank_correlation", "shares_of", "variance_shares"]
+__all__ = ["ItemResponse"]

@@ -98,23 +98,15 @@ class Thinned:
         if not isinstance(h, np.ndarray) or isinstance(self.weight, jax.core.Tracer):
             weights = jnp.where(jnp.isnan(h), 0.0, self.weight)
             return (weights * jnp.nan_to_num(h)).sum(-1) / weights.sum(-1)
-        return self._posterior(sizes, None)[0]
+        return self.posterior(sizes).observed
 
-    def _posterior(
-        self, sizes: tuple[int, ...], population: Float[np.ndarray, " size"] | float | None
-    ) -> "_Posterior":
-        most = self.counts.most
-        prior = Counts(np.arange(most + 1), np.full(most + 1, most), most)  # type: ignore[arg-type]
-        h, h0 = (np.asarray(item_thinning(each, sizes)) for each in (self.counts, prior))
-        return _posterior(h, np.asarray(self.weight), h0, population)
-
-    def moments(
+    def posterior(
         self,
         sizes: tuple[int, ...],
         *,
         population: Float[np.ndarray, " size"] | float | None = None,
-    ) -> tuple[Float[np.ndarray, " size"], Float[np.ndarray, " size"]]:
-        r"""Return posterior mean and variance of the error at each size.
+    ) -> "_Posterior":
+        r"""Return the observed error, and its posterior mean and variance, at each size.
 
         The shares of S = 0 .. K have a Dirichlet prior with parameters 1 / (K + 1), so that at k = K the
         posterior is Jeffreys' for a proportion. The error is linear in the shares: with A the
@@ -127,7 +119,10 @@ class Thinned:
         with the posterior mean of the variance of h, divided by N - n. This is the finite-population
         correction; at n = N the variance is 0.
         """
-        return self._posterior(sizes, population)[1:]
+        most = self.counts.most
+        prior = Counts(np.arange(most + 1), np.full(most + 1, most), most)  # type: ignore[arg-type]
+        h, h0 = (np.asarray(item_thinning(each, sizes)) for each in (self.counts, prior))
+        return _posterior(h, np.asarray(self.weight), h0, population)
 
     def curve(
         self,
@@ -160,7 +155,7 @@ class Thinned:
                 "a good start."
             )
         beyond = np.array([size > self.counts.most for size in sizes])
-        return self._posterior(sizes, population).curve(sizes, level, beyond)
+        return self.posterior(sizes, population=population).curve(sizes, level, beyond)
 
 
 class _Posterior(NamedTuple):

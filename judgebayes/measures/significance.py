@@ -22,12 +22,26 @@ class Interval(NamedTuple):
     high: Any
 
     @classmethod
-    def around(cls, mean: float, error: float, *, level: float) -> "Interval":
+    def around(cls, mean: Any, error: Any, *, level: float) -> "Interval":
         """Return the normal interval of an estimate with this standard error."""
         from scipy.special import ndtri
 
         half = float(ndtri((1 + level) / 2)) * error
         return cls(mean, mean - half, mean + half)
+
+    @classmethod
+    def of_draws(cls, draws: Float[np.ndarray, "draw ..."], *, level: float) -> "Interval":
+        """Return the mean and the equal-tailed interval of draws."""
+        low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
+        return cls(draws.mean(0), low, high)
+
+    @classmethod
+    def of_beta(cls, alpha: Any, beta: Any, *, level: float) -> "Interval":
+        """Return the mean and the equal-tailed interval of a Beta distribution."""
+        from scipy.special import betaincinv
+
+        low, high = (betaincinv(alpha, beta, q) for q in ((1 - level) / 2, (1 + level) / 2))
+        return cls(alpha / (alpha + beta), low, high)
 
     def negative(self) -> "Interval":
         """Return the interval of minus the estimate."""

@@ -139,21 +139,6 @@ def test_platt_is_logistic_regression_on_the_log_odds() -> None:
     assert float(fit.first["intercepts"][0, 1]) == pytest.approx(peer.intercept_[0], abs=1e-5)
 
 
-def test_platt_with_features_is_logistic_regression_with_features() -> None:
-    log_probs, labels = overconfident(300)
-    features = np.random.default_rng(3).normal(size=(300, 2)) + labels[:, None] * [0.5, 0]
-    fit = Platt(clip=1e-12).fit(log_probs, labels, features=features)
-    table = np.column_stack([log_probs[:, 1] - log_probs[:, 0], features])
-    peer = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(table, labels)
-    ours = [fit.first["slopes"][0, 1], *fit.first["intercepts"][1:, 1]]
-    np.testing.assert_allclose(ours, peer.coef_[0], atol=1e-5)
-    np.testing.assert_allclose(
-        binary(fit((log_probs, features))), peer.predict_proba(table)[:, 1], atol=1e-6
-    )
-    with pytest.raises(JudgeBayesError, match="fitted with 2 item feature"):
-        fit(log_probs)
-
-
 def test_isotonic_is_that_of_scikit_learn() -> None:
     rng = np.random.default_rng(5)
     p = np.round(rng.random(150), 2)  # with ties

@@ -67,7 +67,7 @@ def test_pooling_changes_an_estimate_by_a_limited_amount(pool: list[Counts]) -> 
     own = BetaBinomial(2).fit(pool[0])
     pooled = PooledBetaBinomial().fit(pool).of(0)
     sizes = (1, 3, 5, 7)
-    _, variance = Thinning().fit(pool[0]).moments(sizes)
+    variance = Thinning().fit(pool[0]).posterior(sizes).variance
     one, other = (np.asarray(fit.estimate(sizes)) for fit in (own, pooled))
     mixture = limited(own, pooled, pool[0])
     change = np.asarray(mixture.estimate(sizes)) - one

@@ -15,6 +15,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.logit_mixture import (
     NO_SCORE,
     SLOPES,
+    Design,
     consensus,
     draw_logits,
     standardised,
@@ -74,7 +75,7 @@ def test_the_posterior_is_that_of_a_grid() -> None:
     score = standardised(rng.standard_normal(25))
     assert score is not None
     y = (rng.random(25) < expit(1.5 * score)).astype(float)
-    drawn = draw_logits([score], y, 1.0)
+    drawn = draw_logits([score], y, 1.0, Design(np.ones((len(y), 1)), np.full(1, np.inf)))
     a, b = np.meshgrid(np.linspace(-8, 8, 321), np.linspace(-8, 12, 401), indexing="ij")
     step = (16 / 320) * (20 / 400)
     fits = (y * np.log(expit(a[..., None] + b[..., None] * score))).sum(-1)

@@ -7,7 +7,6 @@ from scipy import optimize
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import Status
 from judgebayes.inference.laplace import (
-    _Predictors,
     _SoftmaxProblem,
     approximate,
     leave_one_out_predictors,
@@ -18,15 +17,9 @@ from judgebayes.models.label_noise import noise_matrix
 READ_OUT = np.array([[-0.5, 0.0], [0.0, 1.0], [0.5, 0.0]])
 
 
-def dense_predictors(design: jax.Array) -> _Predictors:
-    """Return the predictors of a design in which all parameters enter all predictors."""
-    place = np.broadcast_to(np.arange(design.shape[2]), design.shape[1:])
-    return _Predictors(((design, place),), design.shape[2])
-
-
 def make(noise: float, items: int = 40) -> _SoftmaxProblem:
     rng = np.random.default_rng(0)
-    design = dense_predictors(jnp.asarray(rng.normal(size=(items, 2, 5))))
+    design = jnp.asarray(rng.normal(size=(items, 2, 5)))
     labels = jnp.asarray(rng.integers(0, 3, items))
     weight = jnp.asarray(rng.uniform(0, 2, items))
     return _SoftmaxProblem(design, jnp.asarray(READ_OUT), noise_matrix(noise, 3), labels, weight)
@@ -36,10 +29,6 @@ def objective(problem: _SoftmaxProblem, x: jax.Array) -> jax.Array:
     p = jax.nn.softmax((problem.design @ x) @ problem.read_out.T) @ problem.error
     at_label = jnp.take_along_axis(p, problem.labels[:, None], 1)[:, 0]
     return -(problem.weight * jnp.log(at_label)).sum() + 0.5 * x @ x
-
-
-def dense(problem: _SoftmaxProblem) -> jax.Array:
-    return problem.design.blocks[0][0]
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.15])
@@ -77,7 +66,7 @@ def test_leaving_one_out_is_refitting_without_it(noise: float, off: float) -> No
     def without(i: jax.Array) -> jax.Array:
         rest = problem._replace(weight=problem.weight.at[i].set(0.0))
         x = approximate(rest, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5)).mode
-        p = jax.nn.softmax((dense(problem)[i] @ x) @ problem.read_out.T) @ problem.error
+        p = jax.nn.softmax((problem.design[i] @ x) @ problem.read_out.T) @ problem.error
         return jnp.log(p[problem.labels[i]])
 
     brute = jnp.where(problem.weight > 0, jax.jit(jax.vmap(without))(jnp.arange(40)), 0.0).sum()
@@ -92,7 +81,7 @@ def test_an_item_of_weight_2_is_left_out_one_copy_at_a_time() -> None:
     problem = make(0.0)._replace(weight=jnp.ones(40).at[:5].set(2.0))
     twice = jnp.concatenate([jnp.arange(40), jnp.arange(5)])
     repeated = problem._replace(
-        design=dense_predictors(dense(problem)[twice]),
+        design=problem.design[twice],
         labels=problem.labels[twice],
         weight=jnp.ones(45),
     )

@@ -5,9 +5,9 @@ import pytest
 from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.minimising import minimise
 from judgebayes.inference.optimise import (
     differentiated,
-    minimise,
     minimise_each,
     projected_gradient,
 )

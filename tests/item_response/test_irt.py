@@ -8,9 +8,13 @@ from numpyro.infer.util import log_density
 from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.calibrate_dont_curate.item_response import (
+    empirical_bayes_mode,
+    variance_shares,
+)
 from judgebayes.inference import Status
-from judgebayes.item_response import ItemResponse, variance_shares
-from judgebayes.item_response.irt import empirical_bayes_mode, evidence, joint_mode
+from judgebayes.item_response import ItemResponse
+from judgebayes.item_response.irt import evidence, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters

@@ -50,6 +50,7 @@ from judgebayes.experiments.beyond_consensus.regression import as_published, sta
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
+from judgebayes.experiments.calibrate_dont_curate.item_response import LearntResponse
 from judgebayes.experiments.calibrate_dont_curate.searches import (
     BackwardElimination,
     Beam,
@@ -491,7 +492,7 @@ CASES: dict[str, Case] = {
     "irt-noisy": Case(
         RESPONSE, ItemResponse(label_noise=0.1), costly=True, breaks=COPIES, slow_only=True
     ),
-    "irt-learnt": Case(RESPONSE, ItemResponse(None), costly=True, breaks=COPIES, slow_only=True),
+    "irt-learnt": Case(RESPONSE, LearntResponse(), costly=True, breaks=COPIES, slow_only=True),
 }
 """Estimators by name."""
 

@@ -29,13 +29,13 @@ def test_moments_match_dirichlet_draws() -> None:
     rng = np.random.default_rng(0)
     correct = rng.binomial(7, rng.beta(3, 1, 30))
     fit = Thinning().fit(counts_of(correct, 7))
-    mean, variance = fit.moments((1, 5))
+    _, mean, variance = fit.posterior((1, 5))
     shares = rng.dirichlet(np.bincount(correct, minlength=8) + 1 / 8, 200_000)
     h = np.stack([thin(counts_of(np.arange(8), 7), k) for k in (1, 5)])
     draws = shares @ h.T
     np.testing.assert_allclose(mean, draws.mean(0), atol=5e-4)
     np.testing.assert_allclose(variance, draws.var(0), rtol=0.02)
-    finite = fit.moments((1, 5), population=90)
+    finite = fit.posterior((1, 5), population=90)[1:]
     rest = np.stack([rng.multinomial(60, p) @ h.T for p in shares[:40_000]])
     total = (30 * h[:, correct].mean(1) + rest) / 90
     np.testing.assert_allclose(finite[0], total.mean(0), atol=5e-4)
