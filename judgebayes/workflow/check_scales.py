@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -62,9 +63,11 @@ def find_scale(draft: Draft) -> Draft:
 def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     """Return the option that most likely settles the classes, and what it does; else the error."""
     counts = Counter(value for value in map(canonical, vote_cells(opened)) if value is not None)
+    if np.inf in map(abs, filter(_is_number, counts)):
+        return error, {}
     gold = opened.labels
     labels = [] if gold is None else distinct(gold.table[gold.label].unique())
-    numbers = all(isinstance(value, int | float) for value in counts)
+    numbers = all(map(_is_number, counts))
     scores, usual = are_scores(list(counts)), usual_classes(counts)
     graded = numbers and bool(labels) and not are_scores(labels)
     two_of_more = usual is None and len(labels) == 2 < len(counts) <= MOST_RATINGS
@@ -129,9 +132,13 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     return what, {"classes": join_names(map(str, ordered))}
 
 
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float)
+
+
 def _numbers(counts: Counter[object]) -> bool:
     """Tell whether most votes are numbers."""
-    of_numbers = sum(n for value, n in counts.items() if isinstance(value, int | float))
+    of_numbers = sum(n for value, n in counts.items() if _is_number(value))
     return 2 * of_numbers > counts.total()
 
 
