@@ -15,15 +15,9 @@ from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import check_ignored, notes_of, read_table
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.check_columns import (
-    find_items,
-    find_label,
-    find_long,
-    find_merged,
-    find_wide,
-    is_wide,
-)
+from judgebayes.workflow.check_columns import find_long, find_wide, is_wide
 from judgebayes.workflow.check_draft import Draft, words_of
+from judgebayes.workflow.check_labels import find_items, find_label, find_merged
 from judgebayes.workflow.check_scales import find_order, find_scale
 from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.options import ReadRequest

@@ -1,7 +1,4 @@
-"""A check of the columns of votes: their roles, and repeated votes.
-
-A check of labels: their column, their people and their items.
-"""
+"""The columns of votes by role, of a table with a row per vote or a column per judge; repeated votes."""
 
 import re
 from collections import Counter
@@ -32,12 +29,10 @@ from judgebayes.votes.classes import (
     classes_of_most,
     given_classes,
     listing,
-    written,
 )
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import label_columns
 from judgebayes.workflow.check_draft import Draft, try_open
-from judgebayes.workflow.item_ids import hint, match_items
 from judgebayes.workflow.likely import (
     ITEM,
     MEASURE,
@@ -50,126 +45,10 @@ from judgebayes.workflow.likely import (
     likely_vote,
 )
 from judgebayes.workflow.options import ROLES
-from judgebayes.workflow.roles import labels_of_file
 from judgebayes.workflow.scales import are_scores
 
 SHARE = 0.2
 """The least share of items with several labels from which an item is more than one column."""
-
-
-def find_label(draft: Draft) -> Draft:
-    """Find the columns of labels in a file of their own."""
-    gold, opened = draft.labels, try_open(draft)
-    if gold is None or opened is None:
-        return draft
-    one_hot = [] if draft.tables.label is not None else _one_hot(gold)
-    if one_hot:
-        text = (
-            f"Columns {listing(one_hot)} of the labels are 0 or 1, and one of them is 1 in each row: "
-            "make one column with the name of that one."
-        )
-        return draft.with_finding("bad", "labels", text)
-    try:
-        labels, message = labels_of_file(draft.tables, opened.items)
-    except JudgeBayesError as error:
-        names = [str(name) for name in gold.columns]
-        vote = draft.tables.vote if draft.tables.vote in names else None
-        vote = vote or likely_vote(gold, [by_name(names, "item")])
-        if vote is None or draft.tables.label is not None:
-            return draft.with_finding("bad", "labels", str(error))
-        try:
-            labels, message = labels_of_file(replace(draft.tables, label=vote), opened.items)
-        except JudgeBayesError:  # something else is wrong
-            return draft.with_finding("bad", "labels", str(error))
-        text = f"Column {vote!r} is read as the label, by its values."
-        draft = draft.with_finding("bad", "labels", text, label=vote)
-    if message:
-        draft = draft.saying("labels", message)
-    return replace(draft, gold=labels)
-
-
-def _one_hot(table: pd.DataFrame) -> list[str]:
-    """Return the columns that are 0 or 1, of which one is 1 in each row; none if there are no three."""
-    plain = table.select_dtypes("number")
-    flags = [name for name in plain if set(plain[name].dropna().unique()) == {0, 1}]
-    return flags if len(flags) > 2 and (plain[flags].sum(axis=1) == 1).all() else []
-
-
-def find_merged(draft: Draft) -> Draft:
-    """Find items with different labels by several people."""
-    opened = try_open(draft)
-    if opened is None or opened.labels is None or draft.request.labels_merge:
-        return draft
-    gold = opened.labels
-    items, labels = changed(gold.items, written), changed(gold.table[gold.label], canonical)
-    pairs = pd.DataFrame({"item": items, "label": labels}).dropna().drop_duplicates()
-    split = pairs.loc[pairs["item"].duplicated(), "item"].nunique()
-    if not split:
-        return draft
-    if gold.table is opened.table:
-        return draft.with_finding(
-            "bad",
-            "labels",
-            f"{split} item(s) have different labels in column {gold.label!r} on different rows of the "
-            "votes; put the labels into a file of their own.",
-        )
-    draft = draft.with_finding(
-        "bad",
-        "labels",
-        f"{split} item(s) have different labels by several people; the most frequent one is used, and "
-        "an item with a tie has none. Other ways: adjudicated, noisy.",
-        {"labels_merge": "noisy"},
-        question=f"{split} item(s) have different labels in column {gold.label!r}: use --labels-merge "
-        "majority, adjudicated or noisy.",
-        labels_merge="majority",
-    )
-    if draft.gold is None:
-        return draft
-    return replace(draft, gold=labels_of_file(draft.tables, opened.items)[0])  # with annotators
-
-
-def find_items(draft: Draft) -> Draft:
-    """Match the items of the labels with those of the votes."""
-    gold, opened = draft.gold, try_open(replace(draft, gold=None))
-    if gold is None or opened is None:
-        return draft
-    given, items = gold.items, opened.items.unique()
-    matching, drop = match_items(given.unique(), items), draft.tables.drop_unknown_labels
-    draft = replace(draft, matching=matching)
-    exactly = draft.tables.match_ids == "exactly"
-    same = set(map(written, given.unique())) & set(map(written, items))
-    question = (
-        f"Column {gold.label!r} labels {given.nunique() - len(same)} item(s) that have no votes. Items "
-        f"with votes are named {listing(items, 3)}. {hint(matching)} To drop these labels, use "
-        "--drop-unknown-labels."
-    )
-    if drop and exactly and same:
-        text = f"{len(same)} of {given.nunique()} items of the labels have votes."
-        return draft.with_finding("good", "ids", text)
-    if matching.collision:
-        text = f"Labels cannot be matched loosely: {matching.collision}"
-        return draft.with_finding("bad", "ids", text)
-    if not matching.item_of:
-        return draft.with_finding(
-            "bad",
-            "ids",
-            f"No item of the labels ({listing(given.unique(), 3)}) is an item of the votes "
-            f"({listing(items, 3)}).",
-        )
-    if matching.folded and exactly:
-        text = f"Items match after folding {matching.how}: {matching.preview}."
-        draft = draft.with_finding("bad", "ids", text, question=question, match_ids="loosely")
-    else:
-        draft = draft.with_finding(
-            "good", "ids", f"{matching.preview} items of the labels have votes."
-        )
-    if matching.unmatched and not drop:
-        near = [f"did you mean {item!r} by {name!r}?" for name, item in matching.near.items()][:3]
-        n, shown = len(matching.unmatched), listing(matching.unmatched, 3)
-        text = f"Labels of {n} item(s) without votes: {shown}"
-        text = f"{text}; {'; '.join(near)}" if near else f"{text}."
-        draft = draft.with_finding("bad", "ids", text, question=question, drop_unknown_labels=True)
-    return draft
 
 
 def is_wide(draft: Draft) -> bool:

@@ -1,0 +1,208 @@
+"""Labels: the columns of a file of their own, the people who gave them, and their items."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import changed
+from judgebayes.io.columns import guess_columns, listed_roles, most_likely, plain_label
+from judgebayes.votes.classes import canonical, listing, written
+from judgebayes.votes.columns import require_columns
+from judgebayes.workflow.annotators import label_columns, melted
+from judgebayes.workflow.check_draft import Draft, try_open
+from judgebayes.workflow.item_ids import hint, match_items
+from judgebayes.workflow.likely import by_name, likely_vote
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.sources import Labels
+
+ITEM_SHARE = 0.9
+"""The least share of values of an item column in a file of labels that are items with votes."""
+
+
+def labels_of_file(request: ReadRequest, items: pd.Series) -> tuple[Labels, str]:
+    """Return the labels of a table of their own, and a sentence if an item is known by its values.
+
+    Raises
+    ------
+    JudgeBayesError
+        If its column of the item or of the label is unknown.
+    """
+    item, label, path = str(items.name), request.label, request.labels
+    gold = path.table.drop(columns=list(request.left_out), errors="ignore")
+    several, annotator = label_columns(gold, label), None
+    if several:
+        gold, label, annotator = melted(gold, several)
+    elif request.labels_merge is not None:
+        given = {"annotator": request.annotator}
+        annotator = guess_columns(gold.columns, given)["annotator"]
+    names = [name for name in gold.columns if name != annotator]
+    guess_columns(names, {"label": label or "none"}, needed=())  # it exists
+    column = item if item in names else None
+    if column is None and len(names) == 2:
+        label = label or most_likely(names, "label")
+        column = next((name for name in names if label not in (None, name)), None)
+    unlabelled = [name for name in names if name != label]
+    column = column or most_likely(unlabelled, "item")
+    by_values = column is None
+    if column is None:
+        column = _column_of_items(gold[unlabelled], items)
+    if column is None and items.map(str).isin(gold.columns.map(str)).mean() >= ITEM_SHARE:
+        raise JudgeBayesError(
+            f"The items of the votes ({listing(items.unique(), 2)}) are names of columns of "
+            f"{str(path)!r}: turn this table, so that each item is a row."
+        )
+    if column is None:
+        raise JudgeBayesError(
+            f"Which column of {str(path)!r} is the item? It has {', '.join(map(repr, names))}. The "
+            f"items of the votes ({listing(items.unique(), 2)}) are in none of these columns, or in "
+            f"more than one. Give the item column the same name as in the votes, {item!r}."
+        )
+    others = [name for name in names if name != column]
+    if label is None:
+        label = others[0] if len(others) == 1 else most_likely(others, "label")
+    label = label or plain_label(others) or most_likely(others, "vote")
+    if label is None:
+        raise JudgeBayesError(
+            f"Which column of {str(path)!r} is the label? It has {', '.join(map(repr, names))}; use "
+            "--label NAME."
+        )
+    roles: dict[str, str | None] = {"item": column, "label": label}
+    require_columns(gold, roles)
+    message = (
+        f"Columns of {path.name}: {listed_roles(roles)}; the item column is detected by its values, "
+        "which are items of the votes."
+    )
+    return Labels(gold, column, label, annotator), message if by_values else ""
+
+
+def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
+    """Return the only column whose values are nearly all items with votes, perhaps spelt in another way.
+
+    Of several, such as items 0, 1, 2 and labels 0, 1, it is the one whose values are nearly all
+    distinct. None if there is none.
+    """
+    votes = items.unique()
+    names = [
+        str(name)
+        for name, cells in table.items()
+        if match_items(cells.dropna().unique(), votes).share >= ITEM_SHARE
+    ]
+    if len(names) > 1:
+        names = [name for name in names if table[name].nunique() >= ITEM_SHARE * len(table)]
+    return names[0] if len(names) == 1 else None
+
+
+def find_label(draft: Draft) -> Draft:
+    """Find the columns of labels in a file of their own."""
+    gold, opened = draft.labels, try_open(draft)
+    if gold is None or opened is None:
+        return draft
+    one_hot = [] if draft.tables.label is not None else _one_hot(gold)
+    if one_hot:
+        text = (
+            f"Columns {listing(one_hot)} of the labels are 0 or 1, and one of them is 1 in each row: "
+            "make one column with the name of that one."
+        )
+        return draft.with_finding("bad", "labels", text)
+    try:
+        labels, message = labels_of_file(draft.tables, opened.items)
+    except JudgeBayesError as error:
+        names = [str(name) for name in gold.columns]
+        vote = draft.tables.vote if draft.tables.vote in names else None
+        vote = vote or likely_vote(gold, [by_name(names, "item")])
+        if vote is None or draft.tables.label is not None:
+            return draft.with_finding("bad", "labels", str(error))
+        try:
+            labels, message = labels_of_file(replace(draft.tables, label=vote), opened.items)
+        except JudgeBayesError:  # something else is wrong
+            return draft.with_finding("bad", "labels", str(error))
+        text = f"Column {vote!r} is read as the label, by its values."
+        draft = draft.with_finding("bad", "labels", text, label=vote)
+    if message:
+        draft = draft.saying("labels", message)
+    return replace(draft, gold=labels)
+
+
+def _one_hot(table: pd.DataFrame) -> list[str]:
+    """Return the columns that are 0 or 1, of which one is 1 in each row; none if there are no three."""
+    plain = table.select_dtypes("number")
+    flags = [name for name in plain if set(plain[name].dropna().unique()) == {0, 1}]
+    return flags if len(flags) > 2 and (plain[flags].sum(axis=1) == 1).all() else []
+
+
+def find_merged(draft: Draft) -> Draft:
+    """Find items with different labels by several people."""
+    opened = try_open(draft)
+    if opened is None or opened.labels is None or draft.request.labels_merge:
+        return draft
+    gold = opened.labels
+    items, labels = changed(gold.items, written), changed(gold.table[gold.label], canonical)
+    pairs = pd.DataFrame({"item": items, "label": labels}).dropna().drop_duplicates()
+    split = pairs.loc[pairs["item"].duplicated(), "item"].nunique()
+    if not split:
+        return draft
+    if gold.table is opened.table:
+        return draft.with_finding(
+            "bad",
+            "labels",
+            f"{split} item(s) have different labels in column {gold.label!r} on different rows of the "
+            "votes; put the labels into a file of their own.",
+        )
+    draft = draft.with_finding(
+        "bad",
+        "labels",
+        f"{split} item(s) have different labels by several people; the most frequent one is used, and "
+        "an item with a tie has none. Other ways: adjudicated, noisy.",
+        {"labels_merge": "noisy"},
+        question=f"{split} item(s) have different labels in column {gold.label!r}: use --labels-merge "
+        "majority, adjudicated or noisy.",
+        labels_merge="majority",
+    )
+    if draft.gold is None:
+        return draft
+    return replace(draft, gold=labels_of_file(draft.tables, opened.items)[0])  # with annotators
+
+
+def find_items(draft: Draft) -> Draft:
+    """Match the items of the labels with those of the votes."""
+    gold, opened = draft.gold, try_open(replace(draft, gold=None))
+    if gold is None or opened is None:
+        return draft
+    given, items = gold.items, opened.items.unique()
+    matching, drop = match_items(given.unique(), items), draft.tables.drop_unknown_labels
+    draft = replace(draft, matching=matching)
+    exactly = draft.tables.match_ids == "exactly"
+    same = set(map(written, given.unique())) & set(map(written, items))
+    question = (
+        f"Column {gold.label!r} labels {given.nunique() - len(same)} item(s) that have no votes. Items "
+        f"with votes are named {listing(items, 3)}. {hint(matching)} To drop these labels, use "
+        "--drop-unknown-labels."
+    )
+    if drop and exactly and same:
+        text = f"{len(same)} of {given.nunique()} items of the labels have votes."
+        return draft.with_finding("good", "ids", text)
+    if matching.collision:
+        text = f"Labels cannot be matched loosely: {matching.collision}"
+        return draft.with_finding("bad", "ids", text)
+    if not matching.item_of:
+        return draft.with_finding(
+            "bad",
+            "ids",
+            f"No item of the labels ({listing(given.unique(), 3)}) is an item of the votes "
+            f"({listing(items, 3)}).",
+        )
+    if matching.folded and exactly:
+        text = f"Items match after folding {matching.how}: {matching.preview}."
+        draft = draft.with_finding("bad", "ids", text, question=question, match_ids="loosely")
+    else:
+        draft = draft.with_finding(
+            "good", "ids", f"{matching.preview} items of the labels have votes."
+        )
+    if matching.unmatched and not drop:
+        near = [f"did you mean {item!r} by {name!r}?" for name, item in matching.near.items()][:3]
+        n, shown = len(matching.unmatched), listing(matching.unmatched, 3)
+        text = f"Labels of {n} item(s) without votes: {shown}"
+        text = f"{text}; {'; '.join(near)}" if near else f"{text}."
+        draft = draft.with_finding("bad", "ids", text, question=question, drop_unknown_labels=True)
+    return draft
