@@ -49,6 +49,7 @@ TASKS = (
         (
             "workflow.checking",
             "workflow.check_columns",
+            "workflow.check_labels",
             "workflow.check_draft",
             "workflow.check_scales",
             "workflow.calibrating",
@@ -76,9 +77,6 @@ TASKS = (
             "workflow.bins_of_files",
             "workflow.item_ids",
             "workflow.likely",
-            "workflow.check_columns",
-            "workflow.check_labels",
-            "workflow.check_scales",
             "workflow.questions",
             "workflow.scales",
             "workflow.sources",
