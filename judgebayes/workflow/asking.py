@@ -17,7 +17,7 @@ from judgebayes.io.tables import check_ignored, notes_of, read_table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_columns import find_long, find_wide, is_wide
 from judgebayes.workflow.check_draft import Draft, words_of
-from judgebayes.workflow.check_labels import find_items, find_label, find_merged
+from judgebayes.workflow.check_labels import doubtful_join, find_items, find_label, find_merged
 from judgebayes.workflow.check_scales import find_order, find_scale
 from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.options import ReadRequest
@@ -64,7 +64,11 @@ def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool =
     """
     if not isinstance(request.votes, Data):
         opened = open_files(request, Earlier(ignored=named))
-        return encoded(opened, classes_of(opened, detect=detect))
+        data = encoded(opened, classes_of(opened, detect=detect))
+        doubt = doubtful_join(data.votes, data.coding.items, data.labels)
+        if doubt is None:
+            return data
+        return replace(data, opened=replace(data.opened, notes=(*data.opened.notes, doubt[1])))
     ours = {leaf.name for leaf in leaves(ReadRequest, {})}
     again = [name for name, _ in changed(request) if name in ours]
     if again:

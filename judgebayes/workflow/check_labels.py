@@ -1,12 +1,17 @@
 """Labels: the columns of a file of their own, the people who gave them, and their items."""
 
+import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
+from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
+from judgebayes.finding import Severity
 from judgebayes.io.cells import changed
 from judgebayes.io.columns import guess_columns, listed_roles, most_likely, plain_label
+from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
@@ -16,6 +21,10 @@ from judgebayes.workflow.likely import by_name, likely_vote
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Labels
 
+LEAST_COMPARED = 50
+"""With fewer labelled items, votes and labels are not compared."""
+PLAIN_DIGITS = 10
+"""Longer numbers in names of items are no places in a file."""
 ITEM_SHARE = 0.9
 """The least share of values of an item column in a file of labels that are items with votes."""
 
@@ -206,3 +215,44 @@ def find_items(draft: Draft) -> Draft:
         text = f"{text}; {'; '.join(near)}" if near else f"{text}."
         draft = draft.with_finding("bad", "ids", text, question=question, drop_unknown_labels=True)
     return draft
+
+
+def doubtful_join(votes: Votes, items: pd.Index, labels: ItemInts) -> tuple[Severity, str] | None:
+    r"""Return a sentence if labels may be those of other items: by a shift by one, or by chance.
+
+    The plurality of the votes is compared with the label. Under a shift, with the labels of the items
+    beside, which are numbered by the last number in their names, it agrees more often by four standard
+    errors of the two shares. Labels in random order agree on
+    :math:`\sum_k p(\text{vote} = k)\, p(\text{label} = k)` of the items; votes agree on more, by two
+    standard errors.
+    """
+    most = np.asarray(votes.pooled_counts())
+    vote = np.where(most.sum(1) > 0, most.argmax(1), -1)
+    both = (labels >= 0) & (vote >= 0)
+    n = int(both.sum())
+    if n < LEAST_COMPARED:
+        return None
+    right = float((vote == labels)[both].mean())
+    numbers = [re.findall(r"\d+", str(item)) for item in items]
+    place = {int(k[-1]): row for row, k in enumerate(numbers) if k and len(k[-1]) < PLAIN_DIGITS}
+    for shift, which in ((1, "previous"), (-1, "next")) if len(place) == len(items) else ():
+        rows = [(place[k + shift], row) for k, row in place.items() if k + shift in place]
+        beside = [vote[a] == labels[b] for a, b in rows if vote[a] >= 0 and labels[b] >= 0]
+        if beside and np.mean(beside) - right >= 4 * np.sqrt(0.5 / n):
+            return (
+                "bad",
+                f"The votes agree with the labels on {right:.0%} of the items, but with the label of "
+                f"the {which} item on {np.mean(beside):.0%}: are the items of one file counted from 0 "
+                "and of the other from 1?",
+            )
+    shares = [np.bincount(each[both], minlength=votes.n_classes) / n for each in (vote, labels)]
+    chance = float(shares[0] @ shares[1])
+    if max(shares[0].max(), shares[1].max()) == 1 or right > chance + 2 * np.sqrt(
+        chance * (1 - chance) / n
+    ):
+        return None
+    return (
+        "note",
+        f"The votes agree with the labels on {right:.0%} of the items, and with labels in random order "
+        f"on {chance:.0%}: are these the labels of these items?",
+    )

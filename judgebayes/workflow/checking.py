@@ -3,7 +3,6 @@
 The steps of a check, and what it says of what is read in the end.
 """
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ from judgebayes.io.tables import read_table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.asking import decided
 from judgebayes.workflow.check_draft import CheckFinding, Draft
+from judgebayes.workflow.check_labels import doubtful_join
 from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.methods import FEW_LABELS
@@ -30,10 +30,6 @@ from judgebayes.workflow.results import Result, count_findings
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.study import write_study
 
-PLAIN_DIGITS = 10
-"""Longer numbers in names of items are no places in a file."""
-ENCODINGS = ("cp1252", "cp1250")
-"""Encodings of files that are not UTF-8, tried in this order."""
 FOUND_ALREADY = (
     *("Columns: ", "Judges: ", "--match-ids loosely: ", "Read as missing votes: "),
     "is read as judgebayes import",
@@ -59,38 +55,8 @@ def finished(draft: Draft, data: Data) -> Draft:
         draft = draft.with_finding(
             "note", "labels", f"There are only {len(known)} labels: intervals will be wide."
         )
-    shifted = shifted_join(data)
-    return draft if shifted is None else draft.with_finding("bad", "ids", shifted)
-
-
-def shifted_join(data: Data) -> str | None:
-    """Return a sentence if the votes agree far better with the labels of the items beside theirs.
-
-    Items are numbered by the last number in their names. Far better is by more than four standard errors
-    of the two shares of items on which the plurality of the votes is the label.
-    """
-    numbers = [re.findall(r"\d+", str(item)) for item in data.coding.items]
-    place = {int(n[-1]): row for row, n in enumerate(numbers) if n and len(n[-1]) < PLAIN_DIGITS}
-    if len(place) < len(numbers):
-        return None
-    most = np.asarray(data.votes.pooled_counts()).argmax(1)
-
-    def agreement(shift: int) -> tuple[float, int]:
-        pairs = [
-            (most[place[n + shift]], data.labels[r]) for n, r in place.items() if n + shift in place
-        ]
-        right = [vote == label for vote, label in pairs if label >= 0]
-        return float(np.mean(right)) if right else 0.0, len(right)
-
-    now, n = agreement(0)
-    best, other = max((agreement(shift)[0], shift) for shift in (-1, 1))
-    if n < FEW_LABELS or best - now < 4 * np.sqrt(0.5 / n):
-        return None
-    which = "previous" if other == 1 else "next"
-    return (
-        f"The votes agree with the labels on {now:.0%} of the items, but with the label of the {which} "
-        f"item on {best:.0%}: are the items of one file counted from 0 and of the other from 1?"
-    )
+    doubt = doubtful_join(data.votes, data.coding.items, data.labels)
+    return draft if doubt is None else draft.with_finding(doubt[0], "ids", doubt[1])
 
 
 KINDS: dict[Severity, str] = {"bad": "problem", "note": "guess", "good": "fine"}

@@ -277,3 +277,17 @@ def test_labels_of_the_next_item_are_noticed(shift: int, words: str) -> None:
     said = " ".join(each.sentence for each in checked.problems)
     assert words in said
     assert ("counted from 0" in said) == bool(shift)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_labels_in_another_order_are_noticed_by_every_command(shuffled: bool) -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 200)
+    votes = pd.DataFrame(
+        [(f"q{i}", j, int(truth[i] ^ (rng.random() < 0.2))) for i in range(200) for j in "abc"],
+        columns=["item", "judge", "vote"],
+    )
+    given = rng.permutation(truth) if shuffled else truth
+    labels = pd.DataFrame({"item": [f"q{i}" for i in range(200)], "label": given})
+    said = [" ".join(each(votes, labels).sentences) for each in (jb.read, jb.check, jb.diagnose)]
+    assert all(("labels in random order on 50%" in text) == shuffled for text in said)
