@@ -127,7 +127,9 @@ def decided(request: ReadRequest, earlier: Earlier = UNSEEN) -> Draft:
     if how.votes is None or (labels is not None and gold is None):
         return draft
     how = replace(how, **{name: value for name, value in draft.options().items() if not said})
-    draft = replace(draft, how=how, classes=classes, said=tuple(said), letters=letters)
+    draft = replace(
+        draft, how=how, classes=classes, said=tuple(said), log=bool(said), letters=letters
+    )
     draft = find_wide(draft) if is_wide(draft) else find_long(draft)
     if not draft.columns:
         return draft

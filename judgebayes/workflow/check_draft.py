@@ -46,6 +46,8 @@ class Draft:
     earlier: Earlier = UNSEEN
     how: ReadRequest | None = None
     """The request with tables in place of files, and what the log of a tool says by itself."""
+    log: bool = False
+    """Whether the votes are in the log of a tool, whose reader knows the columns."""
     letters: Mapping[str, str] = field(default_factory=dict)
     """The classes by the letters in which a tool writes labels."""
     classes: tuple[str, ...] | None = None
@@ -111,6 +113,14 @@ class Draft:
         ours = {leaf.name for leaf in leaves(ReadRequest, {})} - {"votes", "labels"}
         return {name: value for name, value in changed(self.request) if name in ours}
 
+    def keys(self) -> dict[str, Any]:
+        """Return the keys of a study file that reads the same: the columns by role, and the options."""
+        wide = self.tables.wide
+        roles = {} if self.log else {r: n for r, n in self.columns.items() if n or not wide}
+        if roles.get("label", "") is None:
+            del roles["label"]  # it may be in a file of its own
+        return {role: name or "none" for role, name in roles.items()} | self.options()
+
     def read(self) -> Opened:
         """Open the files with what is decided.
 
@@ -130,7 +140,7 @@ class Draft:
         votes = self.opened[key]
         if isinstance(votes, JudgeBayesError):
             raise votes
-        votes = replace(votes, notes=(*self.said, *votes.notes))
+        votes = replace(votes, notes=(*self.said, *votes.notes), how=self.keys())
         if apart and self.gold is None:
             return votes
         return with_labels(votes, self.gold, self.earlier, self.letters)

@@ -12,7 +12,6 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
-from judgebayes.io.formats import format_of
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
@@ -165,7 +164,7 @@ def check(request: CheckRequest) -> Check:
     words = {n: n.upper() if isinstance(p, InMemory) else str(p) for n, p in files.items()}
     labels = ["--labels", words["labels"]] if "labels" in words else []
     options = draft.options() if data is not None else {}
-    study = options if data is None else _roles(data, files["votes"]) | options
+    study = {} if data is None else data.how
     if request.save is not None and data is not None:
         write_study(request.save, {n: p for n, p in files.items() if isinstance(p, Path)}, study)
         questions = answerable(data, draft, [str(request.save)], saved=True)
@@ -181,16 +180,6 @@ def check(request: CheckRequest) -> Check:
         _ids(draft.matching),
         study,
     )
-
-
-def _roles(data: Data, votes: Path | InMemory) -> dict[str, str]:
-    """Return the columns by role, as options; of another tool's log, its reader knows them."""
-    if isinstance(votes, Path) and format_of(votes) is not None:
-        return {}
-    columns = data.opened.columns
-    if columns.get("vote") is None:
-        return {role: name for role, name in columns.items() if name is not None}
-    return {role: name or "none" for role, name in columns.items() if role != "label" or name}
 
 
 def _read(draft: Draft) -> tuple[Data | None, Draft]:

@@ -87,6 +87,11 @@ class Data(Result):
     """The estimated share of wrong labels, of merged labels that may be wrong."""
 
     @property
+    def how(self) -> dict[str, Any]:
+        """How the files were read, as keys of a study file: `judgebayes.read(votes, labels, **how)`."""
+        return dict(self.opened.how)
+
+    @property
     def labelled(self) -> bool:
         """Whether there is a source of labels."""
         return self.opened.labels is not None

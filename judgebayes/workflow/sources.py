@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,8 @@ class Opened:
     """The classes from lowest to highest, if the source names them."""
     doubt: Doubt | None = None
     """How probable the classes of labelled items are, if the labels may be wrong."""
+    how: Mapping[str, Any] = field(default_factory=dict)
+    """The keys of a study file that reads the same."""
 
     @property
     def items(self) -> pd.Series:
