@@ -233,15 +233,15 @@ def find_wide(draft: Draft) -> Draft:
         persons = [name for name in people if name in new]
         why = f" {listing(persons)}: named like people's answers." if persons else ""
         text = f"No judge, by name or by other values: {listing(new, 20)}.{why}"
-        odd = table[new[0]].dropna().unique()[:1].tolist()
-        others = f"; neither are {listing(new[1:], 20)}" if new[1:] else ""
-        question = (
-            f"Column {new[0]!r} of {str(draft.tables.votes)!r} contains {canonical(odd[0])!r}, which is "
-            f"not one of the votes {', '.join(sorted(classes))}, so it is not read as a judge{others}. "
-            f"Ignore such columns: {option('ignore', new)}."
-        )
+        asked, odd = "", table[new[0]].dropna().unique()[:1].tolist()
+        if odd and classes and not persons:
+            others = f"; neither are {listing(new[1:], 20)}" if new[1:] else ""
+            asked = (
+                f"Column {new[0]!r} of {str(draft.tables.votes)!r} contains {canonical(odd[0])!r}, which "
+                f"is not one of the votes {', '.join(sorted(classes))}, so it is not read as a "
+                f"judge{others}. Ignore such columns: {option('ignore', new)}."
+            )
         ignore = join_names([*draft.tables.left_out, *new])
-        asked = question if odd and classes and not persons else ""
         draft = draft.with_finding("bad", "columns", text, question=asked, ignore=ignore)
     if labels and not here:
         draft = draft.saying(
