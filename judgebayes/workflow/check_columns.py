@@ -237,8 +237,8 @@ def find_wide(draft: Draft) -> Draft:
         if odd and classes and not persons:
             others = f"; neither are {listing(new[1:], 20)}" if new[1:] else ""
             asked = (
-                f"Column {new[0]!r} of {str(draft.tables.votes)!r} contains {canonical(odd[0])!r}, which "
-                f"is not one of the votes {', '.join(sorted(classes))}, so it is not read as a "
+                f"Column {new[0]!r} of {str(draft.tables.votes)!r} contains {canonical(odd[0])!r}, "
+                f"which is not one of the votes {', '.join(sorted(classes))}, so it is not read as a "
                 f"judge{others}. Ignore such columns: {option('ignore', new)}."
             )
         ignore = join_names([*draft.tables.left_out, *new])
