@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -117,7 +118,10 @@ def _alike(
         if classes is not None or (few and not any(isinstance(v, float) for v in counts)):
             own = counts if classes is None else classes.values
             values[name] = frozenset(str(value).casefold() for value in own)
-        elif are_scores(list(counts)) and (wide or all(0 <= float(v) <= 1 for v in counts)):
+            continue
+        numbers: list[Any] = [v for v in counts if isinstance(v, int | float)]
+        most = 2 * sum(n for v, n in counts.items() if isinstance(v, int | float)) > counts.total()
+        if most and are_scores(numbers) and (wide or 0 <= min(numbers) <= max(numbers) <= 1):
             scores.append(name)
 
     def like(scale: frozenset[str]) -> list[str]:
@@ -127,12 +131,12 @@ def _alike(
     sets = [(of_labels if len(alike) > 1 else 0, alike) for of_labels, alike in sets]
     group = max([*sets, (0, scores)], key=lambda each: (each[0] > 1, len(each[1])))[1]
     scale = frozenset[str]().union(*(values.get(name, frozenset()) for name in group))
-    numbers = wide and bool(group) and all(map(_is_number, scale))
+    numeric = wide and bool(group) and all(map(_is_number, scale))
     for name, cast in words.items():
         if (
             name not in group
             and cast
-            and (cast <= scale or (numbers and all(map(_is_number, cast))))
+            and (cast <= scale or (numeric and all(map(_is_number, cast))))
         ):
             group.append(name)
     return [name for name in names if name in group], scale
@@ -208,7 +212,10 @@ def find_wide(draft: Draft) -> Draft:
         )
         ways = [{"label": name} for name in ("none", *people) if [name] != labels]
         label = labels[0] if len(labels) == 1 else join_names(labels)
-        draft = draft.with_finding("bad", "labels", text, *ways, label=label)
+        question = (
+            f"Is column {listing(people)}, named like the answers of people, a judge or the label?"
+        )
+        draft = draft.with_finding("bad", "labels", text, *ways, question=question, label=label)
     elif label is None and here:
         sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
         if len(sparse) == 1 and len(judges) > 2:

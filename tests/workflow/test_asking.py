@@ -14,7 +14,7 @@ PEOPLE = FILES / "wide_words_human.csv"
 
 
 def test_a_question_has_the_readings_and_what_selects_each() -> None:
-    with pytest.raises(AmbiguousStudy, match="Which column is the vote") as raised:
+    with pytest.raises(AmbiguousStudy, match="Is column 'human', named like") as raised:
         jb.read(PEOPLE)
     first, second = raised.value.candidates
     assert first.options == {"wide": True, "label": "human"}
