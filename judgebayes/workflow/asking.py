@@ -190,7 +190,7 @@ def _question(draft: Draft, request: ReadRequest) -> JudgeBayesError:
                 candidates.append(_candidate(words, options, given, _data(again)))
     questions = [each.question for each in draft.problems if each.question]
     plain = f"How is {draft.request.votes.name} read?"
-    return AmbiguousStudy(next(iter(questions), plain), candidates[:MOST])
+    return AmbiguousStudy(" ".join(questions) or plain, candidates[:MOST])
 
 
 def _data(draft: Draft) -> Data:

@@ -196,8 +196,8 @@ def find_wide(draft: Draft) -> Draft:
         if judges == free and item == by_name(every, "item"):
             draft = draft.saying("columns", text, wide=True)
         else:
-            asked = unrecognised("vote", every)
-            draft = draft.with_finding("bad", "columns", text, question=asked, wide=True)
+            question = "Does the table have a row per item and a column per judge?"
+            draft = draft.with_finding("bad", "columns", text, question=question, wide=True)
     elif not judges:
         judges = free
     if item not in (given["item"], by_name(every, "item")):
