@@ -35,7 +35,7 @@ PLAIN_DIGITS = 10
 ENCODINGS = ("cp1252", "cp1250")
 """Encodings of files that are not UTF-8, tried in this order."""
 FOUND_ALREADY = (
-    *("Columns: ", "Judges: ", "--match-ids loosely: ", "Read as missing votes: "),
+    *("Columns: ", "Judges: ", "match_ids=loosely: ", "Read as missing votes: "),
     "is read as judgebayes import",
 )
 """What is read says these too, where a finding says it before."""

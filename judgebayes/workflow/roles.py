@@ -88,7 +88,7 @@ def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
     """Return the only column whose values are nearly all items with votes, None if there is none.
 
     Of several, such as items 0, 1, 2 and labels 0, 1, it is the one whose values are nearly all
-    distinct. If there is none, spellings of the items are folded, as `--match-ids loosely` does.
+    distinct. If there is none, spellings of the items are folded, as `match_ids=loosely` does.
     """
     with_votes = set(map(written, items.unique()))
     names = [
