@@ -75,7 +75,7 @@ def _scores(opened: Opened) -> pd.DataFrame:
 def _quantiles(opened: Opened, how: str, scores: pd.DataFrame, labels_too: bool) -> Bins:
     if not how.isascii() or not how.isdigit() or not 2 <= int(how) <= MOST_BINS:
         raise JudgeBayesError(
-            f"bins is {how!r}, which is neither a number from 2 to {MOST_BINS} nor {LEARNT!r}."
+            f"bins is {how!r}, neither a number of classes from 2 to {MOST_BINS} nor {LEARNT!r}."
         )
     n, names = int(how), None
     if opened.labels is not None and not labels_too:
