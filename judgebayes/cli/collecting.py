@@ -414,9 +414,8 @@ def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) 
         labels = [str(request.items), "--label", table.label]
     pair = ["--set", "votes_as=original"] if len(table.task.orders) > 1 else []
     cast = {line.vote for line in lines}
-    classes = (
-        [] if cast >= set(table.task.votes) else ["--set", f"classes={','.join(table.task.votes)}"]
-    )
+    names = ",".join(table.task.votes)
+    classes = [] if cast >= set(table.task.votes) else ["--set", f"classes={names}"]
     if request.fit is not None:
         words = ["apply", str(request.fit), str(request.out), *pair]
     else:

@@ -143,10 +143,8 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
     """Return options as words of a command line."""
     words = []
     for name, value in options.items():
-        if name in KEYS:
+        if name in KEYS or str(value).startswith("-"):  # every option can be a key
             words += ["--set", as_pair(name, value)]
-        elif str(value).startswith("-"):
-            words.append(f"--{name}={value}")
         else:
             words += [f"--{name}", str(value)]
     return words

@@ -74,15 +74,11 @@ VotesFile = Annotated[
 ItemColumn = Annotated[str | None, "Column of the item."]
 JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if there is one judge."]
 VoteColumn = Annotated[str | None, "Column of the vote."]
-SampleColumn = Annotated[
-    str | None, Key("Column that numbers a judge's repeated votes on an item.")
-]
+SampleColumn = Annotated[str | None, Key("Column that numbers a judge's votes on one item.")]
 OrderColumn = Annotated[
     str | None, Key("Column of the presentation order, AB or BA; 'none' to ignore it.")
 ]
-GeneratorColumn = Annotated[
-    str | None, Key("Column of the generator, in the votes or in the labels.")
-]
+GeneratorColumn = Annotated[str | None, Key("Column of the generator, in votes or labels.")]
 Ignore = Annotated[
     str | None, Key("Columns of a wide file to leave out, separated by commas: notes,date.")
 ]
@@ -93,9 +89,7 @@ Missing = Annotated[
         "are always missing."
     ),
 ]
-Encoding = Annotated[
-    str | None, Key("Encoding of text files that are not UTF-8, for example cp1252.")
-]
+Encoding = Annotated[str | None, Key("Encoding of text that is not UTF-8, such as cp1252.")]
 SkipRows = Annotated[
     int | None,
     Key(

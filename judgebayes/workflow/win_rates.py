@@ -164,8 +164,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
         named = ", ".join(map(str, data.coding.classes.names))
         raise JudgeBayesError(
             f"The votes have the classes {named}, which do not compare two responses, so that there is "
-            "no win rate. If the lowest and the highest stand for two responses, use --set "
-            "pairwise=true."
+            "no win rate. If the lowest and the highest stand for two responses, --set pairwise=true."
         )
     return result
 
