@@ -20,6 +20,7 @@ from typer.cli import get_docs_for_click
 
 import judgebayes
 from judgebayes.cli import app as command_line
+from judgebayes.cli.command import keys_of
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.workflow.methods import known_methods, traits_of
 from judgebayes.workflow.options import TOP
@@ -336,7 +337,14 @@ def command_page() -> str:
     command = typer.main.get_command(command_line)
     context = typer.Context(command, info_name="judgebayes")
     page = get_docs_for_click(obj=command, ctx=context, name="judgebayes", title="Command line")
-    return page.replace("\b\n", "")  # what keeps a terminal's lists as they are
+    page = page.replace("\b\n", "")  # what keeps a terminal's lists as they are
+    keys: dict[str, tuple[str, list[str]]] = {}
+    for name, each in vars(command)["commands"].items():
+        for key, text in keys_of(each).items() if each.callback else ():
+            keys.setdefault(key, (text, []))[1].append(name)
+    rows = [f"| `{key}` | {text} | {', '.join(names)} |" for key, (text, names) in keys.items()]
+    head = ["## Keys of `--set`", "", "| key | what it says | commands |", "|---|---|---|"]
+    return "\n".join([page, "", *head, *rows, ""])
 
 
 def cell(text: str) -> str:

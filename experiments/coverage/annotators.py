@@ -1,4 +1,4 @@
-"""Intervals from labels of two annotators who err, merged by `--labels-merge`."""
+"""Intervals from labels of two annotators who err, merged by `labels_merge`."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

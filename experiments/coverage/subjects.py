@@ -55,13 +55,13 @@ SUBJECTS: Mapping[str, Subject] = {
         generators.impression,
     ),
     "stratified": Subject(
-        "`precision`: win rates and systems with `--systems`; Python: "
+        "`precision`: win rates and systems with `systems`; Python: "
         "`judgebayes.generators.Stratified`",
         generators.stratified,
     ),
     "panel": Subject("`precision`: generators, with any labels", panel.panel),
     "annotators": Subject(
-        "`precision` and `diagnose --by`, with `--labels-merge noisy` or `adjudicated`",
+        "`precision` and `diagnose --by`, with `--set labels_merge=noisy` or `adjudicated`",
         annotators.annotators,
     ),
     "success": Subject("Python: `judgebayes.generators.systems`", answers.success),

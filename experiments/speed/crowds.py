@@ -69,7 +69,7 @@ def write_crowd(folder: Path, crowd: Crowd, seed: int = 0) -> list[str]:
     labels = pd.DataFrame({"item": range(crowd.labels), "label": names[truth[: crowd.labels]]})
     labels.to_csv(folder / "labels.csv", index=False)
     files = [str(folder / "votes.csv"), "--labels", str(folder / "labels.csv")]
-    return ["calibrate", *files, "--classes", ",".join(names), *crowd.options]
+    return ["calibrate", *files, "--set", f"classes={','.join(names)}", *crowd.options]
 
 
 def main(

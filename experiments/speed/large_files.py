@@ -53,7 +53,7 @@ def write_votes(folder: Path, items: int, seed: int = 0) -> None:
 def commands(folder: Path) -> dict[str, list[str]]:
     """Return the commands by name."""
     votes, labels = str(folder / "votes.csv"), ["--labels", str(folder / "labels.csv")]
-    fit = str(folder / "fit.json")
+    fit, generator = str(folder / "fit.json"), ["--set", "generator=system"]
     one_coin = ["calibrate", votes, *labels, "--splits", "10", "--method", "one-coin"]
     return {
         "import tidy, to CSV": ["import", "tidy", votes, "-o", str(folder / "out.csv")],
@@ -61,7 +61,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "check": ["check", votes, *labels],
         "diagnose": ["diagnose", votes, *labels],
         "ensemble": ["ensemble", votes, *labels],
-        "precision": ["precision", str(folder / "systems.csv"), *labels, "--generator", "system"],
+        "precision": ["precision", str(folder / "systems.csv"), *labels, *generator],
         "calibrate --method one-coin --splits 10": [*one_coin, "--save", fit],
         "apply": ["apply", fit, votes],
         "posterior --model one-coin": ["posterior", votes, *labels, "--model", "one-coin"],

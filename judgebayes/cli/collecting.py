@@ -412,9 +412,10 @@ def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) 
     labels: list[str] = [LABELS]
     if table.label is not None and _labels_readable(request.items, table):
         labels = [str(request.items), "--label", table.label]
-    pair = ["--votes-as", "original"] if len(table.task.orders) > 1 else []
+    pair = ["--set", "votes_as=original"] if len(table.task.orders) > 1 else []
     cast = {line.vote for line in lines}
-    classes = [] if cast >= set(table.task.votes) else ["--classes", ",".join(table.task.votes)]
+    names = ",".join(table.task.votes)
+    classes = [] if cast >= set(table.task.votes) else ["--set", f"classes={names}"]
     if request.fit is not None:
         words = ["apply", str(request.fit), str(request.out), *pair]
     else:

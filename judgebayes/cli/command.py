@@ -11,19 +11,17 @@ import typer
 from typer.core import TyperCommand
 
 from judgebayes.cli.machine import MACHINE_OPTIONS
+from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.records import key_of
 
 HEADINGS = {
-    "Files": "labels labels_merge adjudicator data twins cache local wide only_judge ignore "
-    "missing undecided encoding skip_rows match_ids drop_unknown_labels allow_degenerate "
-    "items set",
-    "Columns": "item judge vote sample repeats order votes_as label annotator by task group "
-    "generator systems text prompt response response_a response_b",
-    "Classes": "classes pairwise bins verdicts votes_from",
-    "Method": "method calibrator inference plugin label_noise splits smoke seed k target_width "
+    "Files": "labels data twins cache local verdicts votes_from items set",
+    "Columns": "item judge vote label by group text prompt response response_a response_b",
+    "Method": "method calibrator inference plugin splits smoke seed k target_width "
     "level judges site target ties decision forecast",
     "Model": "model variant prior draws warmup chains target_accept",
     "Decisions": "loss losses abstain_cost conformal conformal_by no_empty_sets",
-    "Requests": "n key_env template temperature max_tokens body concurrency timeout retries "
+    "Requests": "n task key_env template temperature max_tokens body concurrency timeout retries "
     "budget_calls budget_tokens dry_run",
     "Stopping early": "until_settled fit give_up",
     "Output": "out save answers labels_out table plot plots_as overwrite next_labels between "
@@ -32,11 +30,20 @@ HEADINGS = {
 }
 """The headings in order, with the options under each. Options without a heading are under "Other"."""
 
-_IN_COLLECT = {"judge": "Requests", "task": "Requests"}  # they name no columns there
+_IN_COLLECT = {"judge": "Requests"}  # it names no column there
 
 
 class CommandWithHeadings(TyperCommand):
-    """A command whose help lists options by `HEADINGS`."""
+    """A command whose help lists options by `HEADINGS`, and the keys of `--set`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of the command line; a key among them is told how it is given."""
+        for word in args:
+            name = word.partition("=")[0]
+            key = name.removeprefix("--").removeprefix("no-").replace("-", "_")
+            if name.startswith("--") and key in keys_of(self):
+                raise JudgeBayesError(f"{name} is a key of the study: --set {key}=VALUE.")
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options under their headings."""
@@ -56,6 +63,15 @@ class CommandWithHeadings(TyperCommand):
             if listed:
                 with formatter.section(heading):
                     formatter.write_dl(listed)
+        if keys_of(self):
+            with formatter.section("Keys of --set"):
+                formatter.write_dl(list(keys_of(self).items()))
+
+
+def keys_of(command: Any) -> dict[str, str]:
+    """Return the keys that a command takes by `--set`, each with its help."""
+    keys: dict[str, str] = vars(command.callback).get("keys", {})
+    return keys
 
 
 if TYPE_CHECKING:
@@ -69,7 +85,8 @@ def command_line(context: Any) -> list[str]:
 
     The options for machines are left out: they do not change the results.
     """
-    return ["judgebayes", context.info_name, *_words_of(context, {*context.params})]
+    names = {*context.params, *keys_of(context.command)}
+    return ["judgebayes", context.info_name, *_words_of(context, names)]
 
 
 def other_command(context: Any, name: str, without: Collection[str] = ()) -> str:
@@ -78,7 +95,8 @@ def other_command(context: Any, name: str, without: Collection[str] = ()) -> str
     Options that name output files are left out, and those named in `without`.
     """
     other = context.parent.command.get_command(context.parent, name)
-    shared = {parameter.name for parameter in other.params} - {"out", "save", "plot", *without}
+    names = {*keys_of(other), *(parameter.name for parameter in other.params)}
+    shared = names - {"out", "save", "plot", *without}
     return shlex.join(["judgebayes", name, *_words_of(context, shared)])
 
 
@@ -90,7 +108,10 @@ def _words_of(context: Any, names: set[str]) -> list[str]:
             continue
         source = context.get_parameter_source(parameter.name)
         if parameter.name in names and source is not None and source.name == "COMMANDLINE":
-            words += _as_words(parameter, context.params[parameter.name])
+            value = context.params[parameter.name]
+            if parameter.name == "set":
+                value = [pair for pair in value if key_of(pair) in names]
+            words += _as_words(parameter, value)
     return words
 
 

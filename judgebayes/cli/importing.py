@@ -87,18 +87,18 @@ def advice(imported: Imported, labels_out: Path | None) -> list[str]:
     if "order" in imported.votes.columns and imported.votes_as is None:
         lines.append(
             "Assumed: a vote names the response as it was shown. If votes in swapped order were already "
-            "mapped back, use --votes-as original."
+            "mapped back, use --set votes_as=original."
         )
     values = _values_without_order(imported)
     if len(values) > MAX_CLASSES:
         lines.append(
             f"Next: the votes have {len(values)} different values; group them into a few classes with "
-            "--bins 5, or with --bins learnt where labels have few classes."
+            "--set bins=5, or with --set bins=learnt where labels have few classes."
         )
     elif len(values) == 1:
         lines.append(
             f"Next: every vote is {values[0]!r}; name all classes, from the lowest to the highest, with "
-            "judgebayes calibrate --classes 'LOW,...,HIGH'."
+            "judgebayes calibrate --set classes=LOW,...,HIGH."
         )
     elif values and any(isinstance(value, str) for value in values):
         lines.append("Put the classes below in order, from the lowest to the highest.")
@@ -114,17 +114,17 @@ def next_command(imported: Imported, out: Path, labels_out: Path | None) -> str 
     words = ["judgebayes", "calibrate", str(out), "--labels", str(labels_out or LABELS)]
     if "order" in imported.votes.columns:
         # The votes of a user's own table may name responses as shown, or mapped back.
-        words += ["--votes-as", imported.votes_as or "shown"]
+        words += ["--set", f"votes_as={imported.votes_as or 'shown'}"]
     values, usual = _values_without_order(imported), imported.usual()
     if len(values) > MAX_CLASSES or len(values) == 1:
         return None
     classes = imported.classes or tuple(map(str, values))
     if classes:
-        words.append(f"--classes={join_names(classes)}")
+        words += ["--set", f"classes={join_names(classes)}"]
     if imported.labels is not None and imported.labels["item"].duplicated().any():
-        words += ["--labels-merge", "majority"]
+        words += ["--set", "labels_merge=majority"]
     if usual is not None:
-        words.append(f"--missing={join_names(map(str, usual.odd))}")
+        words += ["--set", f"missing={join_names(map(str, usual.odd))}"]
     return shlex.join(words)
 
 

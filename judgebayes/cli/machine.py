@@ -24,15 +24,17 @@ from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import Option
-from judgebayes.workflow.records import Leaf, leaves, make_record
+from judgebayes.workflow.records import Leaf, as_pair, leaves, make_record
 
 
-def parameter_of(leaf: Leaf) -> inspect.Parameter:
-    """Return a parameter that Typer reads as this option; a bool without names is a flag."""
+def parameter_of(leaf: Leaf) -> inspect.Parameter | None:
+    """Return a parameter that Typer reads as this option; a bool is a flag, and a key is none."""
     own = leaf.option
+    if own.key:
+        return None
     names = own.names
     if leaf.type is bool and not names:  # a flag without a second name that switches it off
-        names = (f"--{leaf.name.replace('_', '-')}",)
+        names = (leaf.shown,)
     completion = completing(own.values) if own.values else None
     shown: dict[str, Any] = {"help": own.help, "min": own.least, "metavar": own.metavar}
     default = ... if leaf.default is inspect.Parameter.empty else leaf.default
@@ -162,15 +164,17 @@ def for_machines(name: str) -> Callable[[Callable[..., CommandResult]], Callable
                     chosen = (
                         _choice(question) if options.json is None and not options.quiet else None
                     )
-                    if chosen is None or not chosen.options.keys() <= others.keys():
+                    if chosen is None:
                         raise
-                    return command(**(others | dict(chosen.options)))
+                    again = dict(chosen.options)
+                    keys = [as_pair(n, again.pop(n)) for n in [*again] if n not in others]
+                    return command(**(others | again | {"set": [*(others["set"] or ()), *keys]}))
 
             _run(name, options, answered)
 
         own = inspect.signature(command, eval_str=True).parameters.values()
         more = map(parameter_of, leaves(MachineOptions, {}))
-        vars(run)["__signature__"] = inspect.Signature([*own, *more])
+        vars(run)["__signature__"] = inspect.Signature([*own, *filter(None, more)])
         return run
 
     return decorate

@@ -15,6 +15,7 @@ from judgebayes.workflow.options import (
     Ignore,
     ItemColumn,
     JudgeColumn,
+    Keys,
     Missing,
     Option,
     OrderColumn,
@@ -256,6 +257,7 @@ class ImportRequest:
     ignore: Ignore = None
     encoding: Encoding = None
     skip_rows: SkipRows = None
+    set: Keys = None
     verdicts: Annotated[
         str | None,
         Option(

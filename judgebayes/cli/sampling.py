@@ -179,7 +179,7 @@ def compare_posteriors(paths: Sequence[Path], site: str | None) -> CommandResult
     if len(set(paths)) < len(paths):
         raise JudgeBayesError("A file is named twice; name different files.")
     if site is not None:
-        check_choice("site", site, TARGETS)
+        check_choice("--site", site, TARGETS)
     files = {str(path): posterior.load(path) for path in paths}
     compared = compare(files, site)
     say(f"All of {next(iter(files.values())).attrs['data']}.")
@@ -225,7 +225,7 @@ def _check(request: PosteriorRequest) -> None:
         raise JudgeBayesError("--plots-as is the format of the plots: add --plot FOLDER.")
     if request.generator is not None and request.model != "generator-validator":
         raise JudgeBayesError(
-            f"--generator is for --model generator-validator; {request.model} has no generators."
+            f"generator is for --model generator-validator; {request.model} has no generators."
         )
     if not 0.5 <= request.target_accept < 1:
         raise JudgeBayesError(

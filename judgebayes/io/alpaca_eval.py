@@ -40,7 +40,7 @@ def read_alpaca_eval(given: Files) -> Iterator[Row | str]:
         yield (
             f"{len(between)} of {read} preferences are between two responses, such as "
             f"{1 + between[0]:.4g}: their vote is the nearer response, and the column score "
-            "has the probability of B. To use the probabilities, add --vote score --bins 5."
+            "has the probability of B. To use the probabilities, add --vote score --set bins=5."
         )
 
 

@@ -67,7 +67,7 @@ def plain_cells(
         shown = ", ".join(f"{value!r} {n}" for value, n in emptied.most_common(8))
         messages.append(f"Read as missing {what}s: {shown}.")
     elif missing and what == "vote":  # labels need not have them
-        messages.append(f"--missing has no effect: no vote is {listing(split_names(missing))}.")
+        messages.append(f"missing has no effect: no vote is {listing(split_names(missing))}.")
     return table, messages
 
 

@@ -391,5 +391,5 @@ def judge_of_criteria(
     example = join_judge(table, named)[named].iloc[0]
     return named, (
         f"Column {criterion!r} has {n} values for the same item: a judge counts as another judge on "
-        f"each, such as {example!r}. To use one of them, keep its rows, or use --only-judge."
+        f"each, such as {example!r}. To use one of them, keep its rows, or use --set only_judge=NAME."
     )

@@ -293,9 +293,8 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
     option_names = (*form.takes, "missing")
     unsupported = sorted(options.specified() - set(option_names))
     if unsupported:
-        takes = ", ".join("--" + option.replace("_", "-") for option in option_names)
         raise JudgeBayesError(
-            f"The format {name} does not take --{unsupported[0].replace('_', '-')}; it takes {takes}."
+            f"The format {name} does not take {unsupported[0]}; it takes {', '.join(option_names)}."
         )
     path = Path(path)
     files = find_files(path, form.patterns, name) if form.patterns else [path]

@@ -196,7 +196,7 @@ def gather(
     kept.index = pd.RangeIndex(len(kept))  # before pandas 3, reset_index copies all columns
     table, repeated = _table(kept)
     if no_effect:
-        notes.append(f"--missing has no effect: no vote is {listing(split_names(missing or ''))}.")
+        notes.append(f"missing has no effect: no vote is {listing(split_names(missing or ''))}.")
     if repeated:
         notes.append(
             f"{repeated} votes repeat a judge's vote on an item: the column sample numbers them."
@@ -206,7 +206,7 @@ def gather(
     if len(values) > MAX_CLASSES and is_numeric_dtype(table["vote"].dtype):
         notes.append(
             f"The votes take {len(values)} different values: these are scores; the other commands group "
-            "them into classes with --bins."
+            "them into classes with --set bins=5."
         )
     if "order" in table.columns and table["order"].isna().any():
         notes.append("Some votes have no presentation order: the column 'order' is left out.")

@@ -97,15 +97,15 @@ def read_inspect(given: Files) -> list[Row | str]:
     if len(epochs) > 1 and not (answers or repeated):
         notes.append(
             f"There are {len(epochs)} epochs, each a separate output: an item is SAMPLE|EPOCH, "
-            f"for example {rows[0].item!r}. If your labels are per sample, use --sample epoch to read "
-            "the epochs as repeated votes on the sample."
+            f"for example {rows[0].item!r}. If your labels are per sample, use --set sample=epoch to "
+            "read the epochs as repeated votes on the sample."
         )
     partial_count = sum(row.vote == PARTIAL for row in rows)
     if partial_count and PARTIAL not in missing_values(given.options.missing):
         notes.append(
             f"{partial_count} of {len(rows)} votes are 'partial' (P), so there are three "
             "classes: incorrect, partial and correct. To read them as missing votes, and keep two "
-            "classes, use --missing partial."
+            "classes, use --set missing=partial."
         )
     return [*rows, *(Row(s.name, s.model, dropped=reason) for s, reason in copies), *notes]
 
@@ -115,7 +115,7 @@ def _epochs_are_samples(options: Options) -> bool:
     if options.sample in (None, "epoch"):
         return options.sample == "epoch"
     raise JudgeBayesError(
-        f"--sample {options.sample!r}: Inspect logs number repetitions by epoch; use --sample epoch "
+        f"sample={options.sample!r}: Inspect logs number repetitions by epoch; use --set sample=epoch "
         "to read the epochs as repeated votes on a sample."
     )
 

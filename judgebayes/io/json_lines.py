@@ -91,7 +91,7 @@ def refuse_merged_rows(
                 raise JudgeBayesError(
                     f"Row {row} of {name!r} has a cell of column {column!r} with {merged:,} lines that "
                     "look like separate rows: a quotation mark is probably unpaired. Correct it. If "
-                    f"the text is correct, ignore the column: --ignore {column}."
+                    f"the text is correct, ignore the column: --set ignore={column}."
                 )
 
 

@@ -29,7 +29,7 @@ def read_label_studio(given: Files) -> Iterator[Row]:
 
     A task is an item, named by a value of its own data such as `id` where each has another one, else by
     the task's id. An annotation is by a person (those marked as ground truth by `ground truth`, for
-    `--adjudicator`), a prediction by its model; each control of the interface is a question. A skipped
+    `adjudicator`), a prediction by its model; each control of the interface is a question. A skipped
     annotation, one without an answer and one with several choices are missing. Regions and free texts
     are no answers. In a table with a row per annotation, every other column is a question; a column of
     the task's data is told from it by its many different texts. `vote` names the question, if several

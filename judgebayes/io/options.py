@@ -125,7 +125,7 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def option(name: str, values: Iterable[object]) -> str:
-    """Return an option with its values, quoted for a shell.
+    """Return a key of the study with its values, quoted for a shell.
 
     A sentence shows characters that cannot be printed as escapes, which a shell does not read: values
     with such characters are for Python.
@@ -133,4 +133,4 @@ def option(name: str, values: Iterable[object]) -> str:
     text = join_names(map(str, values))
     if not text.isprintable():
         return f"{name}= in Python (it has characters that cannot be typed at a command line)"
-    return f"--{name}={shlex.quote(text)}"
+    return f"--set {shlex.quote(f'{name}={text}')}"

@@ -200,7 +200,7 @@ def encoding_of(path: Path, given: str | None = None) -> str:
             pass  # an encoding with several bytes per character
         except (LookupError, ValueError) as error:
             raise JudgeBayesError(
-                f"--encoding {given!r} is unknown; use cp1252 (Western spreadsheets), "
+                f"encoding={given!r} is unknown; use cp1252 (Western spreadsheets), "
                 "cp1250, utf-16, shift_jis or another of Python's encodings."
             ) from error
     with open_unpacked(path) as file:

@@ -184,7 +184,7 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
     except UnicodeDecodeError as error:
         raise JudgeBayesError(
             f"{str(path)!r} is not {error.encoding.upper()} text (byte {error.start}). Spreadsheets "
-            "also write cp1252 (Western Europe) and cp1250 (Central Europe): use --encoding cp1252, "
+            "also write cp1252 (Western Europe) and cp1250 (Central Europe): use --set encoding=cp1252, "
             "or save it as 'CSV UTF-8'."
         ) from error
     except pd.errors.EmptyDataError as error:
@@ -200,14 +200,14 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
 def _encoding_notes(path: Path, kind: str, given: str) -> list[str]:
     """Return a sentence if a file is not read in the given encoding, and this makes a difference."""
     if kind in ("parquet", "workbook", "json"):
-        return [f"--encoding {given}: {path.name} is no text file."]
+        return [f"encoding={given}: {path.name} is no text file."]
     used = encoding_of(path, given).removesuffix("-sig")
     if codecs.lookup(used).name == codecs.lookup(given.lower().removesuffix("-sig")).name:
         return []
     with open_unpacked(path) as file:
         blocks = iter(lambda: file.read(2**20), b"")
         plain = "a".encode(given) == b"a" and all(block.isascii() for block in blocks)
-    note = f"--encoding {given}: {path.name} is {used.upper()} and is read as such."
+    note = f"encoding={given}: {path.name} is {used.upper()} and is read as such."
     return [] if plain else [note]
 
 
@@ -436,7 +436,7 @@ def _read_csv(
     if any("\0" in cell for cell in header.cells):
         raise JudgeBayesError(
             f"The header of {str(path)!r} contains NUL characters, as UTF-16 without a byte-order mark "
-            "does: use --encoding utf-16-le, or save it as 'CSV UTF-8'."
+            "does: use --set encoding=utf-16-le, or save it as 'CSV UTF-8'."
         )
     names = [cell or f"Unnamed: {n}" for n, cell in enumerate(header.cells)]
     _check_names(names, path)  # pandas would rename the second of two columns with the same name
@@ -462,7 +462,7 @@ def _read_csv(
             raise JudgeBayesError(
                 f"A row of {str(path)!r} has more cells than the header (row {header.above + 1}) "
                 "has columns. Quote cells that contain the separator. If the header is below N "
-                "other rows, use --skip-rows N."
+                "other rows, use --set skip_rows=N."
             ) from error
     texts.index += header.above + header.rows + 1
     alone = texts.iloc[:, 0][texts.iloc[:, 1:].isna().all(axis=1)].fillna("").str.strip()

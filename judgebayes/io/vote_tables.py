@@ -245,7 +245,7 @@ def read_wide(given: Files) -> list[pd.DataFrame | str]:
     if options.missing is None and -1 in votes - labels and votes <= {-1, 0, 1}:
         raise JudgeBayesError(
             f"{str(path)!r} contains -1, 0 and 1, but no empty cell. If -1 means no vote, use "
-            "--missing=-1; if it is a vote, leave one cell empty or use the format tidy."
+            "--set missing=-1; if it is a vote, leave one cell empty or use the format tidy."
         )
     roles = f"Columns: {listed_roles({'item': item, 'label': label})}; judges: {listing(judges)}."
     return [records, *notes, roles, *commas]

@@ -17,7 +17,7 @@ from judgebayes.votes.classes import (
     listing,
 )
 
-_NAME_CLASSES_HINT = " Then name the classes from lowest to highest: --classes 'LOW,...,HIGH'."
+_NAME_CLASSES_HINT = " Then name the classes from lowest to highest: --set classes=LOW,...,HIGH."
 
 
 class NotJudgesError(JudgeBayesError):
@@ -50,7 +50,7 @@ def check_judge_columns(
     if nameless:
         raise JudgeBayesError(
             f"{str(path)!r} has {len(nameless)} column(s) without a name that are not empty. Name them; "
-            "if the header is below N other rows, use --skip-rows N."
+            "if the header is below N other rows, use --set skip_rows=N."
         )
     odd, votes, hint = _not_votes(counts, classes)
     if odd:

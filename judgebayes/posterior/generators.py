@@ -27,7 +27,7 @@ def items(data: Data, prior: ItemPrior, *, points: int) -> Described:
     if data.generator is None:
         raise JudgeBayesError(
             "--model generator-validator needs the generator of every item: name its column with "
-            "--generator."
+            "--set generator=COLUMN."
         )
     of_item, labelled = data.generator, data.labelled
     labels, names = data.labels, data.generators

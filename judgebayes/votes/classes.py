@@ -204,7 +204,7 @@ def infer_classes(values: Iterable[object], what: str) -> Classes:
     raise JudgeBayesError(
         f"The values {listing(ordered)} in {what} are neither binary (0, 1; no, yes; invalid, valid) "
         "nor ternary (-1, 0, 1; B, tie, A). Name the classes in order, from the lowest to the highest: "
-        "--classes 'LOW,...,HIGH' at the command line, classes=(LOW, ..., HIGH) in Python."
+        "--set classes=LOW,...,HIGH at the command line, classes=(LOW, ..., HIGH) in Python."
     )
 
 
@@ -213,7 +213,7 @@ def _refuse_infinite(values: Iterable[Hashable | None], what: str) -> None:
     if not {math.inf, -math.inf}.isdisjoint(values):
         raise JudgeBayesError(
             f"There is an infinite number in {what}, perhaps one such as 1e400, which is too large: no "
-            "class is infinite. Correct it, or read it as missing with --missing=inf,-inf."
+            "class is infinite. Correct it, or read it as missing with --set missing=inf,-inf."
         )
 
 

@@ -106,7 +106,7 @@ class Coding:
                 f"Column {label!r} labels {len(names)} item(s) that have no votes: "
                 f"{listing(names)}. Items with votes are named {listing(self.items, 3)}. Check that "
                 "both tables use the same names, or drop these labels "
-                "(--drop-unknown-labels, unknown_items='drop')."
+                "(--set drop_unknown_labels=true, unknown_items='drop')."
             )
         result = np.full(len(self.items), MISSING, np.int32)
         keep = (position >= 0) & (given >= 0)
@@ -116,7 +116,7 @@ class Coding:
                 f"Item {canonical(frame[item].iloc[row])!r} has more than one label in column "
                 f"{label!r} (row {frame.index[row]} says {canonical(frame[label].iloc[row])!r}); "
                 "an item must have one label. If several people labelled it, choose how to merge their "
-                "labels: --labels-merge majority, adjudicated or noisy."
+                "labels: --set labels_merge=majority, adjudicated or noisy."
             )
         if not keep.any():
             raise JudgeBayesError(
@@ -142,8 +142,8 @@ class Coding:
                 f"Every label in column {label!r} is {self.classes.values[distinct[0]]!r}. With a "
                 "constant label any calibrator looks perfect by learning that constant. Use an "
                 "orientation in which labels differ (for example the response order), or allow "
-                "constant labels: --allow-degenerate at the command line, allow_degenerate=True "
-                "in Python."
+                "constant labels: --set allow_degenerate=true at the command line, "
+                "allow_degenerate=True in Python."
             )
 
     def decode(
@@ -198,8 +198,8 @@ class Coding:
             lines.append(
                 f"{count} of {given} votes ({percent(count / given)}) are "
                 f"{listing(self.classes.undecided)}, and no label is: they are read as undecided, "
-                "neither right nor wrong and for no class. --undecided none reads them as a class of "
-                f"their own, --missing {self.classes.undecided[0]} as votes that were not given."
+                "neither right nor wrong and for no class. --set undecided=none reads them as a class "
+                f"of their own, --set missing={self.classes.undecided[0]} as votes that were not given."
             )
         missing = self.missing[self.missing > 0].sort_values(ascending=False, kind="stable")
         if len(missing):

@@ -215,7 +215,7 @@ def encode_wide(
         raise JudgeBayesError(
             "The matrix contains -1, but no empty cell. If -1 means no vote, pass missing=-1 (in "
             "a file, leave such cells empty); if it is a class, name the classes: classes=(-1, "
-            "0, 1), --classes=-1,0,1 at the command line."
+            "0, 1), --set classes=-1,0,1 at the command line."
         )
     long = pd.DataFrame(
         {
@@ -303,8 +303,8 @@ def _coded(
     if (cast == 0).any():
         raise JudgeBayesError(
             f"Judge {listing(judges[cast == 0])} has no votes in column {vote!r}: all are "
-            "missing. Remove such a judge from the table; in a --wide file, ignore its column "
-            "with --ignore."
+            "missing. Remove such a judge from the table; in a wide file, ignore its column with "
+            "--set ignore=COLUMN."
         )
     swapped = orders_of(frame, columns.get("order"), votes_as)
     flips = np.zeros(len(frame), bool)

@@ -71,10 +71,10 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
         if classes.values == (0, 1) and value == -1:
             hint = (
                 " The scale looks binary, but this value belongs to a ternary scale. If it is ternary, "
-                "name the classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
+                "name the classes: classes=(-1, 0, 1), --set classes=-1,0,1 at the command line."
             )
         elif isinstance(value, str) and "," in value:
-            hint = " Put a name that contains a comma in double quotes: --classes '\"a, b\",c'."
+            hint = " Put a name that contains a comma in double quotes: --set 'classes=\"a, b\",c'."
         raise JudgeBayesError(
             f"Row {column.index[row]} of {what} contains {value!r}, which is not one of the classes "
             f"{listing(classes.values)}.{hint}"
@@ -95,7 +95,7 @@ def label_indices(column: pd.Series, classes: Classes) -> Int[np.ndarray, " row"
         raise JudgeBayesError(
             f"Row {column.index[row]} of the label column {column.name!r} contains "
             f"{canonical(column.iloc[row])!r}, which is read as a vote for no class. If labels have "
-            "this class, use --undecided none; if it means no label, use --missing."
+            "this class, use --set undecided=none; if it means no label, use --set missing=VALUE."
         )
     return index
 
@@ -121,7 +121,7 @@ def refuse_mixed(
         raise JudgeBayesError(
             f"All {n[1][judge] + n[2][judge]} votes of judge {judges[judge]!r} are 0 or 1, but other "
             "judges also vote -1: binary and ternary votes may be mixed. If its votes are ternary, name "
-            "the classes: classes=(-1, 0, 1), --classes=-1,0,1 at the command line."
+            "the classes: classes=(-1, 0, 1), --set classes=-1,0,1 at the command line."
         )
 
 
@@ -207,12 +207,13 @@ def slots_of(
         elif column is not None:
             hint = (
                 f"Column {column!r} distinguishes them: if it numbers repeated votes of a judge, use "
-                f"sample={column!r} (at the command line --sample {shlex.quote(column)})."
+                f"sample={column!r} (at the command line --set {shlex.quote(f'sample={column}')})."
             )
         else:
             hint = (
                 "If the judge was asked several times, name the column that numbers its votes, "
-                "sample=... (at the command line --sample COLUMN, or --repeats if there is none)."
+                "sample=... (at the command line --set sample=COLUMN, or --set repeats=true if there is "
+                "none)."
             )
         raise JudgeBayesError(
             f"Rows {frame.index[first]} and {frame.index[row]} are the same vote ({where}). " + hint

@@ -60,7 +60,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
         return opened
     if gold is None:
         raise JudgeBayesError(
-            "--labels-merge merges labels, and there are none; add them with --labels FILE or --label "
+            "labels_merge merges labels, and there are none; add them with --labels FILE or --label "
             "COLUMN."
         )
     if gold.table is opened.table:
@@ -95,7 +95,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     if how == "noisy" and rates is None:
         raise JudgeBayesError(
             f"No item has two labels in column {gold.label!r}, so the share of wrong labels cannot be "
-            "estimated from their disagreement: use --labels-merge majority."
+            "estimated from their disagreement: use --set labels_merge=majority."
         )
     labels = given.merged(how, rates)
     doubt, words = None, _words(given, names, labels, options)
@@ -123,8 +123,8 @@ def _people(gold: Labels, adjudicator: str | None) -> tuple[Int[np.ndarray, " ro
     if gold.annotator is None:
         if adjudicator is not None:
             raise JudgeBayesError(
-                "--adjudicator names an annotator, and the labels have no column of annotators; name it "
-                "with --annotator, or name a column per annotator (--label A,B)."
+                "adjudicator names an annotator, and the labels have no column of annotators; name it "
+                "with --set annotator=COLUMN, or name a column per annotator (--label A,B)."
             )
         return np.zeros(len(gold.table), int), []
     code, keys = numbered(gold.table[gold.annotator], gold.annotator)
@@ -180,7 +180,7 @@ def _words(
     unlabelled = int(((labels < 0) & (counts.sum(1) > 0)).sum())
     return [
         *lines,
-        f"--labels-merge {options.labels_merge}: each item has {text}; {unlabelled} items {why} stay "
+        f"labels_merge={options.labels_merge}: each item has {text}; {unlabelled} items {why} stay "
         "unlabelled.",
     ]
 
@@ -202,7 +202,7 @@ def _noise_words(
         text += "; " + ", ".join(f"{names[i]} {percent(rates.rate[i], 1)}" for i in worst)
     text += f"), and therefore {percent(rate, 1)} of the merged ones"
     text += (
-        "; the results do not count this, but those of --labels-merge noisy do."
+        "; the results do not count this, but those of labels_merge=noisy do."
         if how == "majority"
         else ": calibrate, report, precision, ensemble and diagnose --by count this; other results "
         "do not."

@@ -232,7 +232,7 @@ def _align_tasks(data: Data, fitted_tasks: list[str]) -> tuple[Votes, list[str]]
     """Return the votes with the fit's task indices, -1 for tasks that the fit lacks, and a message."""
     coding, votes = data.coding, data.votes
     if votes.task is None or coding.tasks is None:
-        raise JudgeBayesError("This fit is hierarchical: name the column of the task with --task.")
+        raise JudgeBayesError("This fit is hierarchical: add --set task=COLUMN.")
     index_of = {name: i for i, name in enumerate(fitted_tasks)}
     names = [str(name) for name in coding.tasks]
     table = np.array([index_of.get(name, MISSING) for name in names])

@@ -106,7 +106,7 @@ def decided(request: ReadRequest, earlier: Earlier = UNSEEN) -> Draft:
     for name in ("annotator", "adjudicator"):
         if request.labels_merge is None and getattr(request, name) is not None:
             raise JudgeBayesError(
-                f"--{name} is used with --labels-merge majority, adjudicated or noisy only."
+                f"{name} is used with --set labels_merge=majority, adjudicated or noisy only."
             )
     votes = file_or_table(request.votes, "votes")
     labels = None if request.labels is None else file_or_table(request.labels, "labels")
@@ -150,7 +150,7 @@ def _table(draft: Draft, path: Path | InMemory, what: str) -> tuple[InMemory | N
                 check_ignored(table, request.left_out if request.wide else (), path)
         except JudgeBayesError as error:
             refused = refused or str(error)
-            if "use --encoding" in refused:
+            if "use --set encoding" in refused:
                 continue
             break
         if encoding != given:

@@ -46,17 +46,17 @@ class Bins:
         if not self.learnt_from:
             (cuts,) = self.cuts.values()
             return [
-                f"--bins {len(self.names)}: scores are read as the classes {listing(self.names)}, cut "
+                f"bins={len(self.names)}: scores are read as the classes {listing(self.names)}, cut "
                 f"at {_numbers(cuts)}, which gives each class about the same share of the votes."
             ]
         each = "; ".join(
             f"{judge} at {_numbers(cuts)}" for judge, cuts in self.cuts.items() if judge
         )
         return [
-            f"--bins learnt: scores are read as the classes of the labels, {listing(self.names)}, cut "
+            f"bins=learnt: scores are read as the classes of the labels, {listing(self.names)}, cut "
             f"at {_numbers(self.cuts[''])}{f' ({each})' if each else ''}.",
             f"The cut points are learnt from {self.learnt_from} labelled items, which the results "
-            "below use again: held-out scores are a little too good. --bins with a number uses no "
+            "below use again: held-out scores are a little too good. bins with a number uses no "
             "label.",
         ]
 
@@ -95,8 +95,8 @@ def numbers_of(scores: pd.Series) -> Float[np.ndarray, " vote"]:
     row = first_row(plain.map(lambda value: not isinstance(value, int | float | None)))
     if row is not None:
         raise JudgeBayesError(
-            f"Row {scores.index[row]} of column {scores.name!r} contains {plain.iloc[row]!r}; --bins "
-            "needs numbers. If it means no vote, use --missing."
+            f"Row {scores.index[row]} of column {scores.name!r} contains {plain.iloc[row]!r}; bins "
+            "needs numbers. If it means no vote, use --set missing=VALUE."
         )
     return plain.to_numpy(float)
 
@@ -123,7 +123,7 @@ def quantile_bins(
     cuts = np.quantile(scores, np.arange(1, n) / n, method="higher") if len(scores) else scores
     if len(np.unique(cuts)) < n - 1 or len(cuts) == 0 or cuts[0] <= scores.min():
         raise JudgeBayesError(
-            f"--bins {n}: the votes have {len(np.unique(scores))} different values, and so many are "
+            f"bins={n}: the votes have {len(np.unique(scores))} different values, and so many are "
             "equal that a class would be empty; use fewer classes."
         )
     return Bins(tuple(names or range(1, n + 1)), {"": tuple(map(float, cuts))})

@@ -1,4 +1,4 @@
-"""Classes for the scores of a user's files, by `--bins` or by the cut points of a saved fit."""
+"""Classes for the scores of a user's files, by `bins` or by the cut points of a saved fit."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from judgebayes.workflow.sources import Opened
 
 
 def binned(opened: Opened, earlier: Bins | None) -> Opened:
-    """Return the files with a class in place of each score, if `--bins` or a saved fit cuts scores.
+    """Return the files with a class in place of each score, if `bins` or a saved fit cuts scores.
 
     `earlier` are the cut points of the saved fit.
 
@@ -75,15 +75,15 @@ def _scores(opened: Opened) -> pd.DataFrame:
 def _quantiles(opened: Opened, how: str, scores: pd.DataFrame, labels_too: bool) -> Bins:
     if not how.isascii() or not how.isdigit() or not 2 <= int(how) <= MOST_BINS:
         raise JudgeBayesError(
-            f"--bins {how!r} is neither a number of classes from 2 to {MOST_BINS} nor {LEARNT!r}."
+            f"bins is {how!r}, neither a number of classes from 2 to {MOST_BINS} nor {LEARNT!r}."
         )
     n, names = int(how), None
     if opened.labels is not None and not labels_too:
         labels = _label_classes(opened)
         if len(labels) != n:
             raise JudgeBayesError(
-                f"--bins {n} makes {n} classes, but the labels have {len(labels)} "
-                f"({', '.join(labels.names)}): use --bins {len(labels)} or --bins {LEARNT}."
+                f"bins={n} makes {n} classes, but the labels have {len(labels)} "
+                f"({', '.join(labels.names)}): use --set bins={len(labels)} or --set bins={LEARNT}."
             )
         names = labels.values
     numbers = scores["score"].to_numpy()
@@ -94,20 +94,20 @@ def _learnt(opened: Opened, _: str, scores: pd.DataFrame, labels_too: bool) -> B
     gold = opened.labels
     if gold is None:
         raise JudgeBayesError(
-            "--bins learnt learns cut points from labels, and there are none; use a number, such as "
-            "--bins 5, or add --labels FILE."
+            "bins=learnt learns cut points from labels, and there are none; use a number, such as "
+            "--set bins=5, or add --labels FILE."
         )
     if labels_too:
         raise JudgeBayesError(
-            "--bins learnt needs labels of few classes, and the labels are scores too; use a number, "
-            "such as --bins 5, which cuts both."
+            "bins=learnt needs labels of few classes, and the labels are scores too; use a number, "
+            "such as --set bins=5, which cuts both."
         )
     classes = _label_classes(opened)
     label = gold.table[[gold.item, gold.label]].dropna().drop_duplicates()
     pairs = {"item": label[gold.item].map(written), "label": classes.indices(label[gold.label])}
     known = scores.dropna(subset=["score"]).merge(pd.DataFrame(pairs), on="item")
     if len(known) == 0:
-        raise JudgeBayesError("--bins learnt: no item has both a score and a label.")
+        raise JudgeBayesError("bins=learnt: no item has both a score and a label.")
     parts = {"": known}
     if known["judge"].nunique() > 1:
         parts |= {str(judge): part for judge, part in known.groupby("judge", sort=False)}
@@ -127,7 +127,7 @@ def _label_classes(opened: Opened) -> Classes:
     ordered, known = in_order(values)
     if not known:
         raise JudgeBayesError(
-            f"--bins takes the classes of the labels, and the order of {listing(values)} is unknown; "
+            f"bins takes the classes of the labels, and the order of {listing(values)} is unknown; "
             "write them as numbers."
         )
     return Classes(tuple(ordered), pairwise=False)

@@ -90,8 +90,8 @@ def read_request(request: CalibrateRequest) -> Data:
         For an unknown option value, or bad input.
     """
     load_plugins(request.plugin)
-    check_choice("method", request.method, known_methods())
-    check_choice("calibrator", request.calibrator, known_calibrators())
+    check_choice("--method", request.method, known_methods())
+    check_choice("--calibrator", request.calibrator, known_calibrators())
     choices = traits_of(request.method).inferences
     if request.method != "auto" and request.inference not in ("drps", *choices):
         others = f"; it is fitted by {', '.join(choices)}" if choices else ", which has no choice"
@@ -125,7 +125,7 @@ def read_request(request: CalibrateRequest) -> Data:
     most = 1 - 1 / data.votes.n_classes
     if not 0 <= request.label_noise < most:
         raise JudgeBayesError(
-            f"--label-noise is {request.label_noise:g}; it must be the share of wrong labels, from 0 to "
+            f"label_noise is {request.label_noise:g}; it must be the share of wrong labels, from 0 to "
             f"less than {most:.2g} (random labels)."
         )
     return data

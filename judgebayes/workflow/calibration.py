@@ -47,13 +47,13 @@ def read_words(data: Data) -> list[str]:
     coding, lines = data.coding, data.sentences
     if len(coding.judges) > 1:
         lines.append(
-            f"The votes of {len(coding.judges)} judges are used as a panel; use --only-judge NAME "
+            f"The votes of {len(coding.judges)} judges are used as a panel; use --set only_judge=NAME "
             "for one of them."
         )
     if may_compare(coding.classes):
         lines.append(
             "The classes are not symmetric, so the model has an offset. If they compare two responses "
-            "that could be swapped, use --pairwise."
+            "that could be swapped, use --set pairwise=true."
         )
     return [*lines, *no_order(coding.classes)]
 

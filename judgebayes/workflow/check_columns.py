@@ -233,7 +233,7 @@ def find_wide(draft: Draft) -> Draft:
         if nameless:
             text = (
                 f"{str(draft.tables.votes)!r} has {len(nameless)} column(s) without a name that are not "
-                "empty. Name them; if the header is below N other rows, use --skip-rows N."
+                "empty. Name them; if the header is below N other rows, use --set skip_rows=N."
             )
         return draft.with_finding("bad", "columns", text)
     if new and draft.tables.only_judge is None:

@@ -12,8 +12,11 @@ from judgebayes.finding import Finding, Severity
 from judgebayes.workflow.item_ids import Matching
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import open_votes, with_labels
-from judgebayes.workflow.records import changed, leaves
+from judgebayes.workflow.records import as_pair, changed, leaves
 from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
+
+KEYS = {leaf.name for leaf in leaves(ReadRequest, {}) if leaf.option.key}
+"""The options for reading that the command line has as keys of the study."""
 
 
 @dataclass(frozen=True)
@@ -150,13 +153,10 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
     """Return options as words of a command line."""
     words = []
     for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(flag)
-        elif str(value).startswith("-"):
-            words.append(f"{flag}={value}")
+        if name in KEYS or str(value).startswith("-"):  # every option can be a key
+            words += ["--set", as_pair(name, value)]
         else:
-            words += [flag, str(value)]
+            words += [f"--{name}", str(value)]
     return words
 
 

@@ -164,7 +164,7 @@ def find_merged(draft: Draft) -> Draft:
         f"{split} item(s) have different labels by several people; the most frequent one is used, and "
         "an item with a tie has none. Other ways: adjudicated, noisy.",
         {"labels_merge": "noisy"},
-        question=f"{split} item(s) have different labels in column {gold.label!r}: use --labels-merge "
+        question=f"{split} item(s) have different labels in column {gold.label!r}: use --set labels_merge="
         "majority, adjudicated or noisy.",
         labels_merge="majority",
     )
@@ -186,7 +186,7 @@ def find_items(draft: Draft) -> Draft:
     question = (
         f"Column {gold.label!r} labels {given.nunique() - len(same)} item(s) that have no votes. Items "
         f"with votes are named {listing(items, 3)}. {hint(matching)} To drop these labels, use "
-        "--drop-unknown-labels."
+        "--set drop_unknown_labels=true."
     )
     if drop and exactly and same:
         text = f"{len(same)} of {given.nunique()} items of the labels have votes."

@@ -76,7 +76,7 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
         code = next(iter(code_only))
         return (
             f"{counts[code]} votes are {code}, which no label is: they are read as abstentions, which "
-            "are for no class. To read it as a class, name all classes with --classes.",
+            "are for no class. To read it as a class, name all classes with --set classes=LOW,...,HIGH.",
             {"undecided": str(code)},
         )
     if graded and (scores or set(labels) - set(counts) or two_of_more):
@@ -95,7 +95,8 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
         shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
         return (
             f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "
-            "they are read as missing votes. To keep such a class, name all classes with --classes.",
+            "they are read as missing votes. To keep such a class, name all classes with --set "
+            "classes=LOW,...,HIGH.",
             {"missing": join_names(map(str, usual.odd))},
         )
     apart = (
@@ -109,13 +110,13 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
         n = sum(counts[value] for value in no_votes)
         return (
             f"{n} votes are {listing(no_votes)}: they are read as missing. To keep such a class, name "
-            "all classes with --classes.",
+            "all classes with --set classes=LOW,...,HIGH.",
             {"missing": join_names(map(str, no_votes))},
         )
     if all(apart):
         return (
             f"No vote is {listing(apart[0])}, and no label is {listing(apart[1])}: write the same "
-            "classes alike in both, or name what means no vote with --missing.",
+            "classes alike in both, or name what means no vote with --set missing=VALUE.",
             {},
         )
     values = list(dict.fromkeys([*counts, *labels]))

@@ -30,7 +30,7 @@ from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.study import write_study
 
 FOUND_ALREADY = (
-    *("Columns: ", "Judges: ", "--match-ids loosely: ", "Read as missing votes: "),
+    *("Columns: ", "Judges: ", "match_ids=loosely: ", "Read as missing votes: "),
     "is read as judgebayes import",
 )
 """What is read says these too, where a finding says it before."""

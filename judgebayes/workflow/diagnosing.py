@@ -45,7 +45,7 @@ class Diagnosis(Result):
         """What was read, in sentences."""
         labels = self.data.labels
         labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
-        unused = "--pairwise has no effect: nothing here depends on what the classes compare."
+        unused = "pairwise has no effect: nothing here depends on what the classes compare."
         notes = [] if self.request.pairwise is None else [unused]
         return [*self.data.words(), labelled, *notes]
 

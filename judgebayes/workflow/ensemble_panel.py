@@ -118,7 +118,7 @@ def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
     if request.decision == "median" and not classes.ordered:
         raise JudgeBayesError(
             f"--decision median needs ordered classes; the order of {listing(classes.values)} is not "
-            "known: name them from the lowest to the highest with --classes."
+            "known: name them from the lowest to the highest with --set classes=LOW,...,HIGH."
         )
     splits = splits_of(votes, data.labels, possible)
     even = request.ties is not None or decision == "median"

@@ -109,10 +109,10 @@ def hint(matching: Matching) -> str:
     parts = []
     if matching.folded and not matching.collisions:
         parts.append(
-            f"After folding {matching.how} they match ({matching.preview}): use --match-ids loosely."
+            f"After folding {matching.how} they match ({matching.preview}): use --set match_ids=loosely."
         )
     elif matching.folded:
-        parts.append(f"With --match-ids loosely, {matching.collision}")
+        parts.append(f"With match_ids=loosely, {matching.collision}")
     if matching.near:
         wrong, right = next(iter(matching.near.items()))
         parts.append(f"For {wrong!r}, did you mean {right!r}?")

@@ -104,8 +104,8 @@ def losses_of(options: LossOptions, classes: Classes) -> Losses:
     if loss == "absolute" and not classes.ordered:
         raise JudgeBayesError(
             f"--loss absolute counts class steps, but the classes {listing(classes.values)} have no "
-            "known order: name them from the lowest to the highest with --classes, or use --loss "
-            "zero-one."
+            "known order: name them from the lowest to the highest with --set classes=LOW,...,HIGH, or "
+            "use --loss zero-one."
         )
     if losses is None:
         loss = loss or ("absolute" if classes.ordered else "zero-one")

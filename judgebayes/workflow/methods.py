@@ -259,7 +259,7 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Method:
 def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Method:
     name, traits = choice.method, traits_of(choice.method)
     if traits.needs_tasks and votes.task is None:
-        raise JudgeBayesError(f"--method {name} needs tasks: name their column with --task.")
+        raise JudgeBayesError(f"--method {name} needs tasks: add --set task=COLUMN.")
     if traits.n_classes not in (None, votes.n_classes):
         needed = {2: "two", 3: "three"}.get(traits.n_classes or 0, str(traits.n_classes))
         raise JudgeBayesError(

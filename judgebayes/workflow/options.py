@@ -6,6 +6,7 @@ options of the command line, and the docstring of a command's record is its help
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +46,11 @@ class Option:
     """Its type on the command line, if it differs: a path where functions also take tables."""
     metavar: str | None = None
     """What the help writes for its value."""
+    key: bool = False
+    """Whether it describes the user's files: at the command line a key of the study (`--set`)."""
+
+
+Key = partial(Option, key=True)
 
 
 @dataclass(frozen=True)
@@ -68,28 +74,37 @@ VotesFile = Annotated[
 ItemColumn = Annotated[str | None, "Column of the item."]
 JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if there is one judge."]
 VoteColumn = Annotated[str | None, "Column of the vote."]
-SampleColumn = Annotated[str | None, "Column that numbers a judge's repeated votes on an item."]
+SampleColumn = Annotated[str | None, Key("Column that numbers a judge's votes on one item.")]
 OrderColumn = Annotated[
-    str | None, "Column of the presentation order, AB or BA; 'none' to ignore it."
+    str | None, Key("Column of the presentation order, AB or BA; 'none' to ignore it.")
 ]
-GeneratorColumn = Annotated[str | None, "Column of the generator, in the votes or in the labels."]
+GeneratorColumn = Annotated[str | None, Key("Column of the generator, in votes or labels.")]
 Ignore = Annotated[
-    str | None, "Columns of a --wide file to leave out, separated by commas: notes,date."
+    str | None, Key("Columns of a wide file to leave out, separated by commas: notes,date.")
 ]
 Missing = Annotated[
     str | None,
-    "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty cells "
-    "are always missing.",
+    Key(
+        "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty cells "
+        "are always missing."
+    ),
 ]
-Encoding = Annotated[str | None, "Encoding of text files that are not UTF-8, for example cp1252."]
+Encoding = Annotated[str | None, Key("Encoding of text that is not UTF-8, such as cp1252.")]
 SkipRows = Annotated[
     int | None,
-    Option(
+    Key(
         "Rows above the header of the votes. Title rows are detected automatically.",
         least=0,
     ),
 ]
-AllowDegenerate = Annotated[bool, "Accept labels that are all, or nearly all, the same."]
+AllowDegenerate = Annotated[bool, Key("Accept labels that are all, or nearly all, the same.")]
+Keys = Annotated[
+    list[str] | None,
+    Option(
+        "A key of the study, such as missing=n/a or wide=true. Repeat the option for more.",
+        metavar="KEY=VALUE",
+    ),
+]
 Plugin = Annotated[
     Path | None,
     "A Python file with your own methods, declared by @judgebayes.aggregator or .calibrator. The "
@@ -128,12 +143,12 @@ class Columns:
     vote: VoteColumn = None
     sample: SampleColumn = None
     repeats: Annotated[
-        bool, "Several rows of one judge on one item are repeated votes, in file order."
+        bool, Key("Several rows of one judge on one item are repeated votes, in file order.")
     ] = False
     order: OrderColumn = None
     votes_as: Annotated[
         str | None,
-        Option(
+        Key(
             "With an order column: 'shown' if votes name the response by its position as shown, "
             "'original' if they were already mapped back.",
             values=("shown", "original"),
@@ -142,7 +157,7 @@ class Columns:
     label: Annotated[
         str | None, "Column of the label, or a column per annotator, separated by commas."
     ] = None
-    task: Annotated[str | None, "Column of the task, for a hierarchical model."] = None
+    task: Annotated[str | None, Key("Column of the task, for a hierarchical model.")] = None
     group: Annotated[
         str | None,
         "Column of groups of related items, such as answers to one question: intervals count them "
@@ -158,26 +173,30 @@ class Columns:
 class ReadingOptions(Columns):
     """How to read a file of votes."""
 
-    only_judge: Annotated[str | None, "Use only the votes of this judge."] = None
-    wide: Annotated[bool, "The votes file has a row per item and a column per judge."] = False
+    only_judge: Annotated[str | None, Key("Use only the votes of this judge.")] = None
+    wide: Annotated[bool, Key("The votes file has a row per item and a column per judge.")] = False
     ignore: Ignore = None
     missing: Missing = None
     undecided: Annotated[
         str | None,
-        "Values of votes that are for no class and that no label has, separated by commas: tie. By "
-        "default the middle of three classes, if 20 labels or more and none of them has it; 'none' "
-        "reads it as a class.",
+        Key(
+            "Values of votes that are for no class and that no label has, separated by commas: tie. By "
+            "default the middle of three classes, if 20 labels or more and none of them has it; 'none' "
+            "reads it as a class."
+        ),
     ] = None
     encoding: Encoding = None
     skip_rows: SkipRows = None
     bins: Annotated[
         str | None,
-        "Classes for votes that are scores with many values: a number such as 5 (equal shares of the "
-        "votes), or learnt (cut points of each judge that best reproduce the labels).",
+        Key(
+            "Classes for votes that are scores with many values: a number such as 5 (equal shares of "
+            "the votes), or learnt (cut points of each judge that best reproduce the labels)."
+        ),
     ] = None
     verdicts: Annotated[
         str | None,
-        Option(
+        Key(
             "The votes are raw answers, from which verdicts are read: pair (A, B or tie), score, or "
             "valid.",
             values=("pair", "score", "valid"),
@@ -185,23 +204,17 @@ class ReadingOptions(Columns):
     ] = None
     match_ids: Annotated[
         str,
-        Option(
+        Key(
             "How the items of --labels are matched with those of the votes: exactly as written, or "
             "loosely, without differences in case, spaces, zero padding, file extension or prefix.",
             values=("exactly", "loosely"),
         ),
     ] = "exactly"
-    set: Annotated[
-        list[str] | None,
-        Option(
-            "A key of the study, such as missing=n/a or wide=true. Repeat the option for more.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None
+    set: Keys = None
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The columns that the user leaves out (`--ignore`)."""
+        """The columns that the user leaves out (`ignore`)."""
         return tuple(split_names(self.ignore)) if self.ignore else ()
 
 
@@ -213,40 +226,41 @@ class ReadRequest(ReadingOptions):
     labels: Annotated[
         Tabular,
         Option(
-            "Labels, one item per row, if they are not a column of the votes. With --labels-merge, an "
+            "Labels, one item per row, if they are not a column of the votes. With labels_merge, an "
             "item can have several rows.",
             type=Path | None,
         ),
     ] = None
     labels_merge: Annotated[
         str | None,
-        Option(
+        Key(
             "How different labels of an item are merged: majority (ties are unlabelled), adjudicated "
-            "(unlabelled without --adjudicator's label), or noisy (the most probable class, with the "
+            "(unlabelled without the adjudicator's label), or noisy (the most probable class, with the "
             "share of wrong labels estimated). By default they are an error.",
             values=("majority", "adjudicated", "noisy"),
         ),
     ] = None
     annotator: Annotated[
-        str | None, "Column of the annotator in the labels file; 'none' if there is none."
+        str | None, Key("Column of the annotator in the labels file; 'none' if there is none.")
     ] = None
     adjudicator: Annotated[
-        str | None, "The annotator whose labels decide, with --labels-merge."
+        str | None, Key("The annotator whose labels decide, with labels_merge.")
     ] = None
     classes: Annotated[
         str | None,
-        "The classes from lowest to highest, separated by commas: 1,2,3,4,5. Put a name with a comma "
-        "in double quotes.",
+        Key(
+            "The classes from lowest to highest, separated by commas: 1,2,3,4,5. Put a name with a "
+            "comma in double quotes."
+        ),
     ] = None
     pairwise: Annotated[
         bool | None,
-        Option(
-            "Whether the lowest and the highest class stand for two responses that could be swapped.",
-            ("--pairwise/--no-pairwise",),
+        Key(
+            "Whether the lowest and the highest class stand for two responses that could be swapped."
         ),
     ] = None
     drop_unknown_labels: Annotated[
-        bool, "Leave out labels of items without votes, instead of raising an error."
+        bool, Key("Leave out labels of items without votes, instead of raising an error.")
     ] = False
 
 
@@ -314,8 +328,10 @@ class WinOptions:
     ] = "half"
     systems: Annotated[
         str | None,
-        "The two columns of the compared systems, A,B, if the items compare several: the win rate of "
-        "every pair and a ranking.",
+        Key(
+            "The two columns of the compared systems, A,B, if the items compare several: the win rate "
+            "of every pair and a ranking."
+        ),
     ] = None
     seed: Annotated[int, "Seed of the draws that rank systems."] = 0
 
@@ -363,7 +379,7 @@ class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
     no_empty_sets: Annotated[
         bool, "Fill an empty conformal set with the most probable class; its price is printed."
     ] = False
-    label_noise: Annotated[float, "The share of wrong labels, if it is known."] = 0.0
+    label_noise: Annotated[float, Key("The share of wrong labels, if it is known.")] = 0.0
     splits: Annotated[
         int | None,
         Option(
@@ -480,7 +496,7 @@ class PrecisionRequest(ReadRequest):
     only_judge: None = None
     undecided: None = None
     generator: GeneratorColumn = None
-    classes: Annotated[str | None, "The classes, invalid first: invalid,valid."] = None
+    classes: Annotated[str | None, Key("The classes, invalid first: invalid,valid.")] = None
     method: Annotated[
         str,
         Option(
@@ -505,8 +521,8 @@ class PrecisionRequest(ReadRequest):
     seed: Annotated[int, "Seed of the draws that compare generators."] = 0
 
 
-def check_choice(name: str, value: str, values: Collection[str]) -> None:
-    """Check that the value of an option is one of the allowed values.
+def check_choice(shown: str, value: str, values: Collection[str]) -> None:
+    """Check that the value of an option, as it is typed, is one of the allowed values.
 
     Raises
     ------
@@ -514,7 +530,7 @@ def check_choice(name: str, value: str, values: Collection[str]) -> None:
         If it is not.
     """
     if value not in values:
-        raise JudgeBayesError(f"--{name} {value!r} is unknown; choose one of: {', '.join(values)}.")
+        raise JudgeBayesError(f"{shown} {value!r} is unknown; choose one of: {', '.join(values)}.")
 
 
 def check_next(labels: int | None, out: Path | None) -> None:

@@ -151,16 +151,16 @@ def _given(request: PrecisionRequest) -> tuple[list[str], Given]:
     n_classes = len(data.coding.classes)
     if n_classes != 2:
         raise JudgeBayesError(
-            f"The votes have {n_classes} classes; precision needs two. Name them with --classes "
-            "invalid,valid. If items compare two systems, judgebayes calibrate --systems A,B gives win "
-            "rates."
+            f"The votes have {n_classes} classes; precision needs two. Name them with "
+            "--set classes=invalid,valid. If items compare two systems, judgebayes calibrate --set "
+            "systems=A,B gives win rates."
         )
     names, generator = generators_of(data, request.generator)
     first, notes = list(data.opened.notes), []
     if names == [EVERY]:
         first.append(
             "No column of generators is recognised, so that all items count as one system's; name their "
-            "column with --generator."
+            "column with --set generator=COLUMN."
         )
     gold = data.opened.labels
     at = np.zeros(0) if gold is None else positions(data.coding.items, gold.items, gold.item)

@@ -49,27 +49,18 @@ def answerable(
     """
     rows = []
     for name, (question, record) in COMMANDS.items():
-        lacking = [] if saved else _lacking(draft, record)
+        has = {leaf.name for leaf in leaves(record, {})}
+        options = {} if saved else draft.options()
+        lacking = options.keys() - has - {"drop_unknown_labels"}
         can, why = (False, "The files cannot be read.") if data is None else _answer(name, data)
         if can and lacking:
-            can, why = False, f"judgebayes {name} has no {', '.join(lacking)}."
-        command = shlex.join(
-            ["judgebayes", name, *files, *([] if saved else words_of(draft.options()))]
-        )
+            can, why = False, f"judgebayes {name} has no key {', '.join(sorted(lacking))}."
+        words = words_of({key: value for key, value in options.items() if key in has})
+        command = shlex.join(["judgebayes", name, *files, *words])
         rows.append((question, name, can, why, command if can else None))
     return pd.DataFrame(rows, columns=["question", "answered by", "can", "why", "command"]).astype(
         {"can": bool}
     )
-
-
-def _lacking(draft: Draft, record: type) -> list[str]:
-    """Return the options of a draft that a command does not have."""
-    has = {leaf.name for leaf in leaves(record, {})}
-    return [
-        f"--{name.replace('_', '-')}"
-        for name in draft.options()
-        if name not in has | {"drop_unknown_labels"}
-    ]
 
 
 def _answer(name: str, data: Data) -> tuple[bool, str]:
@@ -96,14 +87,17 @@ def _precision(data: Data, n: int) -> tuple[bool, str]:
     if len(classes) != 2:
         return False, (
             f"The votes have {len(classes)} classes, and this needs two; if items compare systems, "
-            "judgebayes calibrate --systems A,B gives win rates."
+            "judgebayes calibrate --set systems=A,B gives win rates."
         )
     try:
         names, _ = generators_of(data, None)
     except JudgeBayesError as error:
         return False, str(error)
     if names == [EVERY]:
-        return True, f"All items as one system's, with {n} labels; --generator names a column."
+        return (
+            True,
+            f"All items as one system's, with {n} labels; --set generator=COLUMN names its column.",
+        )
     if len(names) < 2:
         return True, f"One generator, {names[0]!r}, with {n} labels."
     return True, f"{len(names)} generators, with {n} labels."

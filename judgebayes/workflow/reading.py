@@ -107,7 +107,7 @@ def open_votes(
     if request.verdicts is not None:
         if columns["vote"] is None:
             raise JudgeBayesError(
-                "--verdicts reads raw answers in a column of votes; use no --wide."
+                "verdicts reads raw answers in a column of votes, which a wide file has not."
             )
         table, message = with_verdicts(table, columns["vote"], cast(Verdicts, request.verdicts))
         notes.append(message)
@@ -115,8 +115,8 @@ def open_votes(
             request = replace(request, votes_as="shown")
     if request.votes_as is not None and columns["order"] is None:
         raise JudgeBayesError(
-            "--votes-as says how votes name the responses in either order, and no column is recognised "
-            "as the presentation order (AB, BA): name it with --order, or leave out --votes-as."
+            "votes_as says how votes name the responses in either order, and no column is recognised "
+            "as the presentation order (AB, BA): name it with --set order=COLUMN, or leave out votes_as."
         )
     require_columns(table, columns)
     judges: list[str] = []
@@ -140,7 +140,7 @@ def open_votes(
         if request.wide:
             judges = _spelt(judges, request.only_judge)
         elif columns["judge"] is None:
-            raise JudgeBayesError("--only-judge needs a column of judges; name it with --judge.")
+            raise JudgeBayesError("only_judge needs a column of judges; name it with --judge.")
         else:
             judge = table[columns["judge"]]
             table = table[judge.isin(_spelt(judge.unique(), request.only_judge))]
@@ -192,14 +192,14 @@ def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, str]:
     """Return the labels with the items' names in the votes, and a sentence about what was folded."""
     matching = match_items(labels.table[labels.item].unique(), items.unique())
     if matching.collision:
-        raise JudgeBayesError(f"--match-ids loosely: {matching.collision}")
+        raise JudgeBayesError(f"match_ids=loosely: {matching.collision}")
     if not matching.folded:
-        return labels, "--match-ids loosely: the items match as they are written."
+        return labels, "match_ids=loosely: the items match as they are written."
     names = labels.table[labels.item]
     new = names.map(written).map(matching.item_of).fillna(names)
     table = labels.table.assign(**{labels.item: new})
     message = (
-        f"--match-ids loosely: {matching.preview} items of the labels match after folding "
+        f"match_ids=loosely: {matching.preview} items of the labels match after folding "
         f"{matching.how}."
     )
     return replace(labels, table=table), message
@@ -279,9 +279,9 @@ def arrays_of(
         if columns["order"] is not None and request.votes_as is None:
             raise JudgeBayesError(
                 f"Column {columns['order']!r} is the presentation order. If votes name a response "
-                "by its position as shown, use --votes-as shown (swapped votes are then mapped "
-                "back). If they were already mapped back, use --votes-as original. To ignore the "
-                "order, use --order none."
+                "by its position as shown, use --set votes_as=shown (swapped votes are then mapped "
+                "back). If they were already mapped back, use --set votes_as=original. To ignore the "
+                "order, use --set order=none."
             )
         sample = columns["sample"]
         if request.repeats:

@@ -1,7 +1,7 @@
 """Turn a function of records of options into a function of their fields."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -24,6 +24,11 @@ class Leaf:
     option: Option
     default: Any
 
+    @property
+    def shown(self) -> str:
+        """What a user types."""
+        return self.name if self.option.key else f"--{self.name.replace('_', '-')}"
+
 
 def with_options(function: Callable[..., R]) -> Callable[..., R]:
     """Return a function that takes the fields of the records of `function` as keywords.
@@ -38,17 +43,18 @@ def with_options(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def taking_fields(
-    function: Callable[..., R], parameter: Callable[["Leaf"], inspect.Parameter]
+    function: Callable[..., R], parameter: Callable[["Leaf"], inspect.Parameter | None]
 ) -> Callable[..., R]:
     """Return the function with each record among its parameters replaced by those of its options.
 
-    A record in place of all its options is taken as it is.
+    An option without a parameter has its default, or what the study says. A record in place of all its
+    options is taken as it is.
     """
     kinds, flat = _records(function), list[inspect.Parameter]()
     parameters = inspect.signature(function, eval_str=True).parameters
     for name, kind in kinds.items():
         own = [parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-        flat += own if kind is None else [parameter(leaf) for leaf in leaves(*kind)]
+        flat += own if kind is None else filter(None, map(parameter, leaves(*kind)))
     flat.sort(key=lambda each: each.kind)  # those that may be passed by position come first
     signature = inspect.Signature(
         flat, return_annotation=inspect.signature(function).return_annotation
@@ -70,6 +76,8 @@ def taking_fields(
         )
 
     vars(run)["__signature__"] = signature
+    every = [leaf for kind in kinds.values() if kind is not None for leaf in leaves(*kind)]
+    vars(run)["keys"] = {leaf.name: leaf.option.help for leaf in every if leaf.option.key}
     return run
 
 
@@ -116,18 +124,22 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
     Raises
     ------
     JudgeBayesError
-        If the seed is no seed, or an option has none of its values.
+        If the seed is no seed, an option has none of its values, or `--set` has another key.
     """
     values = dict(fixed)
-    studied = _from_study(options)
-    for leaf in leaves(record, fixed):
-        value, option = options[leaf.name], leaf.option
+    known = list(leaves(record, fixed))
+    studied = _from_study(options, {leaf.name for leaf in known})
+    for leaf in known:
+        value, option = options.get(leaf.name, leaf.default), leaf.option
         if leaf.name in studied and (leaf.name == "votes" or _same(value, leaf.default)):
             value = studied[leaf.name]
         if leaf.name == "set":
             value = None  # its keys are the other options now
         if option.values and not option.others and isinstance(value, str):
-            check_choice(leaf.name.replace("_", "-"), value, option.values)
+            check_choice(leaf.shown, value, option.values)
+        least = option.least
+        if least is not None and isinstance(value, int | float) and value < least:
+            raise JudgeBayesError(f"{leaf.shown} is {value}, but must be {least} or more.")
         values[leaf.name] = value
     seed = values.get("seed")
     if isinstance(seed, int) and not 0 <= seed < SEEDS:
@@ -135,16 +147,29 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
     return record(**values)
 
 
-def _from_study(options: Mapping[str, object]) -> dict[str, Any]:
+def _from_study(options: Mapping[str, object], known: Collection[str]) -> dict[str, Any]:
     """Return the options in the study file that is in place of the votes, and those of `--set`."""
     votes, pairs = options.get("votes"), options.get("set")
     study = isinstance(votes, str | Path) and str(votes).lower().endswith(".toml")
-    if not (study or pairs):
+    if "set" not in known or not (study or pairs):
         return {}
     from judgebayes.workflow.study import read_study, set_values
 
     assert isinstance(pairs, list | tuple | None)
-    return (read_study(Path(str(votes))) if study else {}) | set_values(pairs or ())
+    given = set_values(pairs or ())
+    for key in given.keys() - known:
+        raise JudgeBayesError(f"--set {key}=...: {key} is not a key of this command.")
+    return (read_study(Path(str(votes))) if study else {}) | given
+
+
+def key_of(pair: str) -> str:
+    """Return the key of a text such as `wide=true`."""
+    return pair.partition("=")[0].strip().replace("-", "_")
+
+
+def as_pair(name: str, value: object) -> str:
+    """Return an option as `--set` takes it, such as `wide=true`."""
+    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def options_in(record: Any) -> Iterator[tuple[str, Any, Any]]:

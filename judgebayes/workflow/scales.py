@@ -106,7 +106,7 @@ def no_order(classes: Classes) -> list[str]:
         return []
     return [
         "The classes are read as having no order: each wrong decision costs the same. If they have one, "
-        "name them from the lowest to the highest with --classes."
+        "name them from the lowest to the highest with --set classes=LOW,...,HIGH."
     ]
 
 
@@ -131,7 +131,7 @@ def classes_of(opened: Opened, *, detect: bool = False) -> Classes:
     for value in none:
         if len(decided(votes, (value,))) == len(votes):
             raise JudgeBayesError(
-                f"--undecided {value}: no vote is {value!r}; the votes are "
+                f"undecided={value}: no vote is {value!r}; the votes are "
                 f"{listing(sorted(distinct(votes), key=str))}."
             )
     names = opened.classes if request.classes is None else split_names(request.classes)
@@ -201,8 +201,8 @@ def _of_votes(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     if usual is None and are_scores(values):
         raise JudgeBayesError(
             f"The votes of {what} are scores with {len(distinct(values))} different values: "
-            "group them into classes with --bins 5 (equal shares of the votes) or --bins learnt "
-            "(cut points learnt from labels), or name all classes with --classes."
+            "group them into classes with --set bins=5 (equal shares of the votes) or --set bins=learnt "
+            "(cut points learnt from labels), or name all classes with --set classes=LOW,...,HIGH."
         )
     if usual is None:
         words = of_words(values)
@@ -214,8 +214,8 @@ def _of_votes(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
         f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(plain)} votes "
         f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
         f"missing votes with {option('missing', usual.odd)} or as votes for no class with "
-        f"{option('undecided', usual.odd)}, or name all classes in order with --classes "
-        "'LOW,...,HIGH'."
+        f"{option('undecided', usual.odd)}, or name all classes in order with "
+        "--set classes=LOW,...,HIGH."
     )
 
 
@@ -228,7 +228,7 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
         raise JudgeBayesError(
             f"The votes look {kinds[0]} ({', '.join(votes.names)}), but the labels look "
             f"{kinds[1]}. Votes and labels must have the same classes. If one scale contains all of "
-            "them, name its classes from lowest to highest: --classes=-1,0,1 or --classes=0,1."
+            "them, name its classes from lowest to highest: --set classes=-1,0,1 or --set classes=0,1."
         )
 
 

@@ -1,6 +1,7 @@
 """Study files: where votes and labels are and how they are read, so that nothing is typed twice.
 
-A study file is TOML with a key for every option that says how files are read::
+A study file is TOML with a key for every option that says how files are read, also for those that
+the command line has only as `--set KEY=VALUE`::
 
     votes = "votes.csv"
     labels = "gold.csv"
@@ -27,6 +28,7 @@ from judgebayes.workflow.options import (
     PrecisionRequest,
     ReadRequest,
 )
+from judgebayes.workflow.records import key_of
 
 FILES = ("votes", "labels", "items")
 """The keys that name files."""
@@ -76,14 +78,14 @@ def set_values(pairs: Iterable[str]) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for pair in pairs:
-        key, equals, text = pair.partition("=")
+        _, equals, text = pair.partition("=")
         if not equals:
             raise JudgeBayesError(f"--set {pair!r} is not KEY=VALUE, such as missing=n/a.")
-        key = key.strip().replace("-", "_")
+        key = key_of(pair)
         kinds = _kinds(keys().get(key))
         plain = bool in kinds or int in kinds or float in kinds
         try:
-            value = json.loads(text.strip().lower()) if plain else text.strip()
+            value = json.loads(text.strip().lower()) if plain else text
         except ValueError:
             value = text  # of a wrong type, which is said
         values[key] = _value(key, value, "--set")

@@ -46,7 +46,7 @@ def read_matches(data: Data, named: str) -> Matches:
     columns = split_names(named)
     if len(columns) != 2:
         raise JudgeBayesError(
-            f"--systems needs two columns, one for each of the compared systems; {named!r} has "
+            f"systems needs two columns, one for each of the compared systems; {named!r} has "
             f"{len(columns)}."
         )
     compared = by_item(
@@ -131,7 +131,7 @@ def generators_of(data: Data, named: str | None) -> tuple[list[str], ItemInts]:
     if column in [item for table, item in data.opened.tables if column in table.columns]:
         raise JudgeBayesError(
             f"Column {column!r} is the item; a generator makes several items. Name another column "
-            "with --generator."
+            "with --set generator=COLUMN."
         )
     wrong = f"has more than one value of {column!r}; an item must have one generator"
     generator = by_item(data, [column], wrong)[column]

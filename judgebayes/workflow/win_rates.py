@@ -164,7 +164,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
         named = ", ".join(map(str, data.coding.classes.names))
         raise JudgeBayesError(
             f"The votes have the classes {named}, which do not compare two responses, so that there is "
-            "no win rate. If the lowest and the highest stand for two responses, use --pairwise."
+            "no win rate. If the lowest and the highest stand for two responses, --set pairwise=true."
         )
     return result
 
@@ -178,7 +178,7 @@ def check_ties(request: WinOptions, data: Data) -> None:
         If a pair is needed and the votes do not compare two responses.
     """
     ties = "--ties" if request.ties != "half" else None
-    option = "--systems" if request.systems is not None else ties
+    option = "systems" if request.systems is not None else ties
     if option is not None and not _paired(data, request.systems):
         raise JudgeBayesError(
             f"{option} is for votes that compare two responses; these have the classes "

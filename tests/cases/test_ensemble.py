@@ -90,7 +90,7 @@ def test_few_labels_give_no_narrow_interval(labelled: int, target: str, tmp_path
     labels = pd.DataFrame({"item": np.arange(labelled), "label": label[:labelled]})
     labels.to_csv(tmp_path / "l.csv", index=False)
     result = result_of(
-        *("ensemble", tmp_path / "v.csv", "--labels", tmp_path / "l.csv", "--classes", "0,1"),
+        *("ensemble", tmp_path / "v.csv", "--labels", tmp_path / "l.csv", "--set", "classes=0,1"),
         *("--target", target),
         out=tmp_path / "r.json",
     )

@@ -42,7 +42,7 @@ def test_two_methods_that_are_equally_good_are_not_called_different(tmp_path: Pa
 
     On 400,000 fresh items sc and pool have a mean loss of .1766 and .1770.
     """
-    noisy = ("--labels-merge", "noisy", "--annotator", "annotator")
+    noisy = ("--set", "labels_merge=noisy", "--set", "annotator=annotator")
     result = calibrated(
         *(FILES / "ls_judges.csv", "--labels", FILES / "ls_export.csv"),
         *("--item", "id", "--label", "sentiment", "--splits", 40, *noisy),

@@ -157,7 +157,7 @@ def test_rows_of_commas_are_no_rows(command: str, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("\n".join(row for row in rows if row.strip(",")) + "\n")
     (tmp_path / "labels_blank_rows.csv").write_text((tmp_path / "l.csv").read_text())
     more = {
-        "precision": ("--generator", "gen", "--method", "strata"),
+        "precision": ("--set", "generator=gen", "--method", "strata"),
         "calibrate": ("--method", "sc", "--splits", 5),
     }.get(command, ())
     with_rows = run(command, votes, "--labels", labels, *more)
@@ -186,7 +186,7 @@ def test_a_label_is_never_matched_with_a_place(tmp_path: Path) -> None:
     assert "match_ids" not in result.options
     said = run("calibrate", path, "--labels", FILES / "promptfoo_offbyone_labels.csv", code=2)
     assert "loosely" not in said
-    loosely = ("--match-ids", "loosely", "--drop-unknown-labels")
+    loosely = ("--set", "match_ids=loosely", "--set", "drop_unknown_labels=true")
     run("calibrate", path, "--labels", FILES / "promptfoo_offbyone_labels.csv", *loosely, code=2)
 
 

@@ -78,7 +78,11 @@ def test_class_steps_of_nominal_classes_are_refused(tmp_path: Path) -> None:
     ("words", "options", "in_order"),
     [
         (["poor", "good", "fair"], (), "poor, fair, good (low to high)"),
-        (["rock", "jazz", "pop"], ("--classes", "pop,jazz,rock"), "pop, jazz, rock (low to high)"),
+        (
+            ["rock", "jazz", "pop"],
+            ("--set", "classes=pop,jazz,rock"),
+            "pop, jazz, rock (low to high)",
+        ),
         (["rock", "jazz", "pop"], (), "jazz, pop, rock (in no order)"),
     ],
 )

@@ -29,16 +29,20 @@ FEW = ("--method", "sc", "--splits", 3)
 REFUSED = [
     ("calibrate", (*FEW, "--inference", "ml"), "--inference ml is not for --method sc"),
     ("calibrate", (*FEW, "--conformal-by", "gen"), "add --conformal 0.9"),
-    ("calibrate", (*FEW, "--annotator", "gen"), "is used with --labels-merge"),
+    ("calibrate", (*FEW, "--set", "annotator=gen"), "is used with --set labels_merge"),
     ("calibrate", (*FEW, "--ties", "excluded"), "is for votes that compare two responses"),
-    ("calibrate", (*FEW, "--undecided", "zz"), "no vote is 'zz'"),
-    ("calibrate", (*FEW, "--votes-as", "shown"), "name it with --order"),
+    ("calibrate", (*FEW, "--set", "undecided=zz"), "no vote is 'zz'"),
+    ("calibrate", (*FEW, "--set", "votes_as=shown"), "name it with --set order"),
     ("ensemble", ("--next-out", "n.csv"), "add --next 50"),
-    ("precision", ("--generator", "gen", "--next-out", "n.csv"), "add --next 50"),
-    ("precision", ("--generator", "gen", "--between", "g0,g1"), "add --next 50"),
-    ("precision", ("--generator", "gen", "--task", "gen"), "No such option"),
+    ("precision", ("--set", "generator=gen", "--next-out", "n.csv"), "add --next 50"),
+    ("precision", ("--set", "generator=gen", "--between", "g0,g1"), "add --next 50"),
+    ("precision", ("--set", "task=gen"), "task is not a key of this command"),
+    ("diagnose", ("--set", "task=gen"), "task is not a key of this command"),
     ("diagnose", ("--task", "gen"), "No such option"),
-    ("posterior", ("--model", "dawid-skene", "--generator", "gen"), "has no generators"),
+    ("diagnose", ("--missing=n/a",), "--missing is a key of the study: --set missing=VALUE."),
+    ("calibrate", ("--no-pairwise",), "--set pairwise=VALUE."),
+    ("calibrate", ("--set", "skip_rows=-1"), "skip_rows is -1, but must be 0 or more"),
+    ("posterior", ("--model", "dawid-skene", "--set", "generator=gen"), "has no generators"),
     ("posterior", ("--model", "dawid-skene", "--plots-as", "png"), "add --plot FOLDER"),
 ]
 
@@ -58,14 +62,18 @@ def test_an_option_without_use_is_refused(
 
 @pytest.mark.parametrize(
     "command",
-    [("calibrate", *FEW), ("diagnose",), ("precision", "--generator", "gen", "--method", "strata")],
+    [
+        ("calibrate", *FEW),
+        ("diagnose",),
+        ("precision", "--set", "generator=gen", "--method", "strata"),
+    ],
 )
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--missing", "zz"), "--missing has no effect: no vote is 'zz'."),
-        (("--encoding", "utf-16"), "--encoding utf-16: v.csv is UTF-8 and is read as such."),
-        (("--match-ids", "loosely"), "the items match as they are written."),
+        (("--set", "missing=zz"), "missing has no effect: no vote is 'zz'."),
+        (("--set", "encoding=utf-16"), "encoding=utf-16: v.csv is UTF-8 and is read as such."),
+        (("--set", "match_ids=loosely"), "the items match as they are written."),
     ],
 )
 def test_an_option_without_effect_is_said(
@@ -77,21 +85,25 @@ def test_an_option_without_effect_is_said(
 
 
 def test_diagnose_says_that_it_has_no_use_for_pairwise(folder: Path) -> None:
-    said = run("diagnose", folder / "v.csv", "--labels", folder / "l.csv", "--pairwise")
-    assert "--pairwise has no effect" in said
+    said = run("diagnose", folder / "v.csv", "--labels", folder / "l.csv", "--set", "pairwise=true")
+    assert "pairwise has no effect" in said
 
 
 def test_an_import_says_that_no_value_is_missing(folder: Path, tmp_path: Path) -> None:
-    said = run("import", "tidy", folder / "v.csv", "-o", tmp_path / "o.csv", "--missing", "zz")
-    assert "--missing has no effect: no vote is 'zz'." in said
+    said = run("import", "tidy", folder / "v.csv", "-o", tmp_path / "o.csv", "--set", "missing=zz")
+    assert "missing has no effect: no vote is 'zz'." in said
 
 
 def test_votes_as_asks_for_the_order(tmp_path: Path) -> None:
     votes = FILES / "votes_as.csv"
-    assert "Use --order shown_first" in run("diagnose", votes, "--votes-as", "shown", code=2)
-    assert "--order shown_first" in run("check", votes, "--votes-as", "shown")
-    assert "choose one of: shown, original" in run("check", votes, "--votes-as", "swapped", code=2)
-    said = run("check", votes, "--votes-as", "shown", "--order", "shown_first")
+    assert "Use --set order=shown_first" in run(
+        "diagnose", votes, "--set", "votes_as=shown", code=2
+    )
+    assert "--set order=shown_first" in run("check", votes, "--set", "votes_as=shown")
+    assert "choose one of: shown, original" in run(
+        "check", votes, "--set", "votes_as=swapped", code=2
+    )
+    said = run("check", votes, "--set", "votes_as=shown", "--set", "order=shown_first")
     assert "2 of 4 votes were given with the responses swapped; 2 were reversed." in said
 
 

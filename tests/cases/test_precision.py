@@ -24,7 +24,7 @@ def test_the_pass_rate_of_one_system_by_one_judge(tmp_path: Path) -> None:
     (row,) = result["tables"]["generators"]
     shares = [round(100 * row[name], 1) for name in ("estimate", "low", "high", "raw mean")]
     assert shares == [70.9, 60.1, 80.2, 74.4]
-    assert "name their column with --generator" in " ".join(result["sentences"])
+    assert "name their column with --set generator" in " ".join(result["sentences"])
 
 
 def biased(rng: np.random.Generator, shift: float) -> pd.DataFrame:

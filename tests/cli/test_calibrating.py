@@ -68,10 +68,10 @@ def test_votes_in_swapped_order_are_mapped_back(
     swapped.to_csv(tmp_path / "o.csv", index=False)
     gold.to_csv(tmp_path / "g.csv", index=False)
     args = ["calibrate", tmp_path / "o.csv", "--labels", tmp_path / "g.csv", *FAST]
-    said = run(*args, "--votes-as", "shown", "--drop-unknown-labels").output
+    said = run(*args, "--set", "votes_as=shown", "--set", "drop_unknown_labels=true").output
     assert "were reversed" in said
     asked = run(*args)
-    assert "--votes-as shown" in str(asked.exception)
+    assert "--set votes_as=shown" in str(asked.exception)
 
 
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [
@@ -82,11 +82,11 @@ BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], 
     (
         "unknown judge",
         lambda v, g: None,
-        ["--only-judge", "x"],
+        ["--set", "only_judge=x"],
         "no judge 'x'; choose one of: 'gpt'",
     ),
     ("unknown column", lambda v, g: None, ["--vote", "x"], "no column 'x' for the vote"),
-    ("no column of tasks", lambda v, g: None, ["--method", "hierarchical"], "--task"),
+    ("no column of tasks", lambda v, g: None, ["--method", "hierarchical"], "--set task="),
     (
         "mixed kinds",
         lambda v, g: v.update(v[["Verdict"]].abs()),

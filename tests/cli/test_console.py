@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> list[str]:
         ("diagnose", []),
         ("check", []),
         ("calibrate", ["--method", "davidson", "--splits", "3"]),
-        ("calibrate", ["--only-judge", f"{EVIL}x"]),
+        ("calibrate", ["--set", f"only_judge={EVIL}x"]),
     ],
 )
 def test_names_with_escape_sequences_are_shown(

@@ -23,7 +23,9 @@ def wide(tmp_path: Path) -> pd.DataFrame:
 
 def run(tmp_path: Path, table: pd.DataFrame, *args: str) -> str:
     table.to_csv(tmp_path / "votes.csv", index=False)
-    result = CliRunner().invoke(app, ["diagnose", str(tmp_path / "votes.csv"), "--wide", *args])
+    result = CliRunner().invoke(
+        app, ["diagnose", str(tmp_path / "votes.csv"), "--set", "wide=true", *args]
+    )
     assert result.exit_code == 0, (result.output, result.exception)
     return result.output
 

@@ -62,9 +62,9 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     path, gold = tmp_path / "a.csv", tmp_path / "gold.csv"
     path.write_text(SPREADSHEET, encoding="cp1252")
     gold.write_text(LABELS, encoding="cp1252")
-    with pytest.raises(JudgeBayesError, match="use --encoding cp1252"):
+    with pytest.raises(JudgeBayesError, match="use --set encoding=cp1252"):
         opened(path, wide=True)
-    with pytest.raises(JudgeBayesError, match="Use --ignore Notes,Date"):
+    with pytest.raises(JudgeBayesError, match="Use --set ignore=Notes,Date"):
         read(opened(path, wide=True, encoding="cp1252"))
     with pytest.raises(JudgeBayesError, match=r"'Notes' of .* neither are 'Date'"):
         read(opened(path, wide=True, encoding="cp1252", classes="no,yes"))
@@ -75,7 +75,7 @@ def test_a_spreadsheet_of_judges_with_a_title_notes_and_umlauts(tmp_path: Path) 
     words = votes.words()
     assert words[:5] == [
         "Row 1 of a.csv, 'Judge results, March 2026', is above the header and is left out.",
-        "--missing has no effect: no vote is 'unsure'.",
+        "missing has no effect: no vote is 'unsure'.",
         "Row 1 of gold.csv, 'Labels by hand', is above the header and is left out.",
         "Read as missing labels: 'unsure' 1.",
         "Columns: item = 'Item No.'.",
@@ -105,13 +105,13 @@ def test_stray_votes_are_reported_and_can_be_missing(
     message = (
         rf"Row 11 of v.csv contains 'Partial, perhaps'; {strays} of 80 votes are not one of no, yes: "
         rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes with "
-        r"(--missing=\S.*') or as"
+        r"--set ('missing=\S.*') or as"
     )
     with pytest.raises(JudgeBayesError, match=message) as caught:
         read(opened(tmp_path / "v.csv", wide=wide))
-    said = re.search(r"--missing=(.*) or as votes", str(caught.value))
+    said = re.search(r"--set (.*) or as votes", str(caught.value))
     assert said is not None
-    (missing,) = shlex.split(said.group(1))
+    missing = shlex.split(said.group(1))[0].removeprefix("missing=")
     reading = read(opened(tmp_path / "v.csv", wide=wide, missing=missing.casefold()))
     assert int((np.asarray(reading.votes.index) >= 0).sum()) == 80 - strays
     assert f"Read as missing votes: 'Partial, perhaps' {strays}." in reading.words()
@@ -177,7 +177,7 @@ def test_a_frequent_label_of_no_class_is_first_to_be_written_as_the_votes_are(
         read(opened(tmp_path / "v.csv"))
     table.assign(label=["nay", *["no", "yes"] * 19, "yes"]).to_csv(tmp_path / "v.csv", index=False)
     with pytest.raises(
-        JudgeBayesError, match="classes: if it means no label, use --missing=nay; write"
+        JudgeBayesError, match="classes: if it means no label, use --set missing=nay; write"
     ):
         read(opened(tmp_path / "v.csv"))
 
@@ -287,7 +287,7 @@ def test_the_command_that_an_import_prints_can_be_run(
         known[["item", "label"]].to_csv("labels.csv", index=False)
     command = re.search(r"^Next: judgebayes (.*)$", said, re.MULTILINE)
     assert command is not None
-    invoke(*shlex.split(command.group(1)), "--allow-degenerate")
+    invoke(*shlex.split(command.group(1)), "--set", "allow_degenerate=true")
     given = calibrating.read_request(requests[-1])
     votes = re.search(r"records: (\d+) votes", said)
     assert votes is not None

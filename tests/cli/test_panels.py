@@ -126,7 +126,7 @@ def test_nearly_constant_labels_get_no_nll(
     said = run(*asked).output
     assert "refused" in said
     assert "98.3 % of the labels are" in said
-    assert "refused" not in run(*asked, "--allow-degenerate").output
+    assert "refused" not in run(*asked, "--set", "allow_degenerate=true").output
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from judgebayes.inference.problem import Chains, Problem
 from judgebayes.posterior.models import MODELS, PRIORS, build
 
 ITEMS, JUDGES, LABELLED = 24, ("ann", "bob", "cy"), 18
-BINARY = ("--classes", "B,A", "--pairwise")
+BINARY = ("--set", "classes=B,A", "--set", "pairwise=true")
 
 
 def table(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -559,8 +559,8 @@ def test_a_write_that_fails_leaves_no_half_file(
     [
         (("--model", "tea"), "--model 'tea' is not known; choose one of: davidson, dawid-skene"),
         (("--model", "irt", "--variant", "3pl"), "not a variant of irt; choose one of: 2pl"),
-        (("--model", "irt", "--only-judge", "ann"), "there is only one"),
-        (("--model", "generator-validator", "--generator", "tea"), "no column 'tea'"),
+        (("--model", "irt", "--set", "only_judge=ann"), "there is only one"),
+        (("--model", "generator-validator", "--set", "generator=tea"), "no column 'tea'"),
         (("--target-accept", "1.5"), "must be between 0.5 and 1"),
         (("--plots-as", "gif"), "choose one of: svg, png"),
     ],

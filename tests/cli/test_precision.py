@@ -84,7 +84,7 @@ def test_the_item_is_no_generator(
     tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:
     tables[0].to_csv(tmp_path / "votes.csv", index=False)
-    result = run(tmp_path / "votes.csv", "--generator", "item")
+    result = run(tmp_path / "votes.csv", "--set", "generator=item")
     assert isinstance(result.exception, JudgeBayesError)
     assert "Column 'item' is the item; a generator makes several items" in str(result.exception)
 

@@ -34,7 +34,7 @@ def test_identical_records_count_once_and_are_counted() -> None:
 
 def test_records_that_nothing_tells_apart_are_repeated_votes_only_if_the_user_says_so() -> None:
     plain = pd.concat([LOG, LOG.assign(vote=[0, 1, 0, 0, 1, 1, 0, 0])]).drop(columns="at")
-    with pytest.raises(JudgeBayesError, match="--repeats"):
+    with pytest.raises(JudgeBayesError, match="--set repeats=true"):
         jb.read(plain)
     assert jb.read(plain, repeats=True).votes.n_samples == 2
 

@@ -67,7 +67,9 @@ def test_decimals_of_parquet_are_as_written(tmp_path: Path) -> None:
 
 def test_utf_16_without_a_mark(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("item,judge,vote\na,j,1\n".encode("utf-16-le"))
-    with pytest.raises(JudgeBayesError, match=r"NUL characters, as UTF-16 .* --encoding utf-16-le"):
+    with pytest.raises(
+        JudgeBayesError, match=r"NUL characters, as UTF-16 .* --set encoding=utf-16-le"
+    ):
         read_table(tmp_path / "a.csv")
     read = read_table(tmp_path / "a.csv", Layout(encoding="utf-16-le"))
     assert read["vote"].tolist() == [1]
@@ -166,6 +168,6 @@ def test_advice_can_be_followed(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(JudgeBayesError) as error:
         jb.read(path)
-    assert "--missing" not in str(error.value)
+    assert "--set missing" not in str(error.value)
     assert "missing= in Python" in str(error.value)
     assert jb.read(path, missing="1\0").numbers["votes"] == 40

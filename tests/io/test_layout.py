@@ -66,11 +66,13 @@ def test_the_first_record_of_jsonl_and_parquet_is_row_1(tmp_path: Path) -> None:
 def test_a_header_further_down_needs_skip_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("Exported,today\nitem,a,b\nx,1,0\n")
-    with pytest.raises(JudgeBayesError, match=r"header \(row 1\) has columns\. .* --skip-rows N"):
+    with pytest.raises(
+        JudgeBayesError, match=r"header \(row 1\) has columns\. .* --set skip_rows=N"
+    ):
         read_table(path)
     assert import_votes("wide", path, Options(skip_rows=1)).votes["vote"].tolist() == [1, 0]
     path.write_text("id,today,,\nitem,a,b,c\nx,1,0,1\n")
-    with pytest.raises(JudgeBayesError, match=r"2 column\(s\) without a name .* --skip-rows N"):
+    with pytest.raises(JudgeBayesError, match=r"2 column\(s\) without a name .* --set skip_rows=N"):
         import_votes("wide", path)
 
 
@@ -84,7 +86,7 @@ def test_encodings_are_detected_by_their_mark_or_named(
     path.write_bytes(text.encode(coding))
     if coding == "cp1252":
         with pytest.raises(
-            JudgeBayesError, match=r"not UTF-8 text \(byte 13\).* --encoding cp1252"
+            JudgeBayesError, match=r"not UTF-8 text \(byte 13\).* --set encoding=cp1252"
         ):
             read_table(path)
     # The named encoding is ignored if the file has a byte-order mark or is UTF-8.
@@ -95,7 +97,7 @@ def test_encodings_are_detected_by_their_mark_or_named(
 def test_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("item,vote\nx,1\n")
     for name in ("klingon", "hex"):
-        with pytest.raises(JudgeBayesError, match=f"--encoding '{name}' is unknown; use cp1252"):
+        with pytest.raises(JudgeBayesError, match=f"encoding='{name}' is unknown; use cp1252"):
             read_table(tmp_path / "a.csv", Layout(encoding=name))
 
 
@@ -137,7 +139,7 @@ p4,no,no,fine,2026-03-03,412
 def test_columns_of_no_judge_are_named_with_the_option_to_ignore_them(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(WIDE)
-    with pytest.raises(JudgeBayesError, match="--ignore=Notes,Date,Tokens") as caught:
+    with pytest.raises(JudgeBayesError, match="--set ignore=Notes,Date,Tokens") as caught:
         import_votes("wide", path)
     assert "Column 'Notes' of" in str(caught.value)
     assert (
@@ -200,7 +202,7 @@ def test_columns_of_no_judge_are_detected_for_words_of_no_known_scale(
         with pytest.raises(JudgeBayesError, match="not one of the classes 0, 1"):
             jb.read(path, wide=True, item="Nr", **how)
         return
-    with pytest.raises(AmbiguousStudy, match="--ignore=Prompt,Datum,Leer,Bemerkung") as raised:
+    with pytest.raises(AmbiguousStudy, match="--set ignore=Prompt,Datum,Leer,Bemerkung") as raised:
         jb.read(path, wide=True, item="Nr", **how)
     assert raised.value.candidates[0].options["ignore"] == "Prompt,Datum,Leer,Bemerkung"
 

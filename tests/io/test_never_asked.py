@@ -101,7 +101,7 @@ def test_the_command_reports_not_asked_separately(imported: Imported, tmp_path: 
     imported.votes.to_parquet(tmp_path / "votes.parquet")
     imported.labels.to_csv(tmp_path / "labels.csv", index=False)
     args = ["diagnose", str(tmp_path / "votes.parquet"), "--labels", str(tmp_path / "labels.csv")]
-    args += ["--votes-as", "original", "--classes", "B,tie,A"]
+    args += ["--set", "votes_as=original", "--set", "classes=B,tie,A"]
     result = CliRunner().invoke(app, args, env={"COLUMNS": "140"})
     assert result.exit_code == 0, result.output
     assert "not asked" in result.output

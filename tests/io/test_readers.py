@@ -143,7 +143,7 @@ def test_wide_tables_have_a_column_per_judge_and_empty_cells(tmp_path: Path) -> 
 
 def test_minus_one_beside_zero_and_one_is_refused_as_ambiguous(tmp_path: Path) -> None:
     path = put(tmp_path / "w.csv", "item,j,k\nx,-1,1\ny,0,1\n")
-    with pytest.raises(JudgeBayesError, match="If -1 means no vote, use --missing=-1"):
+    with pytest.raises(JudgeBayesError, match="If -1 means no vote, use --set missing=-1"):
         import_votes("wide", path)
     assert votes_of(import_votes("wide", path, Options(missing="-1")))["x", "j"] is None
 
@@ -491,7 +491,7 @@ def test_inspect_epochs_are_outputs_or_repeated_votes(tmp_path: Path) -> None:
         ["s", 1, "correct"],
         ["s", 2, "incorrect"],
     ]
-    with pytest.raises(JudgeBayesError, match="use --sample epoch"):
+    with pytest.raises(JudgeBayesError, match="use --set sample=epoch"):
         import_votes("inspect", path, Options(sample="run"))
 
 
@@ -789,9 +789,7 @@ def test_lone_surrogates_and_huge_numbers_can_be_written(tmp_path: Path) -> None
 def test_unknown_formats_and_foreign_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(JudgeBayesError, match="no format 'csv'; choose one of: tidy, wide"):
         import_votes("csv", tmp_path)
-    with pytest.raises(
-        JudgeBayesError, match="judgebench does not take --judge; it takes --missing"
-    ):
+    with pytest.raises(JudgeBayesError, match="judgebench does not take judge; it takes missing"):
         import_votes("judgebench", tmp_path, Options(judge="j"))
 
 

@@ -140,7 +140,7 @@ def test_labels_of_several_people_are_merged_on_demand(tmp_path: Path) -> None:
     name, content = VALID["argilla"]
     records = json.loads(json.dumps(content).replace('["bad", "good"]', '"bad"'))
     path = put(tmp_path / name, [*records, records[0] | {"id": "r2"}])
-    assert any("--labels-merge" in each.text for each in jb.check(path).findings)
+    assert any("--set labels_merge" in each.text for each in jb.check(path).findings)
     merged = jb.read(path, labels_merge="adjudicated", adjudicator="u")
     assert merged.numbers["labels"] == merged.numbers["items"] == 3
 

@@ -69,7 +69,7 @@ def test_binary_and_ternary_are_inferred(
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ([1, 2, 3, 4, 5], r"--classes 'LOW,...,HIGH' at the command line"),
+        ([1, 2, 3, 4, 5], r"--set classes=LOW,...,HIGH at the command line"),
         (["yes", "perhaps"], "Name the classes in order, from the lowest"),
         (["valid", "bad"], r"classes=\(LOW, ..., HIGH\) in Python"),
         (["A", "B", "C"], "Name the classes"),

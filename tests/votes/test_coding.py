@@ -123,7 +123,8 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "duplicate vote",
         lambda: encode(pd.concat([LONG, LONG.iloc[[1]]], ignore_index=True)),
-        "Rows 1 and 5 are the same vote.*item 'x', judge 'j2'.*--sample COLUMN, or --repeats",
+        "Rows 1 and 5 are the same vote.*item 'x', judge 'j2'.*--set sample=COLUMN, or --set "
+        "repeats=true",
     ),
     (
         "duplicate vote, and the column that numbers votes",
@@ -132,7 +133,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
                 **{"Run No": [1] * 5 + [2] * 5, "by": "ann"}
             )
         ),
-        "are the same vote.*use sample='Run No' .*--sample 'Run No'",
+        "are the same vote.*use sample='Run No' .*--set 'sample=Run No'",
     ),
     (
         "duplicate vote, and two columns that may number votes",
@@ -141,12 +142,12 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
                 run=[1] * 5 + [2] * 5, day=[3] * 5 + [4] * 5
             )
         ),
-        "are the same vote.*--sample COLUMN",
+        "are the same vote.*--set sample=COLUMN",
     ),
     (
         "duplicate vote, and a column of many values",
         lambda: encode(pd.concat([LONG] * 10, ignore_index=True).assign(time=range(50))),
-        "are the same vote.*--sample COLUMN",
+        "are the same vote.*--set sample=COLUMN",
     ),
     (
         "duplicate sample",

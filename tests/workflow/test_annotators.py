@@ -50,7 +50,7 @@ def test_each_way_of_merging(how: str, adjudicator: str | None, expected: dict[s
 
 
 def test_different_labels_are_an_error_that_names_the_option() -> None:
-    with pytest.raises(JudgeBayesError, match="--labels-merge majority, adjudicated or noisy"):
+    with pytest.raises(JudgeBayesError, match="--set labels_merge=majority, adjudicated or noisy"):
         jb.read(VOTES, LABELS)
     same = LABELS[LABELS["item"] == "a"]
     assert labels_of(jb.read(VOTES, same)) == {"a": "yes"}
@@ -89,8 +89,8 @@ def test_errors() -> None:
         with pytest.raises(JudgeBayesError, match=match):
             jb.read(VOTES, labels, **options)
 
-    refused("--labels-merge 'vote' is unknown", labels_merge="vote")
-    refused("--adjudicator is used with --labels-merge", adjudicator="eve")
+    refused("labels_merge 'vote' is unknown", labels_merge="vote")
+    refused("adjudicator is used with --set labels_merge", adjudicator="eve")
     refused("no annotator 'Eve' in column 'annotator'", labels_merge="majority", adjudicator="Eve")
     nameless = LABELS.drop(columns="annotator")
     refused("no column of annotators", nameless, labels_merge="majority", adjudicator="eve")

@@ -39,7 +39,7 @@ def test_files_that_nobody_can_read_are_an_error(tmp_path: Path) -> None:
 
 
 def test_a_pipe_ends_with_the_readings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Use --label human --wide; or The same" in run("diagnose", PEOPLE, code=2)
+    assert "Use --label human --set wide=true; or The same" in run("diagnose", PEOPLE, code=2)
     with pytest.raises(AmbiguousStudy) as raised:
         jb.read(PEOPLE)
     machine.show_candidates(raised.value)

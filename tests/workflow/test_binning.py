@@ -78,9 +78,11 @@ def _scored(n: int = 60) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def test_scores_need_bins_and_get_them() -> None:
     votes, gold = _scored()
-    with pytest.raises(JudgeBayesError, match=r"scores with .* --bins 5"):
+    with pytest.raises(JudgeBayesError, match=r"scores with .* --set bins=5"):
         jb.read(votes)
-    with pytest.raises(JudgeBayesError, match=r"labels have 2 .*: use --bins 2 or --bins learnt"):
+    with pytest.raises(
+        JudgeBayesError, match=r"labels have 2 .*: use --set bins=2 or --set bins=learnt"
+    ):
         jb.read(votes, gold, bins="5")
     with pytest.raises(JudgeBayesError, match="neither a number of classes"):
         jb.read(votes, bins="many")

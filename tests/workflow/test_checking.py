@@ -82,9 +82,9 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     files = spreadsheet(tmp_path)
     checked = jb.check(files.votes)
     assert [(each.topic, each.option) for each in checked.problems] == [
-        ("file", "--encoding cp1252"),
-        ("columns", "--wide"),
-        ("columns", "--ignore 'Comment,Graded on'"),
+        ("file", "--set encoding=cp1252"),
+        ("columns", "--set wide=true"),
+        ("columns", "--set 'ignore=Comment,Graded on'"),
     ]
     assert any("'Human label' is read as the labels" in each.sentence for each in checked.findings)
 

@@ -47,7 +47,9 @@ GOLD = pd.DataFrame({"item": ["q-1", "q-2", "q-3"], "label": [0, 1, 1]})
 
 
 def test_labels_are_matched_loosely_on_request_only() -> None:
-    with pytest.raises(JudgeBayesError, match=r"'q-1' ~ 'Q-01', 3 of 3\): use --match-ids loosely"):
+    with pytest.raises(
+        JudgeBayesError, match=r"'q-1' ~ 'Q-01', 3 of 3\): use --set match_ids=loosely"
+    ):
         jb.read(VOTES, GOLD)
     data = jb.read(VOTES, GOLD, match_ids="loosely")
     assert data.labels.tolist() == [0, 1, 1, -1]
@@ -86,6 +88,6 @@ def test_every_command_takes_loosely_matching_labels(
         {"item": names, "judge": ["a"] * n + ["b"] * n, "vote": [0, 1, 1, 0] * (n // 2)}
     ).assign(**{"from": "g"})
     gold = pd.DataFrame({"item": [f"q{i}" for i in range(12)], "label": [0, 1, 1] * 4})
-    with pytest.raises(JudgeBayesError, match="--match-ids loosely"):
+    with pytest.raises(JudgeBayesError, match="--set match_ids=loosely"):
         run(votes, gold.assign(item=[f"q_{i}" for i in range(12)]), **options)
     run(votes, gold.assign(item=[f"q_{i}" for i in range(12)]), match_ids="loosely", **options)

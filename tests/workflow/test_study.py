@@ -1,15 +1,35 @@
 """Study files: what `check` saves is what it read, and nothing is typed twice."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
+import typer
 from cases.asking import FILES, run
 from cases.test_reading import EVERY, LABELS
 
 import judgebayes as jb
+from judgebayes.cli import app
+from judgebayes.cli.command import keys_of
+from judgebayes.cli.requests import ImportRequest, PosteriorRequest, ReportRequest
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.study import read_study, write_study
+from judgebayes.workflow.options import (
+    ApplyRequest,
+    CheckRequest,
+    DiagnoseRequest,
+    EnsembleRequest,
+    PrecisionRequest,
+)
+from judgebayes.workflow.records import as_pair, leaves, make_record
+from judgebayes.workflow.study import keys, read_study, write_study
+
+COMMANDS = vars(typer.main.get_command(app))["commands"]
+READING = [name for name, each in COMMANDS.items() if "set" in {p.name for p in each.params}]
+RECORDS = (
+    *(ApplyRequest, CheckRequest, DiagnoseRequest, EnsembleRequest, PrecisionRequest),
+    *(ImportRequest, PosteriorRequest, ReportRequest),
+)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -60,3 +80,27 @@ def test_a_wrong_study_file_is_one_sentence(text: str, sentence: str, tmp_path: 
 def test_lists_of_a_study_are_lists_of_an_option(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text('votes = "v.csv"\nmissing = ["n/a", "so, so", 9]')
     assert read_study(tmp_path / "s.toml")["missing"] == 'n/a,"so, so",9'
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_command_has_few_options_that_describe_a_file(name: str) -> None:
+    own, typed = keys_of(COMMANDS[name]), {each.name for each in COMMANDS[name].params}
+    assert len(typed & {*keys(), "votes", "set"}) <= 10
+    assert own
+    assert not own.keys() & typed
+    assert own.keys() <= keys().keys()
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_every_key_can_be_set(record: type) -> None:
+    examples = {str: " a, b=c ", bool: True, int: 3, float: 0.5}
+    for leaf in leaves(record, {}):
+        if leaf.option.key:
+            fitting = (
+                example
+                for kind, example in examples.items()
+                if kind in (get_args(leaf.type) or (leaf.type,))
+            )
+            value = leaf.option.values[0] if leaf.option.values else next(fitting)
+            read = make_record(record, {}, {"set": [as_pair(leaf.name, value)]})
+            assert getattr(read, leaf.name) == value, leaf.name

@@ -78,7 +78,7 @@ def words_panel(rates: tuple[float, float], n: int, seed: int) -> tuple[pd.DataF
 def test_undecided_words_are_named_used_and_applied_to_later_votes(tmp_path: Path) -> None:
     votes, labels = words_panel((0.4, 0.1), 400, 0)
     some = labels.iloc[:150]
-    with pytest.raises(jb.JudgeBayesError, match="--undecided=unsure"):
+    with pytest.raises(jb.JudgeBayesError, match="--set undecided=unsure"):
         jb.read(votes, labels=some)
     fit = jb.calibrate(votes, labels=some, undecided="unsure", **OPTIONS)
     gone = jb.calibrate(votes, labels=some, missing="unsure", **OPTIONS)
@@ -113,8 +113,14 @@ def test_a_diagnosis_names_rates_by_label_and_judges_that_rarely_decide(tmp_path
     assert [set(finding.judges) for finding in undecided] == [set("abcd")] * 2
     votes.to_csv(tmp_path / "v.csv", index=False)
     labels.to_csv(tmp_path / "l.csv", index=False)
-    files = [str(tmp_path / "v.csv"), "--labels", str(tmp_path / "l.csv"), "--undecided", "unsure"]
+    files = [
+        str(tmp_path / "v.csv"),
+        "--labels",
+        str(tmp_path / "l.csv"),
+        "--set",
+        "undecided=unsure",
+    ]
     shown = CliRunner().invoke(app, ["diagnose", *files])
     assert shown.exit_code == 0, shown.output
     assert "undecided" in shown.output
-    assert "--undecided none" in shown.output
+    assert "--set undecided=none" in shown.output
