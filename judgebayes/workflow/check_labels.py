@@ -164,8 +164,8 @@ def find_merged(draft: Draft) -> Draft:
         f"{split} item(s) have different labels by several people; the most frequent one is used, and "
         "an item with a tie has none. Other ways: adjudicated, noisy.",
         {"labels_merge": "noisy"},
-        question=f"{split} item(s) have different labels in column {gold.label!r}: use --set labels_merge="
-        "majority, adjudicated or noisy.",
+        question=f"{split} item(s) have different labels in column {gold.label!r}: use --set "
+        "labels_merge=majority, adjudicated or noisy.",
         labels_merge="majority",
     )
     if draft.gold is None:
