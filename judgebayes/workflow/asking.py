@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -25,6 +25,7 @@ from judgebayes.workflow.reading import converted
 from judgebayes.workflow.records import changed, leaves, with_options
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import UNSEEN, Earlier, Opened
+from judgebayes.workflow.study import HowKeys
 
 ENCODINGS = ("cp1252", "cp1250")
 """Encodings of files that are not UTF-8, tried in this order."""
@@ -33,12 +34,18 @@ SHOWN = 3
 """The candidates of a question, and the items of a preview."""
 
 
-@with_options
-def read(request: ReadRequest) -> Data:
+def read(votes: Any, labels: Any = None, **how: Unpack[HowKeys]) -> Data:
     """Read votes and labels once, for `calibrate`, `diagnose`, `ensemble` and `precision`.
 
-    `votes` and `labels` are paths or tables. Pass the result in place of `votes`, without the options
-    that are set here.
+    Pass the result in place of `votes`, without the keys that are set here.
+
+    Parameters
+    ----------
+    votes, labels
+        Paths or tables: pandas, or any with the Arrow interface (polars, PyArrow, DuckDB). The votes may
+        be a study file, which says all.
+    how
+        Keys of a study, such as `missing="n/a"`, for what the names and values of columns leave open.
 
     Raises
     ------
@@ -47,6 +54,12 @@ def read(request: ReadRequest) -> Data:
     JudgeBayesError
         For other bad input.
     """
+    return _read(votes, labels, **how)
+
+
+@with_options
+def _read(request: ReadRequest) -> Data:
+    """Read votes and labels."""
     return data_of(request, detect=True)
 
 
