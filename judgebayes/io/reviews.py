@@ -13,7 +13,7 @@ from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
 from judgebayes.io.options import Files, Options
 from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
-from judgebayes.io.vote_tables import TEXTS, cell, judge_of_file
+from judgebayes.io.vote_tables import TEXTS, cell
 from judgebayes.votes.classes import written
 
 GROUP = "group"
@@ -55,6 +55,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
     lost: Counter[str] = Counter()
     for file in given.files:
         table = read_table(file, options.layout())
+        alone = file.name.split(".")[0] if len(given.files) > 1 else "judge"
         yield from notes_of(table)
         text = the_column(table, "text", TEXTS, file, options.text, flag="text")
         # Named as in the items, else `item`.
@@ -75,7 +76,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
             for place, each in enumerate(groups[name]):
                 yield Row(
                     each.name,
-                    judge_of_file(file, given) if judge is None else judge,
+                    alone if judge is None else judge,
                     VOTES.get(repaired.votes[place]),
                     WHY[repaired.reasons[place]],
                     sample=cell(record, columns["sample"]),

@@ -58,11 +58,11 @@ def converted(
     if form is None:
         return request, None, [], {}
     takes = FORMATS[form].takes
-    label = request.label if request.labels is None or form == "tidy" else "none"
+    label = request.label if request.labels is None else "none"
     options = Options(
-        sample=request.sample if "sample" in takes and form == "inspect" else None,
+        sample=request.sample if "sample" in takes else None,
         label=label if "label" in takes else None,
-        vote=request.vote if "vote" in takes and form != "tidy" else None,
+        vote=request.vote if "vote" in takes else None,
         missing=request.missing,
     )
     imported = import_votes(form, path, options)

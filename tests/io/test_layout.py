@@ -8,11 +8,11 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
-from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Layout, Options
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes.classes import given_classes, usual_classes
+from judgebayes.workflow.importing import import_votes
 
 EXCEL = (
     "Judge results, March 2026;;;\r\n\r\n;;;\r\nItem No.;Judge A;Judge B;\r\n"
