@@ -5,7 +5,6 @@ Which columns these are is decided before (`judgebayes.workflow.deciding`).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +19,6 @@ from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Options, Verdicts, option
 from judgebayes.io.tables import notes_of
 from judgebayes.io.vote_tables import with_verdicts
-from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
 from judgebayes.votes.classes import (
     canonical,
@@ -274,7 +272,7 @@ def arrays_of(
     item = str(columns["item"])
     if request.wide:
         judges = list(opened.judges)
-        _refuse_unknown(table, judges, classes, request.votes)
+        _refuse_unknown(table, judges, classes)
         matrix = table.set_index(item)[judges]
         votes, coding = encode_wide(matrix, classes=classes)
     else:
@@ -324,14 +322,11 @@ def labels_of(opened: Opened, coding: Coding) -> ItemInts:
     )
 
 
-def _refuse_unknown(
-    table: pd.DataFrame, judges: list[str], classes: Classes, path: Path | InMemory
-) -> None:
-    """Refuse columns that are not judges, and cells that are not classes (naming the first)."""
+def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes) -> None:
+    """Refuse cells that are not classes, naming the first."""
     for judge in judges:
         unknown = [value for value in table[judge].unique() if classes.index(value) is None]
         if unknown:
-            check_judge_columns(table, judges, path, classes)
             row = (table[judge] == unknown[0]).idxmax()
             raise JudgeBayesError(
                 f"Row {row} of column {judge!r} contains {canonical(unknown[0])!r}, which is not one of "

@@ -14,7 +14,6 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import option, split_names
-from judgebayes.io.wide import check_judge_columns
 from judgebayes.votes import infer_classes
 from judgebayes.votes.classes import (
     Classes,
@@ -194,8 +193,6 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
 
 def _of_votes(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes; the error for a few odd votes names the first row."""
-    if opened.request.wide and not none:
-        check_judge_columns(opened.table, list(opened.judges), opened.request.votes)
     values, what = decided(vote_values(opened), none), opened.request.votes.name
     if (known := inferred(values)) is not None:
         return known
