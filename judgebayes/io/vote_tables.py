@@ -79,7 +79,7 @@ def _roles(table: pd.DataFrame, named: Mapping[str, str | None]) -> dict[str, st
     given = {
         role: n if n in (*names, "none") else None for role, n in named.items() if role in ROLES
     }
-    return guess_columns(names, given, needed=())
+    return guess_columns(names, given)
 
 
 def _judges_of_files(

@@ -13,7 +13,7 @@ import pandas as pd
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
-from judgebayes.io.tables import check_ignored, notes_of, read_table
+from judgebayes.io.tables import check_ignored, notes_of
 from judgebayes.io.vote_tables import read_votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_columns import (
@@ -147,10 +147,7 @@ def _table(draft: Draft, path: Path | InMemory, what: str) -> tuple[InMemory | N
     for encoding in (given, *(ENCODINGS if given is None else ())):
         try:
             layout = replace(layout, encoding=encoding)
-            if what == "votes":
-                table = read_votes(path, layout, request.named())
-            else:
-                table = read_table(path, layout)
+            table = read_votes(path, layout, request.named())
             if what == "votes":
                 check_ignored(table, request.left_out if request.wide else (), path)
         except JudgeBayesError as error:

@@ -260,9 +260,9 @@ def find_wide(draft: Draft) -> Draft:
         return draft.with_finding("bad", "columns", text)
     try:
         known = {"item": item, "task": given["task"], "group": given["group"]}
-        columns = guess_columns(every, known, needed=())
+        columns = guess_columns(every, known)
         if here and not label_columns(table, given["label"]):
-            guess_columns(every, {"label": given["label"] or "none"}, needed=())
+            guess_columns(every, {"label": given["label"] or "none"})
     except JudgeBayesError as error:
         return draft.with_finding("bad", "columns", str(error))
     left_out = (*draft.tables.left_out, *draft.earlier.ignored)
@@ -370,7 +370,7 @@ def find_long(draft: Draft) -> Draft:
     if worker and "task" in names and most_likely(names, "item") is None and given["item"] is None:
         given["item"] = "task"
     try:
-        chosen = guess_columns(names, given | ({"label": "none"} if several else {}), needed=())
+        chosen = guess_columns(names, given | ({"label": "none"} if several else {}))
     except JudgeBayesError as error:
         return draft.with_finding("bad", "columns", str(error))
     chosen["label"] = given["label"] if several else chosen["label"]

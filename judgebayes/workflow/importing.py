@@ -9,10 +9,11 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import formats
 from judgebayes.io.cells import changed, plain_cells
-from judgebayes.io.columns import COPY, listed_roles, most_likely, names_of_items, the_column
+from judgebayes.io.columns import COPY, guess_columns, listed_roles, most_likely, names_of_items
 from judgebayes.io.gathering import Imported
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Files, Options, Verdicts
+from judgebayes.io.tables import read_table
 from judgebayes.io.vote_tables import TEXTS, read_votes, verdicts_in, why_none
 from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.workflow.check_columns import find_long, find_wide
@@ -51,13 +52,18 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
     """
     options, source = given.options, str(given.path)
     named = {role: getattr(options, role) for role in COLUMNS}
-    table = read_votes(given.path, options.layout(), named)
+    if name == "wide":
+        table = read_table(given.path, options.layout())
+    else:
+        table = read_votes(given.path, options.layout(), named)
     kind: Verdicts | None = options.verdicts
     if name == "wide":
         named["item"] = options.item or most_likely(table.columns, "item")
     elif name == "text":
         kind = kind or "pair"
-        named["vote"] = the_column(table, "raw answers", TEXTS, source, options.text, flag="text")
+        named["vote"] = guess_columns(
+            table.columns, {"text": options.text}, {"text": TEXTS}, needed=("text",)
+        )["text"]
     request = ReadRequest(
         votes=InMemory(table, source), wide=name == "wide", verdicts=kind, **named
     )

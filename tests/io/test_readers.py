@@ -717,7 +717,7 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("tidy", "a.csv", "item,vote\nx,\n", "There are no votes in .*empty cell 1"),
     ("wide", "a.csv", "item\nx\n", "No column contains the votes of a judge"),
     ("wide", "a.csv", "item,j\nx,1\nx,0\n", "Rows 2 and 3 of .* have the same item 'x'"),
-    ("text", "a.csv", "item,judge\nx,1\n", "Which column of .* holds the raw answers"),
+    ("text", "a.csv", "item,judge\nx,1\n", "Which column is the text"),
     ("judgebench", "a.jsonl", "{", "Line 1 of .* is not JSON"),
     ("judgebench", "a.jsonl", [{"label": "A>B"}], "Line 1 of .* has no field 'pair_id'"),
     ("judgebench", "a.jsonl", [{"pair_id": 1, "label": "A>B", "judgments": []}], "one or two judg"),
