@@ -179,23 +179,22 @@ def guess_columns(
         elif choice == "none":
             column_of[role] = None
         if role in needed and column_of[role] is None:
-            usual = likely[role]
-            raise JudgeBayesError(
-                unrecognised(role, names)
-                if path is None
-                else f"Which column of {str(path)!r} is the {role}? It has "
-                f"{', '.join(map(repr, names[:20]))}; name it {' or '.join(map(repr, usual[-2:]))}."
-            )
+            raise JudgeBayesError(unrecognised(role, names, path, likely[role]))
     return column_of
 
 
-def unrecognised(role: str, names: Sequence[str]) -> str:
-    """Return the question which of these columns has a role."""
+def unrecognised(
+    role: str, names: Sequence[str], path: Path | None = None, usual: Sequence[str] = ()
+) -> str:
+    """Return the question which of these columns has a role; in a file, with its usual names."""
     if not names:
         return "The table has no columns; name at least the item and the vote."
+    where = "" if path is None else f" of {str(path)!r}"
+    option = f"use --{role.replace('_', '-')} NAME"
+    use = option if path is None else f"name it {' or '.join(map(repr, usual[-2:]))}"
     return (
-        f"Which column is the {role.replace('_', ' ')}? None of {', '.join(map(repr, names[:20]))} is a "
-        f"name that is recognised; use --{role.replace('_', '-')} NAME."
+        f"Which column{where} is the {role.replace('_', ' ')}? None of "
+        f"{', '.join(map(repr, names[:20]))} is a name that is recognised; {use}."
     )
 
 

@@ -88,7 +88,7 @@ class Format:
     takes: tuple[str, ...] = ()
     """The options beside `missing`, which every format takes."""
     patterns: tuple[str, ...] = TABLES
-    """Of the names of its files, in a folder; none if a folder cannot be read."""
+    """Of the names of its files, in a folder."""
     votes_as: "VotesAs | None" = None
     """As in `Imported`."""
     classes: tuple[str, ...] = ()
@@ -111,7 +111,6 @@ FORMATS: dict[str, Format] = {
     "wide": Format(
         "a table with a row per item and a column per judge",
         ("item", "label", *FILE),
-        patterns=(),
     ),
     "text": Format(
         "a table with a judge's raw answer in each row, for the verdict parser",
@@ -305,7 +304,7 @@ def import_votes(
             f"The format {name} does not take --{unsupported[0].replace('_', '-')}; it takes {takes}."
         )
     path = Path(path)
-    files = find_files(path, form.patterns, name) if form.patterns else [path]
+    files = find_files(path, form.patterns, name)
     read = reader_of(name) if read is None else read
     return gather(read(Files(path, files, options)), str(path), form, options)
 

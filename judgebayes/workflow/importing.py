@@ -13,7 +13,6 @@ from judgebayes.io.columns import COPY, guess_columns, listed_roles, most_likely
 from judgebayes.io.gathering import Imported
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Files, Options, Verdicts
-from judgebayes.io.tables import read_table
 from judgebayes.io.vote_tables import TEXTS, read_votes, verdicts_in, why_none
 from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.workflow.check_columns import find_long, find_wide
@@ -53,9 +52,8 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
     options, source = given.options, str(given.path)
     named = {role: getattr(options, role) for role in COLUMNS}
     if name == "wide":
-        table = read_table(given.path, options.layout())
-    else:
-        table = read_votes(given.path, options.layout(), named)
+        named["judge"] = "none"
+    table = read_votes(given.path, options.layout(), named)
     kind: Verdicts | None = options.verdicts
     if name == "wide":
         named["item"] = options.item or most_likely(table.columns, "item")
