@@ -111,8 +111,8 @@ class Draft:
         ours = {leaf.name for leaf in leaves(ReadRequest, {})} - {"votes", "labels"}
         return {name: value for name, value in changed(self.request) if name in ours}
 
-    def read(self) -> Opened:
-        """Open the files with what is decided.
+    def open_votes(self) -> Opened:
+        """Open the votes with what is decided.
 
         Raises
         ------
@@ -130,8 +130,18 @@ class Draft:
         votes = self.opened[key]
         if isinstance(votes, JudgeBayesError):
             raise votes
-        votes = replace(votes, notes=(*self.said, *votes.notes))
-        if apart and self.gold is None:
+        return replace(votes, notes=(*self.said, *votes.notes))
+
+    def read(self) -> Opened:
+        """Open the files with what is decided.
+
+        Raises
+        ------
+        JudgeBayesError
+            For bad input.
+        """
+        votes = self.open_votes()
+        if self.labels is not None and self.gold is None:
             return votes
         return with_labels(votes, self.gold, self.earlier, self.letters)
 

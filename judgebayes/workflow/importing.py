@@ -1,5 +1,6 @@
 """Import votes: tables as every command reads them, and the logs of other tools."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +19,7 @@ from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.workflow.check_columns import find_long, find_wide
 from judgebayes.workflow.check_draft import Draft
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import open_votes
-from judgebayes.workflow.sources import UNSEEN, Opened
+from judgebayes.workflow.sources import Opened
 
 OF_TABLES = ("tidy", "wide", "text")
 """The formats of tables that every command reads."""
@@ -70,10 +70,11 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
     asked = [each.question or each.text for each in draft.problems if each.topic != "repeats"]
     if asked:
         raise JudgeBayesError(" ".join(asked))
-    columns = dict(draft.columns)
-    if draft.problems:
-        columns["sample"] = None  # repeated votes are numbered in the order of the file
-    opened = open_votes(request, columns, UNSEEN, elsewhere=False)
+    if draft.problems:  # repeated votes are numbered in the order of the file
+        columns = {**draft.columns, "sample": None}
+        draft = replace(draft, request=request, how=request, columns=columns)
+    opened = draft.open_votes()
+    columns = opened.columns
     if opened.labels is not None and columns["label"] is None:
         raise JudgeBayesError("--label names several columns; an import writes the labels of one.")
     cells, commas = _cells(opened)
@@ -106,7 +107,7 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
         copies = ~table.index.isin(records.index)
         records = records.reindex(table.index)
         records.loc[copies, "dropped"] = COPY
-    notes = [f"Columns: {listed_roles(columns)}.", *draft.said, *opened.notes, *commas]
+    notes = [f"Columns: {listed_roles(columns)}.", *opened.notes, *commas]
     return [records, *notes, *([f"Judges: {listing(opened.judges)}."] if request.wide else [])]
 
 
