@@ -427,7 +427,9 @@ def _labels_readable(path: Path, table: ItemTable) -> bool:
     """Return whether `calibrate` can read the labels from the table of items itself."""
     frame = read_table(path)
     try:
-        columns = guess_columns(frame.columns, {"item": None, "label": table.label})
+        columns = guess_columns(
+            frame.columns, {"item": None, "label": table.label}, needed=("item",)
+        )
         infer_classes(list(frame[str(table.label)].unique()), "labels")
     except JudgeBayesError:
         return False

@@ -8,12 +8,12 @@ from pathlib import Path
 from judgebayes.cli.console import say_plainly
 from judgebayes.cli.requests import ImportRequest
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import import_votes
 from judgebayes.io.gathering import MAX_CLASSES, Imported
 from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, infer_classes
+from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.results import rows_of
 

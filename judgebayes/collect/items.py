@@ -18,7 +18,7 @@ from judgebayes.io.columns import (
     listed_roles,
     most_likely,
     names_of_items,
-    the_column,
+    unrecognised,
 )
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
@@ -247,7 +247,7 @@ def _check_template(
     used = placeholders(text)
     for role in task.roles:
         if columns[role] is None:
-            the_column(table, role.replace("_", " "), (), path, flag=role.replace("_", "-"))
+            raise JudgeBayesError(unrecognised(role, list(table.columns)))
         if role not in used:
             raise JudgeBayesError(
                 f"The template does not contain {{{role}}}; the task {task.name} needs "

@@ -17,13 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.appended import Appended, AppendedWords, excerpt
-
-WORDS = AppendedWords(
-    contents="answers",
-    same="All votes in a file must have the same settings.",
-    other="choose another file with -o",
-)
+from judgebayes.io.appended import Appended, excerpt
 
 
 def bookings_path(path: Path) -> Path:
@@ -117,11 +111,11 @@ class Ledger:
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
         with ExitStack() as opened:
-            self._answers = opened.enter_context(Appended(path, settings, WORDS))
+            self._answers = opened.enter_context(Appended(path, settings))
             self.torn = self._answers.torn
             """Number of bytes removed with a cut last line."""
             self.lines = [_line(number, record, path) for number, record in self._answers.records]
-            self._bookings = opened.enter_context(Appended(bookings_path(path), None, WORDS))
+            self._bookings = opened.enter_context(Appended(bookings_path(path), None))
             changes = self._bookings.records
             self.calls = sum(_change(record, self._bookings.path) for _, record in changes)
             """Number of booked calls, each answer one of them."""

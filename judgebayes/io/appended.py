@@ -1,4 +1,4 @@
-"""A JSONL file that grows by a line at a time, with the settings that all lines share beside it.
+"""A JSONL file of answers that grows by a line at a time, with the settings of all beside it.
 
 A line is complete, or it is the last line, cut off when the process ended; a cut line is removed before
 the next one is written. Lines reach the operating system immediately (they survive kill -9) and the
@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,18 +20,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.records import read_json, read_lines
 
 SYNC_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class AppendedWords:
-    """What errors say about a kind of file."""
-
-    contents: str
-    """What its lines are: `answers`."""
-    same: str
-    """Why settings must not change: `All votes in a file must have the same settings.`"""
-    other: str
-    """How another file is chosen: `choose another file with -o`."""
+OTHER = "choose another file with -o"
 
 
 class Appended:
@@ -45,8 +33,6 @@ class Appended:
     settings
         Values by name that must not change between two runs into the same file, without secrets; None
         for a file that has none.
-    words
-        What errors say.
 
     Raises
     ------
@@ -55,10 +41,8 @@ class Appended:
         was written with other settings.
     """
 
-    def __init__(
-        self, path: Path, settings: Mapping[str, Any] | None, words: AppendedWords
-    ) -> None:
-        self.path, self.words = path, words
+    def __init__(self, path: Path, settings: Mapping[str, Any] | None) -> None:
+        self.path = path
         self.torn = 0
         """Number of bytes removed with a cut last line."""
         self.records: list[tuple[int, dict[str, Any]]] = []
@@ -72,7 +56,7 @@ class Appended:
                 try:
                     self.records = list(read_lines(path))
                 except JudgeBayesError as error:
-                    raise JudgeBayesError(f"{error} Restore the file, or {words.other}.") from error
+                    raise JudgeBayesError(f"{error} Restore the file, or {OTHER}.") from error
                 if settings is not None:
                     self._check_settings(settings)
                 opened.pop_all()
@@ -136,33 +120,33 @@ class Appended:
 
     def _not_written(self, error: OSError) -> JudgeBayesError:
         return JudgeBayesError(
-            f"{str(self.path)!r} cannot be written: {error.strerror}. Earlier {self.words.contents} are "
-            "kept."
+            f"{str(self.path)!r} cannot be written: {error.strerror}. Earlier answers are kept."
         )
 
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         """Check that the settings equal those of the file, or write them beside a new file."""
-        path, words = self.path, self.words
+        path = self.path
         settings_file = settings_path(path)
         if not self.records:
             _write(settings_file, settings)
             return
         if not settings_file.is_file():
             raise JudgeBayesError(
-                f"{str(path)!r} contains {words.contents}, but their settings file "
-                f"{str(settings_file)!r} is missing; {words.other}."
+                f"{str(path)!r} contains answers, but their settings file "
+                f"{str(settings_file)!r} is missing; {OTHER}."
             )
         before = read_json(settings_file)
         if not isinstance(before, dict):
             raise JudgeBayesError(
-                f"{str(settings_file)!r} has no settings by name; restore the file, or {words.other}."
+                f"{str(settings_file)!r} has no settings by name; restore the file, or {OTHER}."
             )
         for name, now in settings.items():
             was = before.get(name, now)  # a new judge has no earlier settings
             if _plain(was) != _plain(now):
                 raise JudgeBayesError(
                     f"{str(path)!r} was started with another {name}: {excerpt(was)}, now "
-                    f"{excerpt(now)}. {words.same} Use the earlier {name}, or {words.other}."
+                    f"{excerpt(now)}. All votes in a file must have the same settings. Use the earlier "
+                    f"{name}, or {OTHER}."
                 )
         if settings.keys() - before.keys():
             _write(settings_file, before | dict(settings))

@@ -5,6 +5,7 @@ Records that are identical to an earlier one, and criteria by which a judge vote
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -137,8 +138,9 @@ LABELS = re.compile(r"gold.*|.*(?:label|truth|gold)s?")
 def guess_columns(
     columns: Iterable[str],
     given: Mapping[str, str | None],
-    likely: Mapping[str, Sequence[str]] | None = None,
-    needed: Sequence[str] = ("item", "vote"),
+    likely: Mapping[str, Sequence[str]] = ROLES,
+    needed: Sequence[str] = (),
+    path: Path | None = None,
 ) -> dict[str, str | None]:
     """Return the column of each role: the given one, else the most likely by name, else None.
 
@@ -149,9 +151,11 @@ def guess_columns(
     given
         The columns that the user named, by role, or None; "none" means that there is no such column.
     likely
-        The usual names of other roles than those of votes, none of which must have a column.
+        The usual names of each role, the most likely first.
     needed
-        The roles of votes that must have a column.
+        The roles that must have a column.
+    path
+        The file, for the question which of its columns a role has; None if an option names it.
 
     Raises
     ------
@@ -171,51 +175,27 @@ def guess_columns(
     for role, choice in given.items():
         if choice is None:
             free = [name for name in names if name not in column_of.values()]
-            column_of[role] = (
-                most_likely(free, role) if likely is None else _named_like(free, likely[role], None)
-            )
+            column_of[role] = most_likely(free, role, likely)
         elif choice == "none":
             column_of[role] = None
-    for role in needed if likely is None else ():
-        if role in given and column_of.get(role) is None:
-            raise JudgeBayesError(unrecognised(role, names))
+        if role in needed and column_of[role] is None:
+            raise JudgeBayesError(unrecognised(role, names, path, likely[role]))
     return column_of
 
 
-def unrecognised(role: str, names: Sequence[str]) -> str:
-    """Return the question which of these columns has a role."""
+def unrecognised(
+    role: str, names: Sequence[str], path: Path | None = None, usual: Sequence[str] = ()
+) -> str:
+    """Return the question which of these columns has a role; in a file, with its usual names."""
     if not names:
         return "The table has no columns; name at least the item and the vote."
+    where = "" if path is None else f" of {str(path)!r}"
+    option = f"use --{role.replace('_', '-')} NAME"
+    use = option if path is None else f"name it {' or '.join(map(repr, usual[-2:]))}"
     return (
-        f"Which column is the {role}? None of {', '.join(map(repr, names[:20]))} is a name that is "
-        f"recognised; use --{role} NAME."
+        f"Which column{where} is the {role.replace('_', ' ')}? None of "
+        f"{', '.join(map(repr, names[:20]))} is a name that is recognised; {use}."
     )
-
-
-def the_column(
-    table: pd.DataFrame,
-    role: str,
-    likely: Sequence[str],
-    path: object,
-    named: str | None = None,
-    flag: str | None = None,
-) -> str:
-    """Return the column of a role: the named one, else the first likely one that the table has.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there is none; the message names the option `flag`, or else likely names.
-    """
-    names = list(table.columns)
-    column = next((name for name in ([named] if named else likely) if name in names), None)
-    if column is None:
-        use = f"use --{flag} NAME" if flag else f"name it {' or '.join(map(repr, likely[-2:]))}"
-        raise JudgeBayesError(
-            f"Which column of {str(path)!r} holds the {role}? It has "
-            f"{', '.join(map(repr, names[:20]))}; {use}."
-        )
-    return column
 
 
 def names_of_items(table: pd.DataFrame, column: str, path: object, advice: str) -> pd.Series:
@@ -285,9 +265,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.casefold().strip(" \t:?"))
 
 
-def most_likely(names: Iterable[str], role: str) -> str | None:
+def most_likely(
+    names: Iterable[str], role: str, likely: Mapping[str, Sequence[str]] = ROLES
+) -> str | None:
     """Return the column with a usual name of a role, else the only one with a similar name."""
-    return _named_like(names, ROLES.get(role, ()), LIKE.get(role))
+    return _named_like(names, likely.get(role, ()), LIKE.get(role))
 
 
 def _named_like(
@@ -300,7 +282,7 @@ def _named_like(
     plain: dict[str, str] = {}
     for name in names:
         plain.setdefault(_plain(name), name)
-    exact = [plain[name] for name in likely if name in plain]
+    exact = [plain[key] for key in map(_plain, likely) if key in plain]
     matches = [name for each, name in plain.items() if similar and re.fullmatch(similar, each)]
     return exact[0] if exact else matches[0] if len(matches) == 1 else None
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from judgebayes.io.gathering import Imported, Row
     from judgebayes.votes.slots import VotesAs
 
+    Reader = Callable[[Files], Iterable[Row | pd.DataFrame | str]]
+
 FILE = ("ignore", "encoding", "skip_rows")
 """Options for the layout of a table in its file."""
 TABLE = ("item", "judge", "sample", "order", "label")
@@ -86,7 +88,7 @@ class Format:
     takes: tuple[str, ...] = ()
     """The options beside `missing`, which every format takes."""
     patterns: tuple[str, ...] = TABLES
-    """Of the names of its files, in a folder; none if a folder cannot be read."""
+    """Of the names of its files, in a folder."""
     votes_as: "VotesAs | None" = None
     """As in `Imported`."""
     classes: tuple[str, ...] = ()
@@ -104,19 +106,15 @@ class Format:
 FORMATS: dict[str, Format] = {
     "tidy": Format(
         "a table with a row per vote, or a folder with a file per judge",
-        (*TABLE, "vote", *FILE),
-        reader="vote_tables:read_tidy",
+        (*TABLE, "vote", "verdicts", *FILE),
     ),
     "wide": Format(
         "a table with a row per item and a column per judge",
         ("item", "label", *FILE),
-        patterns=(),
-        reader="vote_tables:read_wide",
     ),
     "text": Format(
         "a table with a judge's raw answer in each row, for the verdict parser",
         (*TABLE, "text", "verdicts", *FILE),
-        reader="vote_tables:read_judge_text",
         votes_as="shown",
     ),
     "reviews": Format(
@@ -243,9 +241,9 @@ FORMATS: dict[str, Format] = {
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format of a log of another tool or of a folder of files; None for a table.
+    """Return the format of a log of another tool or of a folder of logs; None for tables.
 
-    Files are recognised by their first record, and folders by their first log, else as tables.
+    Files are recognised by their first record, and folders by their first log.
 
     Raises
     ------
@@ -255,7 +253,7 @@ def format_of(path: Path) -> str | None:
     if path.is_dir():
         matches = [path.rglob(pattern) for pattern in ("*.eval", "*.json")]
         logs = next((file for files in matches for file in files), None)
-        return "tidy" if logs is None else format_of(logs)
+        return None if logs is None else format_of(logs)
     if path.suffix.lower() == ".eval":
         return "inspect"
     from judgebayes.io.tools import first_record
@@ -268,7 +266,12 @@ def format_of(path: Path) -> str | None:
     return name
 
 
-def import_votes(name: str, path: Path | str, options: Options = Options()) -> "Imported":  # noqa: B008
+def import_votes(
+    name: str,
+    path: Path | str,
+    options: Options = Options(),  # noqa: B008
+    read: "Reader | None" = None,
+) -> "Imported":
     """Return the votes in a file or folder of one format.
 
     Parameters
@@ -279,6 +282,9 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
         A file, or a folder of such files.
     options
         What the reader cannot detect by itself.
+    read
+        The reader, of tidy, wide and text, which are read as every command reads tables
+        (`judgebayes.workflow.importing`); by default that of the format.
 
     Raises
     ------
@@ -297,14 +303,14 @@ def import_votes(name: str, path: Path | str, options: Options = Options()) -> "
             f"The format {name} does not take {unsupported[0]}; it takes {', '.join(option_names)}."
         )
     path = Path(path)
-    files = find_files(path, form.patterns, name) if form.patterns else [path]
-    return gather(reader_of(name)(Files(path, files, options)), str(path), form, options)
+    files = find_files(path, form.patterns, name)
+    read = reader_of(name) if read is None else read
+    return gather(read(Files(path, files, options)), str(path), form, options)
 
 
-def reader_of(name: str) -> "Callable[[Files], Iterable[Row | pd.DataFrame | str]]":
+def reader_of(name: str) -> "Reader":
     """Return the reader of a format: of rows or a table of them, and of sentences for the user."""
     reader = FORMATS[name].reader or f"{name}:read_{name}".replace("-", "_")
     file, function = reader.split(":")
-    read: Callable[[Files], Iterable[Row | pd.DataFrame | str]]
-    read = getattr(importlib.import_module(f"judgebayes.io.{file}"), function)
+    read: Reader = getattr(importlib.import_module(f"judgebayes.io.{file}"), function)
     return read

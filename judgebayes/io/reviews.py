@@ -7,13 +7,13 @@ from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed
-from judgebayes.io.columns import guess_columns, names_of_items, the_column
+from judgebayes.io.columns import ROLES, guess_columns, names_of_items
 from judgebayes.io.gathering import Row, reasons
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
 from judgebayes.io.options import Files, Options
 from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
-from judgebayes.io.vote_tables import TEXTS, cell, judge_of_file
+from judgebayes.io.vote_tables import TEXTS, cell
 from judgebayes.votes.classes import written
 
 GROUP = "group"
@@ -55,13 +55,15 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
     lost: Counter[str] = Counter()
     for file in given.files:
         table = read_table(file, options.layout())
+        alone = file.name.split(".")[0] if len(given.files) > 1 else "judge"
         yield from notes_of(table)
-        text = the_column(table, "text", TEXTS, file, options.text, flag="text")
-        # Named as in the items, else `item`.
-        groups_named = (options.group or GROUP, "item")
-        group = the_column(table, "group", groups_named, file) if grouped else None
-        named = {"judge": options.judge, "sample": options.sample}
-        columns = guess_columns([n for n in table.columns if n not in (text, group)], named)
+        named = {"text": options.text, "group": None if grouped else "none"}
+        named |= {"judge": options.judge, "sample": options.sample}
+        # The group is named as in the items, else `item`.
+        likely = ROLES | {"text": TEXTS, "group": (options.group or GROUP, "item")}
+        needed = ("text", "group") if grouped else ("text",)
+        columns = guess_columns(table.columns, named, likely, needed, file)
+        group = columns["group"]
         for number, record in zip(table.index, table.to_dict("records"), strict=True):
             name = "" if group is None else written(record[group])
             if name is None or name not in groups:
@@ -70,12 +72,14 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
                     f"{str(options.items)!r} has no items."
                 )
             judge = None if columns["judge"] is None else written(record[columns["judge"]])
-            repaired = repair_verdicts(record[text], [each.shown for each in groups[name]])
+            repaired = repair_verdicts(
+                record[columns["text"]], [each.shown for each in groups[name]]
+            )
             lost += repaired.lost
             for place, each in enumerate(groups[name]):
                 yield Row(
                     each.name,
-                    judge_of_file(file, given) if judge is None else judge,
+                    alone if judge is None else judge,
                     VOTES.get(repaired.votes[place]),
                     WHY[repaired.reasons[place]],
                     sample=cell(record, columns["sample"]),
@@ -89,18 +93,16 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
 def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], bool]:
     """Return the items by group, and whether there is a column of groups."""
     table = read_table(path)
-    line = the_column(table, "line", (*LINE_KEYS, "lines"), path)
-    text = the_column(table, "text", TEXT_KEYS, path)
     grouped = options.group is not None or GROUP in table.columns
-    group = the_column(table, "group", (options.group or GROUP,), path) if grouped else None
-    roles = {
-        role: name for role, name in (("line", line), ("text", text), ("group", group)) if name
-    }
-    columns = guess_columns(
-        table.columns.drop(list(roles.values())), {"item": options.item, "label": options.label}
-    )
+    shown = {"line": None, "text": None, "group": options.group or (GROUP if grouped else "none")}
+    named = shown | {"item": options.item, "label": options.label}
+    likely = ROLES | {"line": (*LINE_KEYS, "lines"), "text": TEXT_KEYS}
+    columns = guess_columns(table.columns, named, likely, ("line", "text", "item"), path)
     names = names_of_items(table, str(columns["item"]), path, "")
-    for role, name in roles.items():
+    for role in shown:
+        name = columns[role]
+        if name is None:
+            continue
         blank = changed(table[name], written).isin(["", None])
         if blank.any():
             raise JudgeBayesError(
@@ -108,7 +110,7 @@ def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], b
             )
     groups: dict[str, list[_Item]] = defaultdict(list)
     for item, record in zip(names, table.to_dict("records"), strict=True):
-        shown = Shown(str(written(record[line])), str(record[text]))
-        in_group = "" if group is None else str(written(record[group]))
-        groups[in_group].append(_Item(item, shown, cell(record, columns["label"])))
+        item_shown = Shown(str(written(record[columns["line"]])), str(record[columns["text"]]))
+        in_group = "" if columns["group"] is None else str(written(record[columns["group"]]))
+        groups[in_group].append(_Item(item, item_shown, cell(record, columns["label"])))
     return dict(groups), grouped

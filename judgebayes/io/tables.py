@@ -156,7 +156,7 @@ def _without_total(frame: pd.DataFrame) -> pd.DataFrame:
         notes.append(
             f"Row {frame.index[0]} is left out: it has the types of columns, {cells.iloc[0]!r}."
         )
-    return frame if keep.all() else _noted(frame[keep].infer_objects(), *notes)
+    return frame if keep.all() else noted(frame[keep].infer_objects(), *notes)
 
 
 def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
@@ -178,7 +178,7 @@ def _read_file(path: Path, layout: Layout) -> pd.DataFrame:
         else:
             table = _read_csv(path, ("\t",) if kind == "tsv" else SEPARATORS, layout)
         unused = () if layout.encoding is None else _encoding_notes(path, kind, layout.encoding)
-        return _noted(table, *unused)
+        return noted(table, *unused)
     except JudgeBayesError:
         raise
     except UnicodeDecodeError as error:
@@ -232,7 +232,7 @@ def notes_of(frame: pd.DataFrame) -> list[str]:
     return list(frame.attrs.get("notes", ()))
 
 
-def _noted(frame: pd.DataFrame, *notes: str) -> pd.DataFrame:
+def noted(frame: pd.DataFrame, *notes: str) -> pd.DataFrame:
     """Return a table with more notes."""
     frame.attrs["notes"] = (*notes_of(frame), *notes)
     return frame
@@ -482,7 +482,7 @@ def _read_csv(
         notes.append(f"{len(again)} row(s) of {path.name} repeat the header and are left out.")
     if joined:
         notes.append(f"{header.rows} header rows of {path.name} are joined: {listing(names, 20)}.")
-    return _noted(table, *notes)
+    return noted(table, *notes)
 
 
 def _read_workbook(path: Path, layout: Layout) -> pd.DataFrame:
@@ -501,7 +501,7 @@ def _read_workbook(path: Path, layout: Layout) -> pd.DataFrame:
         f"Sheet {filled[0]!r} of {path.name} is read; {listing(filled[1:])} is not: to read another "
         "sheet, move it to the front."
     )
-    return _noted(table, note) if filled[1:] else table
+    return noted(table, note) if filled[1:] else table
 
 
 def _cell_text(cell: object) -> str:
@@ -554,7 +554,7 @@ def _read_records(records: Iterable[tuple[int, dict[str, Any]]], path: Path) -> 
     # Blank lines at the end are nobody's records.
     blank = max(frame.index, default=0) - len(frame)
     note = f"{blank} blank line(s) of {path.name} are left out."
-    return _noted(frame, note) if blank else frame
+    return noted(frame, note) if blank else frame
 
 
 def _escape_formula(value: object) -> object:

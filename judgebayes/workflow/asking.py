@@ -13,7 +13,8 @@ import pandas as pd
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
-from judgebayes.io.tables import check_ignored, notes_of, read_table
+from judgebayes.io.tables import check_ignored, notes_of
+from judgebayes.io.vote_tables import read_votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_columns import find_long, find_wide, is_wide
 from judgebayes.workflow.check_draft import Draft, words_of
@@ -158,7 +159,8 @@ def _table(draft: Draft, path: Path | InMemory, what: str) -> tuple[InMemory | N
     layout = Layout(request.skip_rows if what == "votes" else None, given, ignored, what == "votes")
     for encoding in (given, *(ENCODINGS if given is None else ())):
         try:
-            table = read_table(path, replace(layout, encoding=encoding))
+            layout = replace(layout, encoding=encoding)
+            table = read_votes(path, layout, request.named())
             if what == "votes":
                 check_ignored(table, request.left_out if request.wide else (), path)
         except JudgeBayesError as error:

@@ -172,9 +172,9 @@ def find_wide(draft: Draft) -> Draft:
         return draft.with_finding("bad", "columns", text)
     try:
         known = {"item": item, "task": given["task"], "group": given["group"]}
-        columns = guess_columns(every, known, needed=())
+        columns = guess_columns(every, known)
         if here and not label_columns(table, given["label"]):
-            guess_columns(every, {"label": given["label"] or "none"}, needed=())
+            guess_columns(every, {"label": given["label"] or "none"})
         scale = draft.earlier.classes
         if draft.tables.classes is not None:
             scale = given_classes(split_names(draft.tables.classes), None)
@@ -289,17 +289,24 @@ def find_long(draft: Draft) -> Draft:
     table = join_judge(join_judge(draft.votes, given["item"]), given["judge"])
     names = [str(name) for name in table.columns]
     several = label_columns(table, given["label"])
-    crowd = not here and "label" in names and most_likely(names, "vote") is None
+    worker = "worker" in names  # as crowd-sourcing tools write: task, worker, label
+    crowd = (worker or not here) and "label" in names and most_likely(names, "vote") is None
     if crowd and given["vote"] is None:
-        given["vote"] = "label"  # of crowd-sourcing tools
+        given["vote"] = "label"
+    if worker and "task" in names and most_likely(names, "item") is None and given["item"] is None:
+        given["item"] = "task"
     try:
-        chosen = guess_columns(names, given | ({"label": "none"} if several else {}), needed=())
+        chosen = guess_columns(names, given | ({"label": "none"} if several else {}))
     except JudgeBayesError as error:
         return draft.with_finding("bad", "columns", str(error))
     chosen["label"] = given["label"] if several else chosen["label"]
     order, label = chosen["order"], chosen["label"]
     if order is not None and given["order"] is None and not are_orders(table[order]):
-        chosen["order"] = None  # the name of an order, but other values
+        chosen["order"] = None
+        text = (
+            f"Column {order!r} is left out: {listing(table[order].dropna().unique(), 3)} are not "
+        )
+        draft = draft.saying("columns", f"{text}presentation orders (AB, BA).")
     if label is None and given["label"] is None:
         chosen["label"] = label = plain_label(n for n in names if n not in chosen.values())
         if label is not None:

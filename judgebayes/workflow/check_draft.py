@@ -124,8 +124,8 @@ class Draft:
             del roles["label"]  # it may be in a file of its own
         return {role: name or "none" for role, name in roles.items()} | self.options()
 
-    def read(self) -> Opened:
-        """Open the files with what is decided.
+    def open_votes(self) -> Opened:
+        """Open the votes with what is decided.
 
         Raises
         ------
@@ -143,8 +143,18 @@ class Draft:
         votes = self.opened[key]
         if isinstance(votes, JudgeBayesError):
             raise votes
-        votes = replace(votes, notes=(*self.said, *votes.notes), how=self.keys())
-        if apart and self.gold is None:
+        return replace(votes, notes=(*self.said, *votes.notes), how=self.keys())
+
+    def read(self) -> Opened:
+        """Open the files with what is decided.
+
+        Raises
+        ------
+        JudgeBayesError
+            For bad input.
+        """
+        votes = self.open_votes()
+        if self.labels is not None and self.gold is None:
             return votes
         return with_labels(votes, self.gold, self.earlier, self.letters)
 

@@ -1,6 +1,6 @@
 """Open a user's files as the columns by role and the options say, and make arrays of them.
 
-Which columns these are is decided before (`judgebayes.workflow.deciding`).
+Which columns these are is decided before (`judgebayes.workflow.asking`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,11 +56,11 @@ def converted(
     if form is None:
         return request, None, [], {}
     takes = FORMATS[form].takes
-    label = request.label if request.labels is None or form == "tidy" else "none"
+    label = request.label if request.labels is None else "none"
     options = Options(
-        sample=request.sample if "sample" in takes and form == "inspect" else None,
+        sample=request.sample if "sample" in takes else None,
         label=label if "label" in takes else None,
-        vote=request.vote if "vote" in takes and form != "tidy" else None,
+        vote=request.vote if "vote" in takes else None,
         missing=request.missing,
     )
     imported = import_votes(form, path, options)

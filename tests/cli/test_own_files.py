@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
 from judgebayes.workflow import calibrating
 from judgebayes.workflow.applying import apply_notes, reading_notes
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Data, encoded
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
+from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import Choice, build
 from judgebayes.workflow.options import CalibrateRequest, ReadRequest

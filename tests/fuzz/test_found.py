@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import import_votes
 from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.io.tables import read_table, write_table
 from judgebayes.io.verdict import parse_verdict
@@ -22,6 +21,7 @@ from judgebayes.votes.classes import Classes, canonical
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import encoded
 from judgebayes.workflow.fit_file import digest_of, load_fit
+from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
 

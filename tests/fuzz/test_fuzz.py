@@ -19,11 +19,11 @@ from fuzz.mutators import damage_bytes, damage_table, to_file_bytes
 from fuzz.naive import cells_of, counted, norm
 from fuzz.seeds import random_table
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import import_votes
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
 

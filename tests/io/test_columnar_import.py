@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed, plain_column
-from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
 from judgebayes.votes.classes import canonical, written
+from judgebayes.workflow.importing import import_votes
 
 NAMES = st.sampled_from(["a", " a", "b", "007", "7", 7, 7.0, True, 1, "NaN1", "é"])
 VOTES = st.sampled_from(["A", " A ", "b", "1", 1, 1.0, 0.5, True, None, "", "NA", "n/a", -1])

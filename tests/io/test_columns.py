@@ -44,7 +44,7 @@ def test_none_means_no_such_column() -> None:
 
 def test_a_required_column_that_is_not_recognised_is_an_error() -> None:
     with pytest.raises(JudgeBayesError, match=r"Which column is the vote.*use --vote NAME"):
-        guess_columns(["item", "x"], NOTHING)
+        guess_columns(["item", "x"], NOTHING, needed=("item", "vote"))
     with pytest.raises(JudgeBayesError, match="There is no column 'v' for the vote"):
         guess_columns(["item", "x"], NOTHING | {"vote": "v"})
 

@@ -11,7 +11,7 @@ from fuzz.seeds import VALID
 
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import import_votes
+from judgebayes.workflow.importing import import_votes
 
 LOG = pd.DataFrame(
     {

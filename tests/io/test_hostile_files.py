@@ -14,12 +14,12 @@ import pytest
 
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Layout
 from judgebayes.io.records import read_json, read_lines
 from judgebayes.io.tables import read_table
 from judgebayes.votes import encode
 from judgebayes.votes.classes import Classes, canonical
+from judgebayes.workflow.importing import import_votes
 
 REAL, STATED = 60 * 2**20, 200
 

@@ -9,10 +9,10 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.io.cells import with_points
-from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Layout, Options
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import usual_classes
+from judgebayes.workflow.importing import import_votes
 
 EXCEL = (
     "Judge results, March 2026;;;\r\n\r\n;;;\r\nItem No.;Judge A;Judge B;\r\n"

@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
 from judgebayes.votes import encode
+from judgebayes.workflow.importing import import_votes
 
 HEAD = "item,judge,vote,comment"
 

@@ -81,9 +81,9 @@ def test_without_groups_every_answer_is_on_all_items(tmp_path: Path) -> None:
     ("items", "answers", "sentence"),
     [
         (ITEMS.head(2), ANSWERS, "Row 2 of .* is on the group 'q', of which .* has no items"),
-        (ITEMS.drop(columns="feedback"), ANSWERS, "Which column of .*items.csv' holds the text"),
-        (ITEMS, ANSWERS.drop(columns="text"), "Which column of .*answers.jsonl' holds the text"),
-        (ITEMS, ANSWERS.drop(columns="group"), "Which column of .*answers.jsonl' holds the group"),
+        (ITEMS.drop(columns="feedback"), ANSWERS, "Which column of .*items.csv' is the text"),
+        (ITEMS, ANSWERS.drop(columns="text"), "Which column of .*answers.jsonl' is the text"),
+        (ITEMS, ANSWERS.drop(columns="group"), "Which column of .*answers.jsonl' is the group"),
         (ITEMS.assign(item="p1"), ANSWERS, "Rows 2 and 3 of .* have the same item 'p1'"),
         (ITEMS.assign(feedback=""), ANSWERS, "Row 2 of .* has no text in 'feedback'"),
         (ITEMS.assign(line_number=None), ANSWERS, "Row 2 of .* has no line"),

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
+from judgebayes.workflow.importing import import_votes
 
 P4 = "beyond_consensus_feedback"
 

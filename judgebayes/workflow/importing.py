@@ -1,0 +1,124 @@
+"""Import votes: tables as every command reads them, and the logs of other tools."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io import formats
+from judgebayes.io.cells import changed, plain_cells
+from judgebayes.io.columns import COPY, guess_columns, listed_roles, most_likely, names_of_items
+from judgebayes.io.gathering import Imported
+from judgebayes.io.in_memory import InMemory
+from judgebayes.io.options import Files, Options, Verdicts
+from judgebayes.io.vote_tables import TEXTS, read_votes, verdicts_in, why_none
+from judgebayes.votes.classes import canonical, listing, written
+from judgebayes.workflow.check_columns import find_long, find_wide
+from judgebayes.workflow.check_draft import Draft
+from judgebayes.workflow.options import ReadRequest
+from judgebayes.workflow.sources import Opened
+
+OF_TABLES = ("tidy", "wide", "text")
+"""The formats of tables that every command reads."""
+COLUMNS = ("item", "judge", "vote", "sample", "order", "label")
+
+
+def import_votes(name: str, path: Path | str, options: Options = Options()) -> Imported:  # noqa: B008
+    """Return the votes in a file or folder of one format, as `judgebayes.io.formats.import_votes` does.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the format is unknown or does not take an option, or if the files are not in this format.
+    """
+    read = partial(read_tables, name) if name in OF_TABLES else None
+    return formats.import_votes(name, path, options, read)
+
+
+def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
+    """Return the records of a table of votes, and sentences on how it is read.
+
+    Columns are found as for every command, and repeated votes need no number. A copy of a record is
+    left out. An answer without a verdict is a missing vote.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a table cannot be read, or it is unclear how.
+    """
+    options, source = given.options, str(given.path)
+    named = {role: getattr(options, role) for role in COLUMNS}
+    if name == "wide":
+        named["judge"] = "none"
+    table = read_votes(given.path, options.layout(), named)
+    kind: Verdicts | None = options.verdicts
+    if name == "wide":
+        named["item"] = options.item or most_likely(table.columns, "item")
+    elif name == "text":
+        kind = kind or "pair"
+        named["vote"] = guess_columns(
+            table.columns, {"text": options.text}, {"text": TEXTS}, needed=("text",)
+        )["text"]
+    request = ReadRequest(
+        votes=InMemory(table, source), wide=name == "wide", verdicts=kind, **named
+    )
+    draft = Draft(request, how=request)
+    draft = find_wide(draft) if request.wide else find_long(draft)
+    asked = [each.question or each.text for each in draft.problems if each.topic != "repeats"]
+    if asked:
+        raise JudgeBayesError(" ".join(asked))
+    if draft.problems:  # repeated votes are numbered in the order of the file
+        columns = {**draft.columns, "sample": None}
+        draft = replace(draft, request=request, how=request, columns=columns)
+    opened = draft.open_votes()
+    columns = opened.columns
+    if opened.labels is not None and columns["label"] is None:
+        raise JudgeBayesError("--label names several columns; an import writes the labels of one.")
+    cells, commas = _cells(opened)
+    records = pd.DataFrame(
+        {
+            role: changed(cells[role], written if role in ("item", "judge") else canonical)
+            for role in cells
+        }
+    )
+    nameless = records[["item", "judge"]].isna()
+    if nameless.to_numpy().any():
+        at = nameless.any(axis=1).argmax()
+        raise JudgeBayesError(
+            f"Row {records.index[at]} of {source!r} has no {nameless.iloc[at].idxmax()}; every vote "
+            "needs both an item and a judge."
+        )
+    records["missing"] = changed(cells["vote"], why_none)
+    if kind is not None:
+        records = records.assign(**verdicts_in(table.loc[records.index, columns["vote"]], kind))
+    if request.wide:
+        advice = " (for repeated votes, use the format tidy, with a row per vote)"
+        names_of_items(opened.table, str(columns["item"]), source, advice)
+        votes, labels = {*records["vote"].unique()}, {*records.get("label", ())}
+        if options.missing is None and -1 in votes - labels and votes <= {-1, 0, 1}:
+            raise JudgeBayesError(
+                f"{source!r} contains -1, 0 and 1, but no empty cell. If -1 means no vote, use "
+                "--set missing=-1; if it is a vote, leave one cell empty or use the format tidy."
+            )
+    else:
+        copies = ~table.index.isin(records.index)
+        records = records.reindex(table.index)
+        records.loc[copies, "dropped"] = COPY
+    notes = [f"Columns: {listed_roles(columns)}.", *opened.notes, *commas]
+    return [records, *notes, *([f"Judges: {listing(opened.judges)}."] if request.wide else [])]
+
+
+def _cells(opened: Opened) -> tuple[pd.DataFrame, list[str]]:
+    """Return the cells by role, with a row per vote, and notes on the labels."""
+    columns, judges = opened.columns, list(opened.judges)
+    table, notes = plain_cells(opened.table, [*filter(None, [columns["label"]])], None, "label")
+    roles = {role: table[name] for role in COLUMNS if (name := columns[role]) is not None}
+    cells = pd.DataFrame(roles)
+    if judges:
+        votes = table[judges].astype(object).to_numpy().ravel()
+        judge = np.tile(np.array(judges, object), len(table))
+        cells = cells.loc[table.index.repeat(len(judges))].assign(judge=judge, vote=votes)
+    return (cells if "judge" in cells else cells.assign(judge="judge")), notes
