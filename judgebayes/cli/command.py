@@ -4,7 +4,6 @@ Help of a command with its options under headings.
 """
 
 import shlex
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,7 +25,7 @@ HEADINGS = {
     "Requests": "n key_env template temperature max_tokens body concurrency timeout retries "
     "budget_calls budget_tokens dry_run",
     "Stopping early": "until_settled fit give_up",
-    "Output": "out save answers labels_out table plot plots_as overwrite next_labels between "
+    "Output": "out html save answers labels_out table plot plots_as overwrite next_labels between "
     "next_out listed costs",
     "For machines": "json require fail_on quiet",
 }
@@ -72,13 +71,13 @@ def command_line(context: Any) -> list[str]:
     return ["judgebayes", context.info_name, *_words_of(context, {*context.params})]
 
 
-def other_command(context: Any, name: str, without: Collection[str] = ()) -> str:
+def other_command(context: Any, name: str) -> str:
     """Return the line that runs another command on the same input, with the options they share.
 
-    Options that name output files are left out, and those named in `without`.
+    Options that name output files are left out.
     """
     other = context.parent.command.get_command(context.parent, name)
-    shared = {parameter.name for parameter in other.params} - {"out", "save", "plot", *without}
+    shared = {parameter.name for parameter in other.params} - {"out"}
     return shlex.join(["judgebayes", name, *_words_of(context, shared)])
 
 

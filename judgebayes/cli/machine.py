@@ -56,7 +56,7 @@ def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-OUTPUTS = ("out", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
+OUTPUTS = ("out", "html", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
 """The names of options that name a file to write; all other files are read."""
 
 

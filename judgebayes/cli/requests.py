@@ -9,7 +9,6 @@ from judgebayes.io.formats import FORMATS
 from judgebayes.io.options import Verdicts, VotesFrom
 from judgebayes.workflow.options import (
     AllowDegenerate,
-    CalibrateRequest,
     Encoding,
     GeneratorColumn,
     Ignore,
@@ -161,21 +160,6 @@ class CollectRequest:
     response_a: Annotated[str | None, "Column of the first response."] = None
     response_b: Annotated[str | None, "Column of the second response."] = None
     dry_run: Annotated[bool, "Send no requests; print a prompt and the plan."] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportRequest(CalibrateRequest):
-    """The options of `judgebayes report`: those of `calibrate`, with a page instead of a table."""
-
-    out: Annotated[Path, Option("Where to write the page (HTML).", ("--out", "-o"))] = Path(
-        "report.html"
-    )
-    conformal: Annotated[
-        float | None,
-        "Coverage of the conformal sets: how often a set contains the label.",
-    ] = 0.9
-    forecast: None = None
-    save: None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,9 +67,8 @@ def labelled(folder: Path) -> tuple[object, ...]:
 
 COMMANDS = """
 check {votes} --labels {labels}
-calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --abstain-cost 0.2 --conformal 0.8
+calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --html {new}/p.html {decide}
 apply {new}/fit.json {votes}
-report {votes} --labels {labels} {fast} --out {new}/page.html
 diagnose {votes} --labels {labels} --by generator
 ensemble {votes} --labels {labels} --target-width 0.3
 precision {votes} --labels {labels} --method logit-shift
@@ -108,6 +107,7 @@ def test_the_json_of_every_command_is_valid(
             labels=folder / "l.csv",
             new=tmp_path,
             fast="--method sc --splits 2",
+            decide="--abstain-cost 0.2 --conformal 0.8",
             url=fake.url,
         )
         documents = [run(*line.split()) for line in words.split("\n") if line]
