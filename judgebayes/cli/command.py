@@ -27,7 +27,7 @@ HEADINGS = {
     "Stopping early": "until_settled fit give_up",
     "Output": "out html save answers labels_out table plot plots_as overwrite next_labels between "
     "next_out listed costs",
-    "For machines": "json require fail_on quiet",
+    "For machines": "json require quiet",
 }
 """The headings in order, with the options under each. Options without a heading are under "Other"."""
 

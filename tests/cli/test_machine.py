@@ -226,13 +226,13 @@ def test_findings_change_the_exit_code_only_if_asked(folder: Path, tmp_path: Pat
     words = ("diagnose", tmp_path / "v.csv", "--labels", folder / "l.csv")
     severe = [each for each in run(*words)["findings"] if each["severity"] == "bad"]
     assert severe
-    content = run(*words, "--fail-on", "bad", code=1)
-    assert content["result"]["problems"] == len(severe)
-    result = invoke(*words, "--fail-on", "bad", "--quiet")
-    assert result.stderr.splitlines() == [f"--fail-on bad: {e['sentence']}" for e in severe]
-    run(*words, "--fail-on", "note", code=1)
-    result = invoke(*words, "--fail-on", "good")
-    assert "--fail-on 'good' is unknown; choose one of: bad, note." in str(result.exception)
+    content = run(*words, "--require", "problems==0", code=1)
+    assert content["problems"] == content["result"]["problems"] == len(severe)
+    result = invoke(*words, "--require", "problems==0", "--quiet")
+    assert result.stderr == f"Not met: problems==0; the value is {len(severe)}.\n"
+    run(*words, "--require", "notes>=0")
+    for command in ("precision", "ensemble"):  # every answer has the counts
+        run(command, *words[1:], "--require", "notes>=0", "--require", "problems==0")
 
 
 def test_bad_input_is_in_the_json_too(tmp_path: Path) -> None:
