@@ -25,7 +25,7 @@ HEADINGS = {
     "Requests": "n key_env template temperature max_tokens body concurrency timeout retries "
     "budget_calls budget_tokens dry_run",
     "Stopping early": "until_settled fit give_up",
-    "Output": "out html save answers labels_out table plot plots_as overwrite next_labels between "
+    "Output": "out html save answers labels_out table plot overwrite next_labels between "
     "next_out listed costs",
     "For machines": "json require quiet",
 }

@@ -193,10 +193,6 @@ class PosteriorRequest(ReadRequest):
     table: Annotated[
         Path | None, "Where to write the summary of all parameters: .csv, .parquet, ..."
     ] = None
-    plot: Annotated[Path | None, "Folder for the forest, rank and predictive plots."] = None
-    plots_as: Annotated[str, Option("Format of the plots: svg or png.", values=("svg", "png"))] = (
-        "svg"
-    )
     overwrite: Annotated[bool, "Replace existing files."] = False
     task: None = None
     group: None = None

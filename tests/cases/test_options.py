@@ -39,7 +39,6 @@ REFUSED = [
     ("precision", ("--generator", "gen", "--task", "gen"), "No such option"),
     ("diagnose", ("--task", "gen"), "No such option"),
     ("posterior", ("--model", "dawid-skene", "--generator", "gen"), "has no generators"),
-    ("posterior", ("--model", "dawid-skene", "--plots-as", "png"), "add --plot FOLDER"),
 ]
 
 
