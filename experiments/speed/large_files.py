@@ -65,10 +65,6 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "calibrate --method one-coin --splits 10": [*one_coin, "--save", fit],
         "apply": ["apply", fit, votes],
         "posterior --model one-coin": ["posterior", votes, *labels, "--model", "one-coin"],
-        "calibrate --html --splits 10": [
-            *("calibrate", votes, *labels, "--splits", "10"),
-            *("--html", str(folder / "page.html")),
-        ],
         "calibrate --splits 10": ["calibrate", votes, *labels, "--splits", "10"],
     }
 

@@ -59,7 +59,7 @@ def test_the_page_of_the_example_is_reproducible(
         "Method",
         "To run it again",
     ]
-    assert len(page.of("svg")) == 3 + 2  # three classes; NLL and loss
+    assert len(page.of("svg")) == 3 + 1  # three classes; NLL
     (again,) = page.said("code")
     words = shlex.split(again)
     assert words[:3] == ["judgebayes", "calibrate", "votes 1.csv"]
@@ -152,5 +152,3 @@ def test_growth_is_that_of_nested_labels(votes: Votes, labels: np.ndarray) -> No
         assert np.isfinite(growth.nll[-2].mean)
         gain = growth.nll[-2].mean - growth.nll[-1].mean
         assert growth.gain.mean == pytest.approx(gain, abs=1e-9)
-        gain = growth.loss[-2].mean - growth.loss[-1].mean
-        assert growth.loss_gain.mean == pytest.approx(gain, abs=1e-9)
