@@ -4,53 +4,48 @@ Help of a command with its options under headings.
 """
 
 import shlex
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
 
-from judgebayes.cli.machine import MACHINE_OPTIONS
+from judgebayes.cli.machine import MACHINE_OPTIONS, MachineOptions
+from judgebayes.workflow.options import Columns, LossOptions, ReadingOptions, ReadRequest
 
-HEADINGS = {
-    "Files": "labels labels_merge adjudicator data twins cache local wide only_judge ignore "
-    "missing undecided encoding skip_rows match_ids drop_unknown_labels allow_degenerate "
-    "items set",
-    "Columns": "item judge vote sample repeats order votes_as label annotator by task group "
-    "generator systems text prompt response response_a response_b",
-    "Classes": "classes pairwise bins verdicts votes_from",
-    "Method": "method calibrator inference plugin label_noise splits smoke seed k target_width "
-    "level judges site target ties decision forecast",
-    "Model": "model variant prior draws warmup chains target_accept",
-    "Decisions": "loss losses abstain_cost conformal conformal_by no_empty_sets",
-    "Requests": "n key_env template temperature max_tokens body concurrency timeout retries "
-    "budget_calls budget_tokens dry_run",
-    "Stopping early": "until_settled fit give_up",
-    "Output": "out html save answers labels_out table plot overwrite next_labels between "
-    "next_out listed costs",
-    "For machines": "json require quiet",
+HEADINGS: dict[str, type] = {
+    "Columns": Columns,
+    "Reading": ReadingOptions,
+    "Labels and classes": ReadRequest,
+    "Decisions": LossOptions,
+    "For machines": MachineOptions,
 }
-"""The headings in order, with the options under each. Options without a heading are under "Other"."""
+"""The headings below a command's own options, each with the record that declares what is under it."""
 
-_IN_COLLECT = {"judge": "Requests", "task": "Requests"}  # they name no columns there
+_OWN = {"collect": ("judge", "task")}
+"""Options of a command that are not those of the same name in a record."""
 
 
 class CommandWithHeadings(TyperCommand):
-    """A command whose help lists options by `HEADINGS`."""
+    """A command whose help lists its own options, then those of each record of `HEADINGS`."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options under their headings."""
-        headings = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
-        if self.name == "collect":
-            headings |= _IN_COLLECT
+        headings = {
+            name: heading
+            for heading, record in HEADINGS.items()
+            for name in get_annotations(record)
+        }
+        headings |= dict.fromkeys(_OWN.get(self.name or "", ()), "Options")
         rows: dict[str, list[tuple[str, str]]] = {
-            heading: [] for heading in ("Arguments", *HEADINGS, "Other")
+            heading: [] for heading in ("Arguments", "Options", *HEADINGS)
         }
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
             if row is not None:
                 argument = parameter.param_type_name == "argument"
-                name = parameter.name or ""
-                rows["Arguments" if argument else headings.get(name, "Other")].append(row)
+                own = headings.get(parameter.name or "", "Options")
+                rows["Arguments" if argument else own].append(row)
         for heading, listed in rows.items():
             if listed:
                 with formatter.section(heading):
