@@ -1,5 +1,6 @@
 """A finding of a diagnostic."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,3 +15,9 @@ class Finding:
     sentence: str
     topic: str = ""
     judges: tuple[str, ...] = ()
+
+
+def count_findings(findings: Sequence[Finding]) -> dict[str, int]:
+    """Return the numbers of bad findings and of notes by name."""
+    bad, notes = (sum(each.severity == kind for each in findings) for kind in ("bad", "note"))
+    return {"problems": bad, "notes": notes}

@@ -65,7 +65,6 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "calibrate --method one-coin --splits 10": [*one_coin, "--save", fit],
         "apply": ["apply", fit, votes],
         "posterior --model one-coin": ["posterior", votes, *labels, "--model", "one-coin"],
-        "report --splits 10": ["report", votes, *labels, "--splits", "10"],
         "calibrate --splits 10": ["calibrate", votes, *labels, "--splits", "10"],
     }
 

@@ -155,19 +155,8 @@ def calibrate(context: Context, request: options.CalibrateRequest) -> CommandRes
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
     from judgebayes.cli import calibrating
 
-    diagnosing, reporting = (other_command(context, name) for name in ("diagnose", "report"))
-    return calibrating.calibrate_votes(request, diagnosing=diagnosing, reporting=reporting)
-
-
-@command()
-def report(context: Context, request: requests.ReportRequest) -> CommandResult:
-    """Write an HTML report: problems, accuracy of the judges, held-out scores and calibrated answers."""
-    from judgebayes.cli.reporting import write_report
-
-    calibrating = other_command(
-        context, "calibrate", ("conformal", "conformal_by", "no_empty_sets")
-    )
-    return write_report(request, shlex.join(command_line(context)), calibrating)
+    running, diagnosing = shlex.join(command_line(context)), other_command(context, "diagnose")
+    return calibrating.calibrate_votes(request, running=running, diagnosing=diagnosing)
 
 
 command("apply")(asking(options.ApplyRequest, "calibrating:apply_fit"))

@@ -7,13 +7,14 @@ import pandas as pd
 from judgebayes.cli.console import WARNING, say, say_commands, say_next, say_plainly, show_rows
 from judgebayes.cli.diagnosing import print_judges
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.compiled.store import atomically
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.report.origin import wins_tables
 from judgebayes.workflow import applying
 from judgebayes.workflow.calibrating import answer, read_request
 from judgebayes.workflow.calibration import read_words
-from judgebayes.workflow.comparing import comparison_rows
+from judgebayes.workflow.comparing import comparison_rows, grow
 from judgebayes.workflow.comparison_plan import plan
 from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.machine import CommandResult
@@ -38,12 +39,13 @@ SHOWN = ("judge", "votes", "accuracy", "accuracy_low", "accuracy_high")
 
 
 @in_float64
-def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) -> CommandResult:
+def calibrate_votes(request: CalibrateRequest, running: str, diagnosing: str) -> CommandResult:
     """Calibrate, print the summary, write the requested files, and return the results.
 
-    `diagnosing` and `reporting` are the commands to run next on the same files.
+    `running` is this command, and `diagnosing` the one to run next on the same files.
     """
     check_writable(request.out)
+    check_writable(request.html, table=False)
     check_writable(request.save, table=False)
     data = read_request(request)
     wins = win_rate_of(data, request)
@@ -52,6 +54,9 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     say(*read_words(data), *plan(request, data)[1])
     with shown() as progress:
         result = answer(request, data, progress, wins=wins)
+        curve = None  # without labels, or where all scores are the same
+        if request.html is not None and result.compared is not None and not result.hide_nll:
+            curve = grow(result.compared, result.choice.name, progress)
     if data.labelled:
         print_judges(result.judges[list(SHOWN)], JUDGES)
     say(*result.chosen)
@@ -74,13 +79,17 @@ def calibrate_votes(request: CalibrateRequest, diagnosing: str, reporting: str) 
     if request.save is not None:
         applying.save(result, request.save)
         say(f"The fit is in {request.save}. Use it with: judgebayes apply {request.save} NEW_VOTES")
+    if request.html is not None:
+        from judgebayes.report.calibration_page import calibration_page  # imports Matplotlib
+
+        with atomically(request.html) as temporary:
+            temporary.write_text(calibration_page(result, curve, running), encoding="utf-8")
+        say(f"The page is in {request.html}.")
     say_next(result.next_steps)
     say_plainly("")
-    say("Commands on the same files:")
-    say_commands(
-        (f"A check of all judges ({result.counted}):", diagnosing),
-        ("These results as an HTML page, with figures and the effect of more labels:", reporting),
-    )
+    if request.html is None:
+        say("For a page with all results, figures and the effect of more labels, add --html FILE.")
+    say_commands((f"A check of all judges on the same files ({result.counted}):", diagnosing))
     return result.for_machines()
 
 

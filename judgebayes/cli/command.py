@@ -4,37 +4,31 @@ Help of a command with its options under headings.
 """
 
 import shlex
-from collections.abc import Collection
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
 
-from judgebayes.cli.machine import MACHINE_OPTIONS
+from judgebayes.cli.machine import MACHINE_OPTIONS, MachineOptions
 from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.options import Columns, LossOptions, ReadRequest
 from judgebayes.workflow.records import key_of
 
-HEADINGS = {
-    "Files": "labels data twins cache local verdicts votes_from items set",
-    "Columns": "item judge vote label by group text prompt response response_a response_b",
-    "Method": "method calibrator inference plugin splits smoke seed k target_width "
-    "level judges site target ties decision forecast",
-    "Model": "model variant prior draws warmup chains target_accept",
-    "Decisions": "loss losses abstain_cost conformal conformal_by no_empty_sets",
-    "Requests": "n task key_env template temperature max_tokens body concurrency timeout retries "
-    "budget_calls budget_tokens dry_run",
-    "Stopping early": "until_settled fit give_up",
-    "Output": "out save answers labels_out table plot plots_as overwrite next_labels between "
-    "next_out listed costs",
-    "For machines": "json require fail_on quiet",
+HEADINGS: dict[str, type] = {
+    "Columns": Columns,
+    "Reading": ReadRequest,
+    "Decisions": LossOptions,
+    "For machines": MachineOptions,
 }
-"""The headings in order, with the options under each. Options without a heading are under "Other"."""
+"""The headings below a command's own options, each with the record that declares what is under it."""
 
-_IN_COLLECT = {"judge": "Requests"}  # it names no column there
+_OWN = {"collect": ("judge", "task")}
+"""Options of a command that are not those of the same name in a record."""
 
 
 class CommandWithHeadings(TyperCommand):
-    """A command whose help lists options by `HEADINGS`, and the keys of `--set`."""
+    """A command whose help lists its own options, those of each record of `HEADINGS`, and its keys."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line; a key among them is told how it is given."""
@@ -47,18 +41,21 @@ class CommandWithHeadings(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options under their headings."""
-        headings = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
-        if self.name == "collect":
-            headings |= _IN_COLLECT
+        headings = {
+            name: heading
+            for heading, record in HEADINGS.items()
+            for name in get_annotations(record)
+        }
+        headings |= dict.fromkeys(_OWN.get(self.name or "", ()), "Options")
         rows: dict[str, list[tuple[str, str]]] = {
-            heading: [] for heading in ("Arguments", *HEADINGS, "Other")
+            heading: [] for heading in ("Arguments", "Options", *HEADINGS)
         }
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
             if row is not None:
                 argument = parameter.param_type_name == "argument"
-                name = parameter.name or ""
-                rows["Arguments" if argument else headings.get(name, "Other")].append(row)
+                own = headings.get(parameter.name or "", "Options")
+                rows["Arguments" if argument else own].append(row)
         for heading, listed in rows.items():
             if listed:
                 with formatter.section(heading):
@@ -89,14 +86,14 @@ def command_line(context: Any) -> list[str]:
     return ["judgebayes", context.info_name, *_words_of(context, names)]
 
 
-def other_command(context: Any, name: str, without: Collection[str] = ()) -> str:
+def other_command(context: Any, name: str) -> str:
     """Return the line that runs another command on the same input, with the options they share.
 
-    Options that name output files are left out, and those named in `without`.
+    Options that name output files are left out.
     """
     other = context.parent.command.get_command(context.parent, name)
     names = {*keys_of(other), *(parameter.name for parameter in other.params)}
-    shared = names - {"out", "save", "plot", *without}
+    shared = names - {"out"}
     return shlex.join(["judgebayes", name, *_words_of(context, shared)])
 
 

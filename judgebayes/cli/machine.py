@@ -1,4 +1,4 @@
-"""The options that every command has for machines: `--json`, `--quiet`, `--require`, `--fail-on`.
+"""The options that every command has for machines: `--json`, `--quiet`, `--require`.
 
 Records of options (dataclasses) become the options of Typer commands, and outputs that would replace an
 input of the same command, or each other, are refused.
@@ -58,7 +58,7 @@ def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-OUTPUTS = ("out", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
+OUTPUTS = ("out", "html", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
 """The names of options that name a file to write; all other files are read."""
 
 
@@ -127,16 +127,9 @@ class MachineOptions:
     require: Annotated[
         list[str] | None,
         Option(
-            "A number of the JSON that must be as stated, such as `held_out.accuracy.low>0.7`; "
-            "otherwise the exit code is 1. Repeat the option for more.",
+            "A number of the JSON that must be as stated, such as `held_out.accuracy.low>0.7` or "
+            "`problems==0`; otherwise the exit code is 1. Repeat the option for more.",
             metavar="PATH>NUMBER",
-        ),
-    ] = None
-    fail_on: Annotated[
-        str | None,
-        Option(
-            "Exit with code 1 if there is a problem (bad), or a problem or a note (note).",
-            values=("bad", "note"),
         ),
     ] = None
     quiet: Annotated[bool, "Print no sentences, tables or progress; errors are still printed."] = (
@@ -216,16 +209,12 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
     except JudgeBayesError as error:
         _write(options.json, make(result, exit_code=BAD_INPUT, error=str(error)))
         raise
-    failing = machine.failing(result.findings, options.fail_on)
-    met = all(each["holds"] for each in checks) and not failing
-    code = result.exit_code or (0 if met else NOT_ALL_HOLDS)
+    code = result.exit_code or (0 if all(each["holds"] for each in checks) else NOT_ALL_HOLDS)
     _write(options.json, make(result, exit_code=code, required=checks))
     for each in checks:
         if not each["holds"]:
             value = "not known" if each["value"] is None else f"{each['value']:.6g}"
             _complain(f"Not met: {each['requirement']}; the value is {value}.")
-    for finding in failing:
-        _complain(f"--fail-on {options.fail_on}: {finding.sentence}")
     if code:
         raise typer.Exit(code)
 

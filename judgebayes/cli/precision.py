@@ -13,7 +13,7 @@ from judgebayes.sentence import percent
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import TARGETS, PrecisionRequest
 from judgebayes.workflow.precision import precision
-from judgebayes.workflow.precision_tables import LEVEL, SETTLED, check_words
+from judgebayes.workflow.precision_tables import LEVEL, SETTLED
 
 
 def estimate_precision(request: PrecisionRequest) -> CommandResult:
@@ -52,7 +52,8 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
     say(*lines)
     show_rows("Judges", *readable(result.judges))
     if result.held_out is not None:
-        _print_check(result.held_out)
+        title = "Check: each labelled generator, predicted from the others"
+        show_rows(title, *readable(result.held_out))
     say(
         'TPR: the share of valid items that the judge calls valid; their number is in the column "on '
         'valid". TNR: the share of invalid items that it calls invalid; their number is in the column '
@@ -67,15 +68,6 @@ def estimate_precision(request: PrecisionRequest) -> CommandResult:
         _plot(result.shares, request.plot)
     say_next(result.next_steps)
     return result.for_machines()
-
-
-def _print_check(table: pd.DataFrame) -> None:
-    """Print how well each labelled generator is predicted from the others, by method."""
-    # Short heads, so that the names of generators have a line each.
-    heads = {"labels say": "labels", "logit shift": "shift", "Rogan-Gladen": "Rogan-\nGladen"}
-    shown = table.rename(columns=heads).dropna(axis="columns", how="all")
-    show_rows("Check: each labelled generator, predicted from the others", *readable(shown))
-    say(*check_words(table))
 
 
 def _shares(table: pd.DataFrame) -> pd.DataFrame:

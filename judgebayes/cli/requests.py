@@ -9,7 +9,6 @@ from judgebayes.io.formats import FORMATS
 from judgebayes.io.options import Verdicts, VotesFrom
 from judgebayes.workflow.options import (
     AllowDegenerate,
-    CalibrateRequest,
     Encoding,
     GeneratorColumn,
     Ignore,
@@ -165,21 +164,6 @@ class CollectRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportRequest(CalibrateRequest):
-    """The options of `judgebayes report`: those of `calibrate`, with a page instead of a table."""
-
-    out: Annotated[Path, Option("Where to write the page (HTML).", ("--out", "-o"))] = Path(
-        "report.html"
-    )
-    conformal: Annotated[
-        float | None,
-        "Coverage of the conformal sets: how often a set contains the label.",
-    ] = 0.9
-    forecast: None = None
-    save: None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class PosteriorRequest(ReadRequest):
     """The options of `judgebayes posterior`."""
 
@@ -210,10 +194,6 @@ class PosteriorRequest(ReadRequest):
     table: Annotated[
         Path | None, "Where to write the summary of all parameters: .csv, .parquet, ..."
     ] = None
-    plot: Annotated[Path | None, "Folder for the forest, rank and predictive plots."] = None
-    plots_as: Annotated[str, Option("Format of the plots: svg or png.", values=("svg", "png"))] = (
-        "svg"
-    )
     overwrite: Annotated[bool, "Replace existing files."] = False
     task: None = None
     group: None = None

@@ -17,7 +17,6 @@ from judgebayes.cli.machine import INTERRUPTED
 from judgebayes.cli.priors import read_priors
 from judgebayes.cli.requests import PosteriorRequest
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.compiled.store import make_folder
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference import NUTS, posterior
@@ -47,11 +46,6 @@ ROWS = 24
 """The largest number of rows of the printed summary."""
 CHECKS = 12
 FIXED = 1e-9
-PLOTS = ("forest", "ranks", "predictive")
-FOREST_ROWS = 40
-"""The largest number of rows per variable in the forest plot: the highest and the lowest."""
-RANKED = 9
-CHECKED_ROWS = 40
 VOTE_MODELS = ("dawid-skene", "one-coin", "irt", "beta-binomial", "generator-validator")
 """Models of votes given labels; labels that are all the same are accepted for them."""
 UNLABELLED = ("dawid-skene", "generator-validator")
@@ -134,9 +128,6 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     if request.table is not None:
         write_table(table, request.table)
         say(f"The summary of all {len(table)} parameters is in {request.table}.")
-    if request.plot is not None:
-        _plot(request, drawn, story, shown, checks)
-        say(f"Forest, rank and predictive plots are in {request.plot}.")
     size, netcdf = request.out.stat().st_size / 1e6, request.out.suffix == posterior.NETCDF
     opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
     say(f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}.")
@@ -221,8 +212,6 @@ def _comparison_rows(comparison: Compared) -> list[dict[str, Any]]:
 
 def _check(request: PosteriorRequest) -> None:
     """Check options and output files before sampling, which takes minutes."""
-    if request.plots_as != "svg" and request.plot is None:
-        raise JudgeBayesError("--plots-as is the format of the plots: add --plot FOLDER.")
     if request.generator is not None and request.model != "generator-validator":
         raise JudgeBayesError(
             f"generator is for --model generator-validator; {request.model} has no generators."
@@ -234,12 +223,7 @@ def _check(request: PosteriorRequest) -> None:
     check_writable(request.out, table=False)
     posterior.check_format(request.out)
     check_writable(request.table)
-    written = [request.out, request.table]
-    if request.plot is not None:
-        if request.plot.exists() and not request.plot.is_dir():
-            raise JudgeBayesError(f"{str(request.plot)!r} is a file; name a folder for the plots.")
-        written += [request.plot / f"{name}.{request.plots_as}" for name in PLOTS]
-    for path in written:
+    for path in (request.out, request.table):
         if path is not None and path.exists() and not request.overwrite:
             raise JudgeBayesError(
                 f"{str(path)!r} exists already; choose another file, or use --overwrite."
@@ -413,73 +397,3 @@ def _print_comparison(
     show_rows(title, head, cells, texts=2)
     if comparison.only_common:
         say("Items that only some of the models predict are left out.")
-
-
-def _plot(
-    request: PosteriorRequest,
-    drawn: Any,
-    story: Described,
-    shown: pd.DataFrame,
-    checks: Sequence[Check],
-) -> None:
-    from judgebayes.plots.curves import chain_ranks, forest
-    from judgebayes.plots.series import intervals
-
-    assert request.plot is not None
-    what = f"{request.model}, {request.out.name}"
-    figures = {
-        "forest": forest(
-            _forest_table(drawn, story, shown), title=f"Posterior of {what}: 50 and 90 % intervals"
-        ),
-        "ranks": chain_ranks(
-            _worst_draws(drawn, shown, story), title=f"Do the chains agree? {what}"
-        ),
-        "predictive": intervals(
-            _drawn_checks(checks),
-            label="statistic",
-            series="data",
-            xlabel="share or rate, replications with 90 % intervals",
-            title=f"Data drawn from the model, and observed: {what}",
-        ),
-    }
-    make_folder(request.plot)
-    for name in PLOTS:
-        figures[name].savefig(request.plot / f"{name}.{request.plots_as}", dpi=130)
-
-
-def _forest_table(drawn: Any, story: Described, shown: pd.DataFrame) -> pd.DataFrame:
-    draws = posterior.draws_of(drawn, list(dict.fromkeys(shown["variable"])))
-    rows = []
-    for name, part in shown.groupby("variable", sort=False):
-        panel = f"{name}: {story.meanings.get(str(name), '')}"
-        if len(part) > FOREST_ROWS or name != "confusion":
-            part = _ranked(part)
-        if len(part) > FOREST_ROWS:
-            panel += f" ({FOREST_ROWS // 2} highest and lowest of {len(part)})"
-            part = ends_of(part, FOREST_ROWS)
-        for label, row in part.iterrows():
-            lower, upper = np.quantile(draws[str(label)], (0.25, 0.75))
-            text = str(label).removeprefix(f"{name}[").removesuffix("]")
-            rows.append((name, panel, text, row["mean"], row["low"], row["high"], lower, upper))
-    columns = ["variable", "panel", "label", "value", "low", "high", "lower", "upper"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _worst_draws(drawn: Any, shown: pd.DataFrame, story: Described) -> dict[str, np.ndarray]:
-    """Return the draws of the parameters with the highest R-hat."""
-    names = list(story.watched or dict.fromkeys(shown["variable"]))
-    ranked = _rows_of(posterior.summary(drawn, names), names)["r_hat"].dropna()
-    worst = ranked.sort_values(ascending=False, kind="stable").index[:RANKED]
-    draws = posterior.draws_of(drawn, names)
-    return {f"{name} (R-hat {ranked[name]:.3f})": draws[name] for name in worst}
-
-
-def _drawn_checks(checks: Sequence[Check]) -> pd.DataFrame:
-    """Return what the plot of checks draws: a row per statistic and source of the data."""
-    rows = []
-    for each in _most_extreme(checks, CHECKED_ROWS):
-        observed = np.array([each.observed])
-        parts = {"prior": each.before, "fitted model": each.replicated, "observed": observed}
-        for name, x in parts.items():
-            rows.append((each.name, name, x.mean(), *np.quantile(x, (0.05, 0.95))))
-    return pd.DataFrame(rows, columns=["statistic", "data", "value", "low", "high"])

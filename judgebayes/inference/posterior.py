@@ -468,15 +468,6 @@ def _dataset(group: Any) -> Any:
     return group if hasattr(group, "data_vars") and not hasattr(group, "children") else group.ds
 
 
-def draws_of(data: Any, only: Collection[str]) -> dict[str, Float[np.ndarray, "chain draw"]]:
-    """Return the draws of some variables' parameters, named as `summary` names its rows."""
-    return {
-        name: values
-        for variable in only
-        for name, values in _entries(str(variable), _dataset(data["posterior"])[variable])
-    }
-
-
 def _flat(dataset: Any) -> dict[str, float]:
     return {
         name: float(value)

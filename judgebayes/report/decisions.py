@@ -46,8 +46,6 @@ def decisions_section(result: Calibration) -> Section:
         if sets.strata is not None:
             head_and_rows = strata_rows(sets.strata, no_empty=result.request.no_empty_sets)
             blocks.append(Table(STRATA_TITLE, *head_and_rows))
-    elif result.given.labelled:
-        blocks.append(Paragraph("There are too few labels for conformal sets."))
     if not rule:
         blocks.append(first_items(answers, result.given.labels >= 0))
     return Section("Decisions", blocks, name="decisions")

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from judgebayes.finding import Finding
+from judgebayes.finding import Finding, count_findings
 from judgebayes.plots.judge_map import judge_map
 from judgebayes.plots.style import Figure
 from judgebayes.report.figures import drawing
 from judgebayes.report.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
 from judgebayes.report.text import ends_of, judge_cells, shortened_apart
 from judgebayes.sentence import percent
-from judgebayes.workflow.results import count_findings
 
 
 def diagnostics_section(findings: Sequence[Finding]) -> Section:

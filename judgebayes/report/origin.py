@@ -102,15 +102,12 @@ def method_section(result: Calibration) -> Section:
     return Section("Method", blocks, name="method")
 
 
-def rerun_section(command: str, answers_command: str) -> Section:
-    """Return the section with the commands that recreate this page and the table of all results."""
+def rerun_section(command: str) -> Section:
+    """Return the section with the command that recreates this page."""
     return Section(
         "To run it again",
         [
-            Paragraph("This page, from the same files:"),
             Code(command),
-            Paragraph("All results as a table, from the same fit:"),
-            Code(answers_command),
             Paragraph(
                 "The same files, command and versions give the same numbers. The page has no date "
                 "and loads nothing: it can be stored and mailed as it is."

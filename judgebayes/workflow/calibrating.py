@@ -64,7 +64,7 @@ from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
 @with_options
 @in_float64
 def calibrate(
-    request: Annotated[CalibrateRequest, Fixed({"out": None, "save": None})],
+    request: Annotated[CalibrateRequest, Fixed({"out": None, "html": None, "save": None})],
     progress: Progress | None = None,
 ) -> Calibration:
     """Calibrate votes: probabilities, a decision and its expected loss for every item.

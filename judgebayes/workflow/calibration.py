@@ -14,7 +14,7 @@ from jaxtyping import Bool
 from judgebayes.aggregators import Davidson, Fitted, HierarchicalDavidson, Method
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
-from judgebayes.finding import Finding
+from judgebayes.finding import Finding, count_findings
 from judgebayes.inference import Status
 from judgebayes.inference.fit import status_of
 from judgebayes.measures.significance import Interval
@@ -37,7 +37,7 @@ from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import CalibrateRequest
-from judgebayes.workflow.results import count_findings, ends
+from judgebayes.workflow.results import ends
 from judgebayes.workflow.scales import no_order
 from judgebayes.workflow.win_rates import WinRate
 

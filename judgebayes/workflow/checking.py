@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.finding import Finding, Severity
+from judgebayes.finding import Finding, Severity, count_findings
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
@@ -25,7 +25,7 @@ from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import CheckRequest
 from judgebayes.workflow.questions import answerable
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, count_findings
+from judgebayes.workflow.results import Result
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.study import write_study
 

@@ -316,16 +316,13 @@ def better_rule(leads: Mapping[str, Interval]) -> str | None:
 
 
 class Growth(NamedTuple):
-    """Held-out results of one method by number of labels, on the same evaluation parts."""
+    """Held-out NLL of one method by number of labels, on the same evaluation parts."""
 
     labels: tuple[int, ...]
     nll: tuple[Interval, ...]
     """Not finite if the method was certain and wrong."""
-    loss: tuple[Interval, ...]
     gain: Interval
-    """The decrease of the NLL by the last doubling of labels; not finite if one of the two is not."""
-    loss_gain: Interval
-    """The decrease of the mean loss by the last doubling."""
+    """Its decrease by the last doubling of labels; not finite if one of the two is not."""
 
 
 def grow(compared: Compared, name: str, progress: Progress | None = None) -> Growth:
@@ -333,25 +330,16 @@ def grow(compared: Compared, name: str, progress: Progress | None = None) -> Gro
 
     The results with all labels are taken from the comparison.
     """
-    assert compared.inputs is not None
-    sizes, loss = [compared.held_in], compared.inputs.loss
+    sizes = [compared.held_in]
     while len(sizes) < MOST_SIZES and sizes[0] // 2 >= LEAST_SIZE:
         sizes.insert(0, sizes[0] // 2)
-    every = [*on_fewer(compared, name, sizes[:-1], progress), compared.evaluations[name]]
-    nll = [compared.nll_of(each) for each in every]
-    losses = [each.losses(loss) for each in every]
-
-    def gain(scores: list[np.ndarray]) -> Interval:
-        if len(scores) < 2 or any(np.isinf(each).any() for each in scores[-2:]):
-            return Interval(np.nan, np.nan, np.nan)
-        return compared.interval(name, scores[-2] - scores[-1])
-
+    fewer = on_fewer(compared, name, sizes[:-1], progress)
+    nll = [*map(compared.nll_of, fewer), compared.nll(name)]
+    gain = Interval(np.nan, np.nan, np.nan)
+    if len(nll) > 1 and not any(np.isinf(each).any() for each in nll[-2:]):
+        gain = compared.interval(name, nll[-2] - nll[-1])
     return Growth(
-        tuple(sizes),
-        tuple(compared.interval(name, values, least=0.0) for values in nll),
-        tuple(compared.mean_loss(name, values, float(loss.max())) for values in losses),
-        gain(nll),
-        gain(losses),
+        tuple(sizes), tuple(compared.interval(name, each, least=0.0) for each in nll), gain
     )
 
 

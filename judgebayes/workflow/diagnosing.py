@@ -8,7 +8,7 @@ import pandas as pd
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.finding import Finding
+from judgebayes.finding import Finding, count_findings
 from judgebayes.panel import diagnostics
 from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
@@ -18,7 +18,7 @@ from judgebayes.workflow.data import Data, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, count_findings
+from judgebayes.workflow.results import Result
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.finding import Finding
+from judgebayes.finding import Finding, count_findings
 from judgebayes.sentence import did_you_mean, sentence
 
 SCHEMA = "judgebayes.command/1"
@@ -73,6 +73,7 @@ def document(
         "version": version,
         "exit_code": exit_code,
         "error": error,
+        **count_findings(findings),
         "result": None if result is None else plain(result.values),
         "findings": [
             {
@@ -98,12 +99,6 @@ def schema() -> dict[str, Any]:
 def to_json(content: Mapping[str, Any]) -> str:
     """Return a document as text: ASCII, without NaN, and with a line end."""
     return json.dumps(content, allow_nan=False, indent=1) + "\n"
-
-
-def failing(findings: Sequence[Finding], severity: str | None) -> list[Finding]:
-    """Return the findings that `--fail-on bad` or `--fail-on note` does not accept."""
-    kinds = {None: (), "bad": ("bad",), "note": ("bad", "note")}[severity]
-    return [each for each in findings if each.severity in kinds]
 
 
 COMPARISONS = {

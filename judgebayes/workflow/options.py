@@ -398,6 +398,10 @@ class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
     ] = None
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
+    html: Annotated[
+        Path | None,
+        "Where to write a page with all results, their figures and the effect of more labels.",
+    ] = None
     save: Annotated[Path | None, "Where to save the fit (JSON), for `judgebayes apply`."] = None
     allow_degenerate: AllowDegenerate = False
 

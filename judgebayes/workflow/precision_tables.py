@@ -10,28 +10,17 @@ import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from scipy.stats import t
 
-from judgebayes.arrays import ItemFloats
 from judgebayes.generators import (
     SharePosterior,
     judge_youden,
-    logit_shift,
     mean_prediction,
     panel_youden,
-    rogan_gladen,
 )
 from judgebayes.generators.baselines import LEAST
 from judgebayes.generators.clusters import COPIES, copies_among
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.labelling import valid_share
 from judgebayes.generators.posterior import Posterior
-from judgebayes.generators.systems import (
-    enough_of_both,
-    has_youden_index,
-    prediction_powered,
-    stable_power,
-)
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.votes.classes import listing
@@ -43,9 +32,6 @@ SETTLED = 0.95
 """An order of two generators is settled from this probability."""
 CHECKED = 30
 """A generator with this many labels is predicted from the others, as a check."""
-OURS = "predicted"
-SIMPLER = {"logit shift": "logit-shift", "Rogan-Gladen": "rogan-gladen"}
-"""Simpler methods of the check that are a `--method`, by their columns."""
 
 
 def generator_table(given: Given, fit: PrecisionFit, seed: int = 0) -> pd.DataFrame:
@@ -112,89 +98,25 @@ def judge_table(given: Given) -> pd.DataFrame:
 def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
     """Return each labelled generator's share of valid labels, predicted from the other generators.
 
-    Beside the estimate and its interval are the raw mean of the votes, the logit shift, Rogan and
-    Gladen's correction where it is identified, and prediction-powered inference that takes the items of
-    the other generators as if they were this one's; each from the same labels. None if the fit makes no
-    such prediction, or fewer than two generators have 30 labels.
+    Beside the estimate and its interval is the raw mean of the votes. None if the fit makes no such
+    prediction, or fewer than two generators have 30 labels.
     """
     checked = np.asarray(given.counts.valid + given.counts.invalid) >= CHECKED
     if not isinstance(fit, SharePosterior) or checked.sum() < 2:
         return None
     low, estimate, high = (
-        [float(np.interp(level, fit.levels, row)) for row in fit.held_out]
+        np.array([np.interp(level, fit.levels, row) for row in fit.held_out])
         for level in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
     )
-    scores = valid_share(given.data.votes)
-    records = []
-    for place in np.flatnonzero(checked):
-        others = given.counts.reveal(np.arange(len(given.names)) != place)
-        identified = has_youden_index(others)
-        records.append(
-            {
-                "generator": given.names[place],
-                "labels say": float(given.counts.labelled_precision[place]),
-                OURS: estimate[place],
-                "low": low[place],
-                "high": high[place],
-                "raw mean": float(mean_prediction(others)[place]),
-                "logit shift": float(logit_shift(others)[place]),
-                "Rogan-Gladen": float(rogan_gladen(others)[place]) if identified else np.nan,
-                "PPI": _pooled_ppi(given, scores, int(place)),
-            }
-        )
-    return pd.DataFrame(records)
-
-
-def _pooled_ppi(given: Given, scores: ItemFloats, place: int) -> float:
-    """Return the prediction-powered share of a generator, from the labels of all others; NaN if few."""
-    own = given.generator == place
-    used = own | (given.data.labels >= 0)
-    labels = np.where(own, -1, given.data.labels)[used]
-    if not enough_of_both(labels):
-        return float("nan")
-    power, _ = stable_power(scores[used], labels)
-    return prediction_powered(scores[used], labels, power).value
-
-
-def check_words(table: pd.DataFrame) -> list[str]:
-    """Return the mean error of each method, and whether a simpler one predicts better than ours.
-
-    It is clearly better if Student's interval of the mean difference in error over the generators,
-    90 % for all simpler methods together, is above 0.
-    """
-    names = [name for name in (OURS, "raw mean", *SIMPLER, "PPI") if table[name].notna().all()]
-    errors = {name: (table[name] - table["labels say"]).abs().to_numpy() for name in names}
-    means = {name: float(each.mean()) for name, each in errors.items()}
-    line = "Mean error in points: " + ", ".join(f"{n} {100 * e:.1f}" for n, e in means.items())
-    best = min(means, key=means.__getitem__)
-    lines = []
-    if best == OURS:
-        lines.append(f"{line}.")
-    elif _least(errors[OURS] - errors[best], len(names) - 1) > 0:
-        use = f": use --method {SIMPLER[best]}" if best in SIMPLER else ""
-        lines.append(
-            f"{line}. On these {len(table)} generators the {best} clearly predicts better{use}."
-        )
-    else:
-        lines.append(
-            f"{line}. On these {len(table)} generators the {best} predicts better; so few cannot tell "
-            "methods with close errors apart."
-        )
-    missing = table["Rogan-Gladen"].isna()
-    if missing.any():
-        lines.append(
-            f"Rogan-Gladen is not identified for {int(missing.sum())} of {len(table)} generators: the "
-            "interval of the judges' mean Youden index from the other labels has values below 0.05."
-        )
-    return lines
-
-
-def _least(gain: Float[np.ndarray, " generator"], comparisons: int) -> float:
-    """Return the lower end of Student's interval of a mean gain, shared by several comparisons."""
-    n = len(gain)
-    deviation = float(gain.std(ddof=1)) if n > 1 else np.inf
-    half = t.ppf(1 - (1 - LEVEL) / 2 / comparisons, max(n - 1, 1)) * deviation / np.sqrt(n)
-    return float(gain.mean() - half)
+    columns = {
+        "generator": np.array(given.names),
+        "labels say": np.asarray(given.counts.labelled_precision),
+        "predicted": estimate,
+        "low": low,
+        "high": high,
+        "raw mean": np.asarray(mean_prediction(given.counts)),
+    }
+    return pd.DataFrame({name: values[checked] for name, values in columns.items()})
 
 
 FEW_INVALID = 10

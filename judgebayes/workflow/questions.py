@@ -26,7 +26,6 @@ COMMANDS: dict[str, tuple[str, type]] = {
     "diagnose": ("What is wrong with my judges or my labels?", DiagnoseRequest),
     "ensemble": ("What is the error of a majority of k votes?", EnsembleRequest),
     "precision": ("What share of each generator's items is valid?", PrecisionRequest),
-    "report": ("How do I share the results?", CalibrateRequest),
 }
 NO_LABELS = "There are no labels: add them with --labels FILE, or name their column with --label."
 
@@ -76,7 +75,7 @@ def _answer(name: str, data: Data) -> tuple[bool, str]:
         return _precision(data, n)
     if n == 0:
         return False, NO_LABELS
-    if distinct == 1 and name in ("calibrate", "report"):
+    if distinct == 1 and name == "calibrate":
         return False, f"All {n} labels are the same class: label items of the others."
     few = ", few: intervals will be wide" if n < FEW_LABELS else ""
     return True, f"With {n} labels{few}."

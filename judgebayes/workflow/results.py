@@ -2,7 +2,6 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from html import escape
 from typing import Any, ClassVar
 
@@ -98,12 +97,6 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as plain values for JSON; a value that is not finite is None."""
     rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
     return rows
-
-
-def count_findings(findings: Sequence[Finding]) -> dict[str, int]:
-    """Return the numbers of bad findings and of notes by name."""
-    bad, notes = (sum(each.severity == kind for each in findings) for kind in ("bad", "note"))
-    return {"problems": bad, "notes": notes}
 
 
 def ends(estimate: float, low: float, high: float) -> dict[str, float]:

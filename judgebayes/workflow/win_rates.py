@@ -150,7 +150,7 @@ def _share(row: pd.Series, *columns: str) -> str:
 def win_rate(request: WinRateRequest) -> WinRate:
     """Estimate the win rate of A over B, or of every pair of systems, from votes and labels.
 
-    `calibrate` and `report` lead with it. `votes` and `labels` are paths or tables, or `votes` is what
+    `calibrate` leads with it. `votes` and `labels` are paths or tables, or `votes` is what
     `read` returned. Without labels, only the naive rate of the votes is given.
 
     Raises

@@ -43,7 +43,6 @@ REFUSED = [
     ("calibrate", ("--no-pairwise",), "--set pairwise=VALUE."),
     ("calibrate", ("--set", "skip_rows=-1"), "skip_rows is -1, but must be 0 or more"),
     ("posterior", ("--model", "dawid-skene", "--set", "generator=gen"), "has no generators"),
-    ("posterior", ("--model", "dawid-skene", "--plots-as", "png"), "add --plot FOLDER"),
 ]
 
 

@@ -67,9 +67,8 @@ def labelled(folder: Path) -> tuple[object, ...]:
 
 COMMANDS = """
 check {votes} --labels {labels}
-calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --abstain-cost 0.2 --conformal 0.8
+calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --html {new}/p.html {decide}
 apply {new}/fit.json {votes}
-report {votes} --labels {labels} {fast} --out {new}/page.html
 diagnose {votes} --labels {labels} --by generator
 ensemble {votes} --labels {labels} --target-width 0.3
 precision {votes} --labels {labels} --method logit-shift
@@ -108,6 +107,7 @@ def test_the_json_of_every_command_is_valid(
             labels=folder / "l.csv",
             new=tmp_path,
             fast="--method sc --splits 2",
+            decide="--abstain-cost 0.2 --conformal 0.8",
             url=fake.url,
         )
         documents = [run(*line.split()) for line in words.split("\n") if line]
@@ -226,13 +226,13 @@ def test_findings_change_the_exit_code_only_if_asked(folder: Path, tmp_path: Pat
     words = ("diagnose", tmp_path / "v.csv", "--labels", folder / "l.csv")
     severe = [each for each in run(*words)["findings"] if each["severity"] == "bad"]
     assert severe
-    content = run(*words, "--fail-on", "bad", code=1)
-    assert content["result"]["problems"] == len(severe)
-    result = invoke(*words, "--fail-on", "bad", "--quiet")
-    assert result.stderr.splitlines() == [f"--fail-on bad: {e['sentence']}" for e in severe]
-    run(*words, "--fail-on", "note", code=1)
-    result = invoke(*words, "--fail-on", "good")
-    assert "--fail-on 'good' is unknown; choose one of: bad, note." in str(result.exception)
+    content = run(*words, "--require", "problems==0", code=1)
+    assert content["problems"] == content["result"]["problems"] == len(severe)
+    result = invoke(*words, "--require", "problems==0", "--quiet")
+    assert result.stderr == f"Not met: problems==0; the value is {len(severe)}.\n"
+    run(*words, "--require", "notes>=0")
+    # Every answer has the counts.
+    run("precision", *labelled(folder), "--require", "notes>=0", "--require", "problems==0")
 
 
 def test_bad_input_is_in_the_json_too(tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ def test_the_command_that_an_import_prints_can_be_run(
     monkeypatch.chdir(tmp_path)
     requests: list[CalibrateRequest] = []
 
-    def calibrate(request: CalibrateRequest, *, diagnosing: str, reporting: str) -> CommandResult:
+    def calibrate(request: CalibrateRequest, *, running: str, diagnosing: str) -> CommandResult:
         requests.append(request)
         return CommandResult({})
 

@@ -112,9 +112,7 @@ class Files:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     made = Files(tmp_path_factory.mktemp("posteriors"))
-    sampled = made.sample(
-        "one-coin", "--draws", 6000, "--warmup", 200, "--seed", 4, "--plot", made.folder / "plots"
-    )
+    sampled = made.sample("one-coin", "--draws", 6000, "--warmup", 200, "--seed", 4)
     assert sampled.exit_code == 0, sampled.output
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NUTS, "draw", from_prior)
@@ -369,8 +367,6 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
         "open it with judgebayes.inference.posterior.load",
     ):
         assert part in said, part
-    for name in ("forest", "ranks", "predictive"):
-        assert (files.folder / "plots" / f"{name}.svg").stat().st_size > 5000
 
 
 def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
@@ -562,7 +558,6 @@ def test_a_write_that_fails_leaves_no_half_file(
         (("--model", "irt", "--set", "only_judge=ann"), "there is only one"),
         (("--model", "generator-validator", "--set", "generator=tea"), "no column 'tea'"),
         (("--target-accept", "1.5"), "must be between 0.5 and 1"),
-        (("--plots-as", "gif"), "choose one of: svg, png"),
     ],
 )
 def test_a_request_that_fails_is_one_sentence(
@@ -721,7 +716,7 @@ def test_every_model_is_sampled(files: Files, tmp_path: Path, model: str, varian
     name = list(MODELS[model])[variant]
     source = files.folder / "votes.csv", "--labels", files.folder / "labels.csv", *BINARY
     few = ("--draws", 500, "--warmup", 500, "--chains", 2, "--model", model, "--variant", name)
-    done = run("posterior", *source, "-o", tmp_path / "p.npz", *few, "--plot", tmp_path / "plots")
+    done = run("posterior", *source, "-o", tmp_path / "p.npz", *few)
     assert done.exit_code == 0, done.output
     data = posterior.load(tmp_path / "p.npz")
     assert data["posterior"].sizes["draw"] == 500

@@ -8,7 +8,7 @@ from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.experiments.plots import curves
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.curves import chain_ranks, error_curves, reliability_diagrams
+from judgebayes.plots.curves import error_curves, reliability_diagrams
 from judgebayes.plots.judge_map import judge_map
 from judgebayes.plots.series import intervals
 
@@ -135,13 +135,3 @@ def test_all_points_are_in_the_figure() -> None:
     drawn = curves(TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="m", title="T")
     values = [y for axes in drawn.axes for line in axes.lines for y in line.get_ydata()]
     np.testing.assert_allclose(sorted(values), sorted(TIDY["value"]))
-
-
-def test_ranks_of_chains_average_to_one_and_show_a_deviating_chain() -> None:
-    rng = np.random.default_rng(0)
-    draws = rng.normal(size=(3, 200)) + np.array([[0.0], [0.0], [3.0]])
-    figure = chain_ranks({"x": draws}, title="t")
-    heights = [patch.get_data().values for patch in figure.axes[0].patches]
-    np.testing.assert_allclose([h.mean() for h in heights], 1)
-    assert heights[2][-1] > 2.5
-    assert heights[2][0] == 0

@@ -73,7 +73,7 @@ def test_a_messy_file_is_read_with_the_options_of_one_check(
     assert as_json["command"] == checked.command
     assert as_json["schema"] == "judgebayes.check/1"
     answers = {row["answered by"]: row["can"] for row in as_json["tables"]["questions"]}
-    assert answers == dict.fromkeys(("calibrate", "diagnose", "ensemble", "report"), True) | {
+    assert answers == dict.fromkeys(("calibrate", "diagnose", "ensemble"), True) | {
         "precision": name != "arena"  # which has three classes
     }
 

@@ -14,7 +14,6 @@ from judgebayes.generators import count_votes, logit_shift, rogan_gladen
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.workflow import precision_methods
-from judgebayes.workflow.precision_tables import check_words
 
 NAMES = ("alpha", "beta", "gamma")
 JUDGES = ("one", "two", "three")
@@ -159,28 +158,6 @@ def test_uninformative_judges_are_named(
     gamma = result.shares.set_index("generator").loc["gamma"]
     assert gamma["high"] - gamma["low"] > 0.2
     assert "hardly tell" not in " ".join(jb.precision(tables[0], most).warnings)
-
-
-def test_a_simpler_method_is_named_if_it_clearly_predicts_better() -> None:
-    truth = np.array([0.5, 0.6, 0.7, 0.8])
-
-    def table(ours: list[float]) -> pd.DataFrame:
-        columns = {
-            "labels say": truth,
-            "predicted": truth + np.array(ours),
-            "raw mean": truth + 0.2,
-            "logit shift": truth + np.array([0.01, 0.0, 0.01, 0.01]),
-            "Rogan-Gladen": [np.nan, 0.9, 0.9, 0.9],
-            "PPI": truth - 0.3,
-        }
-        return pd.DataFrame(columns)
-
-    clear, missing = check_words(table([0.10, -0.11, 0.09, 0.10]))
-    assert "the logit shift clearly predicts better: use --method logit-shift" in clear
-    assert "Mean error in points: predicted 10.0" in clear
-    assert "not identified for 1 of 4 generators" in missing
-    assert "so few cannot tell" in check_words(table([0.3, 0.0, 0.0, 0.02]))[0]
-    assert "better" not in check_words(table([0.0] * 4))[0]
 
 
 def test_labels_that_contradict_the_other_generators_are_said(
