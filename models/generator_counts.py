@@ -103,6 +103,8 @@ class CountProgram:
     most_labelled: int = 0
     """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
     traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", ("valid_judged",))
+    in_turns: ClassVar[bool] = True
+    """Whether a sampler's chains make their steps one after the other (`Problem.in_turns`)."""
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "g": ("generator",),
         "precision": ("generator",),

@@ -78,6 +78,7 @@ from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, Thinning
 from judgebayes.measures.scores import nll
+from judgebayes.models.flat_validator import FlatModel
 from judgebayes.panel.curate import Curated, TopAccuracy, top_k
 from judgebayes.workflow import methods
 
@@ -476,7 +477,7 @@ CASES: dict[str, Case] = {
     "impression": Case(PRECISION, Impression(), costly=True),
     "precision-panel": Case(PRECISION, Panel(), costly=True),
     "generator-validator": Case(
-        PRECISION, GeneratorValidator("flat", MAP(starts=1)), costly=True, slow_only=True
+        PRECISION, GeneratorValidator(FlatModel(), MAP(starts=1)), costly=True, slow_only=True
     ),
     "stratified": Case(STRATIFIED, Stratified(), costly=True),
     "item-level": Case(ITEMS_OF_GENERATORS, ItemLevel(MAP(starts=1)), costly=True, slow_only=True),
