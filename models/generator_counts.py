@@ -18,6 +18,7 @@ Each item is counted once, as labelled or as unlabelled; pairs of generator and 
 zero counts and carry no information.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ def cells(data: Counted) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class CountProgram:
+class CountProgram(ABC):
     """What programs of counts have in common: how labels and votes are observed.
 
     Counts may be fractions of items. They have a quasi-likelihood, the binomial's formula, but are not
@@ -109,6 +110,10 @@ class CountProgram:
         "g": ("generator",),
         "precision": ("generator",),
     }
+
+    @abstractmethod
+    def __call__(self, data: Counted) -> None:
+        """Sample parameters and counts."""
 
     def observe_count(self, name: str, count: Array | None, n: Array, p: Array) -> Array:
         """Sample independent binomial counts."""

@@ -223,7 +223,7 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     def at(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         p = parted(x)
         there = table.visit(p, prior)
-        diagonal, cross, block = table._curvature(p, prior, 1.0)
+        diagonal, cross, block = table.curvature(p, prior, 1.0)
         n, j = len(labels), JUDGES
         whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(diagonal)
         for a in range(2):
