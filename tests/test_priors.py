@@ -51,7 +51,6 @@ OWN = {
     jb.SharedDifficulty: {"em": jb.SharedDifficulty().inference, "nuts": INFERENCES["nuts"]},
     jb.Stacking: {
         "laplace": jb.Laplace(),
-        "evidence": jb.Laplace("evidence"),
         "nuts": INFERENCES["nuts"],
     },
 }
