@@ -2,13 +2,11 @@
 
 from . import priors as priors
 from . import testing as testing
-from .aggregators import AccuracyWeighted as AccuracyWeighted
 from .aggregators import BaseRate as BaseRate
 from .aggregators import Calibrated as Calibrated
 from .aggregators import Davidson as Davidson
 from .aggregators import DawidSkene as DawidSkene
 from .aggregators import HierarchicalDavidson as HierarchicalDavidson
-from .aggregators import LogOddsWeighted as LogOddsWeighted
 from .aggregators import MajorityVote as MajorityVote
 from .aggregators import MarginThreshold as MarginThreshold
 from .aggregators import OneCoin as OneCoin

@@ -24,13 +24,11 @@ from scipy.special import softmax
 
 from judgebayes import priors
 from judgebayes.aggregators import (
-    AccuracyWeighted,
     BaseRate,
     Calibrated,
     Davidson,
     DawidSkene,
     HierarchicalDavidson,
-    LogOddsWeighted,
     MajorityVote,
     MarginThreshold,
     OneCoin,
@@ -57,6 +55,7 @@ from judgebayes.experiments.calibrate_dont_curate.searches import (
     Exhaustive,
 )
 from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic
+from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     ConfidenceVote,
     RoundedMedian,

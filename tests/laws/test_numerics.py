@@ -16,10 +16,8 @@ from numpyro.distributions import biject_to
 from numpyro.infer.util import log_density
 
 from judgebayes.aggregators import (
-    AccuracyWeighted,
     Davidson,
     DawidSkene,
-    LogOddsWeighted,
     OneCoin,
     Stacking,
     VoteShare,
@@ -36,6 +34,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 from judgebayes.experiments.beyond_consensus import regression
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
+from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
