@@ -20,6 +20,47 @@ from judgebayes.generators.systems import (
 from judgebayes.measures.significance import Interval, clustered_mean, grouped
 
 
+def normal_interval(values: Shaped[np.ndarray, " split"], *, level: float = 0.95) -> Interval:
+    r"""Return :math:`\bar x \pm z\,\mathrm{SE}` over splits (P1 Fig 2: 95 %).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> interval = normal_interval(np.array([0.2, 0.3, 0.4, 0.3]))
+    >>> print(f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
+    0.30 [0.22, 0.38]
+    """
+    values = np.asarray(values, float)
+    error = float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return Interval.around(float(values.mean()), error, level=level)
+
+
+def clustered_interval(
+    values: ItemFloats, groups: ItemInts | None = None, *, level: float = 0.95
+) -> Interval:
+    r"""Return the mean over items with its cluster-robust normal interval.
+
+    .. math:: \mathrm{SE}^2 = \frac{G}{G - 1} \frac{1}{n^2}
+              \sum_g \Bigl(\sum_{i \in g} (x_i - \bar x)\Bigr)^2
+
+    Liang & Zeger (1986). Without groups every item is a group, which gives the ordinary SE. NaN
+    items are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values, groups = np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1])
+    >>> interval = clustered_interval(values)
+    >>> print(f"[{interval.low:.2f}, {interval.high:.2f}]")
+    [-0.07, 1.07]
+    >>> interval = clustered_interval(values, groups)
+    >>> print(f"[{interval.low:.2f}, {interval.high:.2f}]")
+    [-0.48, 1.48]
+    """
+    mean, error, _ = clustered_mean(values, groups)
+    return Interval.around(mean, error, level=level)
+
+
 def bootstrap_interval(
     values: Shaped[np.ndarray, " split"],
     *,

@@ -2,13 +2,11 @@
 
 from . import priors as priors
 from . import testing as testing
-from .aggregators import AccuracyWeighted as AccuracyWeighted
 from .aggregators import BaseRate as BaseRate
 from .aggregators import Calibrated as Calibrated
 from .aggregators import Davidson as Davidson
 from .aggregators import DawidSkene as DawidSkene
 from .aggregators import HierarchicalDavidson as HierarchicalDavidson
-from .aggregators import LogOddsWeighted as LogOddsWeighted
 from .aggregators import MajorityVote as MajorityVote
 from .aggregators import MarginThreshold as MarginThreshold
 from .aggregators import OneCoin as OneCoin
@@ -41,7 +39,6 @@ from .inference import Status as Status
 from .inference import aggregator as aggregator
 from .inference import calibrator as calibrator
 from .inference import in_files as in_files
-from .item_response import ItemResponse as ItemResponse
 from .measures.decide import absolute_loss as absolute_loss
 from .measures.decide import bayes_action as bayes_action
 from .measures.decide import risk as risk

@@ -13,9 +13,6 @@ from judgebayes.models.davidson import DavidsonPrior as Davidson
 from judgebayes.models.dawid_skene import DawidSkenePrior as DawidSkene
 from judgebayes.models.flat_validator import FlatPrior as GeneratorValidatorFlat
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior as HierarchicalDavidson
-from judgebayes.models.hierarchical_validator import (
-    HierarchicalPrior as GeneratorValidatorHierarchical,
-)
 from judgebayes.models.irt import ItemResponsePrior as ItemResponse
 from judgebayes.models.item_validator import ItemPrior as ItemLevel
 from judgebayes.models.one_coin import OneCoinPrior as OneCoin
@@ -32,7 +29,6 @@ __all__ = [
     "Davidson",
     "DawidSkene",
     "GeneratorValidatorFlat",
-    "GeneratorValidatorHierarchical",
     "GeneratorValidatorRobust",
     "HierarchicalDavidson",
     "Impression",

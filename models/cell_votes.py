@@ -74,6 +74,18 @@ def student_deviations(freedom: float, components: int = 7) -> Deviations:
     return Deviations(scale, tuple((weight / weight.sum()).tolist()), each=True, points=MORE_POINTS)
 
 
+def impressions(
+    a: Float[Array, " judge"],
+    kappa: Float[Array, " judge"],
+    eta: Float[Array, " generator"],
+    impression: Float[Array, " generator"],
+    u: Float[Array, " generator"],
+) -> tuple[Array, Array, Array]:
+    """Return the logits of accepting by impression, of knowing, and of g, for every cell."""
+    own = jnp.zeros((len(eta), len(a)))
+    return own + a + impression[:, None], own + kappa + u[:, None], own + eta[:, None]
+
+
 def vote_logits(
     accept: Float[Array, "generator judge"],
     know: Float[Array, "generator judge"],

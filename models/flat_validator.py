@@ -49,6 +49,7 @@ class FlatModel(CountProgram):
         "all cells",
         ("valid_judged",),
     )
+    in_turns: ClassVar[bool] = False
 
     def __call__(self, data: Counted) -> None:
         """Sample g, TPR and FPR, then the counts."""

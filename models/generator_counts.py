@@ -18,6 +18,7 @@ Each item is counted once, as labelled or as unlabelled; pairs of generator and 
 zero counts and carry no information.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ def cells(data: Counted) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class CountProgram:
+class CountProgram(ABC):
     """What programs of counts have in common: how labels and votes are observed.
 
     Counts may be fractions of items. They have a quasi-likelihood, the binomial's formula, but are not
@@ -103,10 +104,16 @@ class CountProgram:
     most_labelled: int = 0
     """An upper bound of the labelled items of a generator, a static size; 0 takes it from the data."""
     traits: ClassVar[Traits] = Traits(("valid", BY_LABEL), "all cells", ("valid_judged",))
+    in_turns: ClassVar[bool] = True
+    """Whether a sampler's chains make their steps one after the other (`Problem.in_turns`)."""
     dims: ClassVar[dict[str, tuple[str, ...]]] = {
         "g": ("generator",),
         "precision": ("generator",),
     }
+
+    @abstractmethod
+    def __call__(self, data: Counted) -> None:
+        """Sample parameters and counts."""
 
     def observe_count(self, name: str, count: Array | None, n: Array, p: Array) -> Array:
         """Sample independent binomial counts."""

@@ -1,13 +1,13 @@
 r"""The hierarchical program of generators and judges in which no single cell decides.
 
-The story is that of `judgebayes.models.hierarchical_validator`: judge j knows with
-probability k_ij whether an item of generator i is valid, and otherwise accepts it with probability
-q_ij, by its impression of the generator::
+The story is that of `judgebayes.models.generator_counts`, with judges who are partially pooled: judge j
+knows with probability k_ij whether an item of generator i is valid, and otherwise accepts it with
+probability q_ij, by its impression of the generator::
 
     logit k_ij = kappa_j + u_i,   logit q_ij = a_j + lambda eta_i + d_i,   eta_i = logit g_i
     u_i ~ Normal(0, sigma_u), d_i ~ Normal(0, sigma_d), eta_i ~ Normal(mu_g, 1.5)
 
-Four things differ.
+Four things differ from a program with normal deviations of cells and one slope.
 
 Each of the three counts of a cell (votes on items labelled valid, labelled invalid, and without a
 label) has a deviation of its own, with heavy tails, on the logit scale::
@@ -44,9 +44,8 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from judgebayes.models.base import Scalar, Sites
-from judgebayes.models.cell_votes import student_deviations, vote_logits
+from judgebayes.models.cell_votes import impressions, student_deviations, vote_logits
 from judgebayes.models.generator_counts import Counted, CountProgram, Pair, normals
-from judgebayes.models.hierarchical_validator import impressions
 
 FREEDOM = 4.0
 """Degrees of freedom of the deviations of cells."""

@@ -29,7 +29,7 @@ exact for the program as it is written here.
 
 Labels given votes. Real judges have more in common than one number per item, so that posteriors of y
 under this model are too sure. The label's distribution given the votes and the reliabilities has the
-scale k of all reliabilities and the ease's effect as parameters (`ScalePrior`)::
+scale k of all reliabilities and the ease's effect as parameters::
 
     p(y | votes) prop. to pi_y sum_h p(h) prod_j p(v_j | y, h; k l_j, s)
     log k ~ Normal(log 0.35, 2),   s ~ HalfNormal(2)
@@ -37,7 +37,6 @@ scale k of all reliabilities and the ease's effect as parameters (`ScalePrior`):
 The reliabilities are given, and should be learnt without the item's own label.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -227,12 +226,3 @@ class SharedDifficultyModel(PanelProgram):
             self.parameters(sites), sites["ease"], self.n_classes, self.symmetric
         )
         return DifficultyVotes(uniform_class(len(data.cast), self.n_classes), table, data.cast)
-
-
-class ScalePrior(NamedTuple):
-    """Priors of the scale of the reliabilities, and of the effect of the ease given it."""
-
-    log_scale: tuple[Scalar, Scalar] = (math.log(0.35), 2.0)
-    """Location and scale of log k."""
-    ease: Scalar = 2.0
-    """Scale of the half-normal prior of s."""

@@ -13,6 +13,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
 )
+from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.models import davidson
 from judgebayes.models.base import Model, PanelData, ProbsData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
@@ -22,7 +23,6 @@ from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
-from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel

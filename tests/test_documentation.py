@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SHARED = {"__init__", "base", "cell_votes", "distributions", "label_noise"}
 """Files of `models/` without a program."""
-FORMS = {f"{form}_validator" for form in ("flat", "hierarchical", "item", "robust")}
+FORMS = {f"{form}_validator" for form in ("flat", "item", "robust")}
 """The programs of generators and judges, whose sections are one page with their data."""
 FILES = {path.stem for path in (ROOT / "models").glob("*.py")} - SHARED - FORMS
 MODELS = sorted(FILES - {"generator_counts"} | {"generator_validator"})

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import judgebayes as jb
+from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted
 from judgebayes.inference.status import Status, shortened, status_text
 from judgebayes.votes import Votes
 
@@ -27,7 +28,7 @@ def panel() -> tuple[Votes, np.ndarray]:
         (jb.MajorityVote(), "MajorityVote fit("),
         (jb.BaseRate(), "converged"),
         (jb.OneCoin(), "30"),
-        (jb.AccuracyWeighted(), "30"),
+        (AccuracyWeighted(), "30"),
         (jb.DawidSkene(), "converged"),
     ],
     ids=lambda value: type(value).__name__,

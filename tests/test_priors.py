@@ -24,14 +24,15 @@ from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
+from judgebayes.experiments.calibrate_dont_curate.response_mode import ItemResponse
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.generators import Impression, Panel
 from judgebayes.generators.labelling import Stratified
-from judgebayes.generators.posterior import FORMS, GeneratorValidator
 from judgebayes.inference.problem import USE_PRIOR
 from judgebayes.majority import BetaBinomial, Binomial, SplitCurve, Thinning
 from judgebayes.measures.scores import drps, nll
-from judgebayes.models import hierarchical_validator as gv
+from judgebayes.models.flat_validator import FlatModel
+from judgebayes.models.robust_validator import RobustModel
 from judgebayes.votes import Classes
 from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit
 
@@ -51,7 +52,6 @@ OWN = {
     jb.SharedDifficulty: {"em": jb.SharedDifficulty().inference, "nuts": INFERENCES["nuts"]},
     jb.Stacking: {
         "laplace": jb.Laplace(),
-        "evidence": jb.Laplace("evidence"),
         "nuts": INFERENCES["nuts"],
     },
 }
@@ -70,19 +70,12 @@ def shifted(prior: Any) -> Any:
     return jax.tree.map(lambda x: x + 0.5, prior)
 
 
-def of_form(method: Any) -> Any:
-    """Return the default prior of a method that has one for each form."""
-    if method.prior is not None or not isinstance(method, GeneratorValidator):
-        return method.prior
-    return FORMS[method.form][0]()
-
-
 def pairs() -> list[Any]:
     """Return all pairs of method and inference; those that take long are marked slow."""
     pairs_of_fits = []
     for name, case in METHODS.items():
         own: dict[str, Any] = OWN.get(type(case.estimator), INFERENCES)
-        if isinstance(case.estimator, jb.ItemResponse):
+        if isinstance(case.estimator, ItemResponse):
             own = INFERENCES | {"mode": None} if name == "irt" else {"mode": None}
         if not hasattr(case.estimator, "inference"):
             own = {"closed form": None}
@@ -105,7 +98,7 @@ def test_another_prior_is_used_or_rejected(name: str, how: Any) -> None:
     )
     usual = dataclasses.replace(case.estimator, **change)
     given = family.takes(drawn(case.n_classes[0]))
-    prior = shifted(of_form(usual))
+    prior = shifted(usual.prior)
     # Scores are not defined for models of generators, which raise an error.
     scored = family in (PRECISION, ITEMS_OF_GENERATORS) and getattr(how, "score", None) is not None
     if scored or not getattr(how, "uses_prior", True):
@@ -127,7 +120,7 @@ def test_another_prior_is_used_or_rejected(name: str, how: Any) -> None:
         (jb.HierarchicalDavidson, jb.priors.HierarchicalDavidson(differ=2.0)),
         (BetaBinomial, jb.priors.BetaBinomial(share=(1, 1))),
         (SplitCurve, jb.priors.SplitCurve(slope=(1, 1))),
-        (jb.ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
+        (ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
     ],
 )
 def test_the_error_for_an_ignored_prior_names_inferences_that_use_it(
@@ -155,22 +148,12 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     with pytest.raises(AttributeError):
         setattr(prior, kind._fields[0], 1)
     makers = {m.__name__: m for m in (BetaBinomial, SplitCurve, Impression, Panel, Stratified)}
-    makers |= {"ItemLevel": ItemLevel}
+    makers |= {"ItemLevel": ItemLevel, "ItemResponse": ItemResponse}
     makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
-    if name.startswith("GeneratorValidator"):
-        form = name.removeprefix("GeneratorValidator").lower()
-        assert isinstance(of_form(GeneratorValidator(form)), kind)  # type: ignore[arg-type]
-        return
+    makers |= {"GeneratorValidatorFlat": FlatModel, "GeneratorValidatorRobust": RobustModel}
     method = makers[name] if name in makers else getattr(jb, name)
     given = (jb.Platt(),) if name == "BayesianMap" else ()
     assert method(*given).prior == prior
-
-
-def test_a_prior_of_the_other_form_is_rejected() -> None:
-    case = registry.CASES["generator-validator"]
-    given = case.family.takes(drawn(2))
-    with pytest.raises(JudgeBayesError, match="'flat'; pass a FlatPrior"):
-        GeneratorValidator("flat", jb.MAP(), gv.HierarchicalPrior()).fit(given)
 
 
 @pytest.mark.parametrize(

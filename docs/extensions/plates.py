@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 
+from judgebayes.experiments.beyond_consensus import hierarchical_program
 from judgebayes.models import (
     base,
     beta_binomial,
@@ -23,7 +24,6 @@ from judgebayes.models import (
     flat_validator,
     generator_counts,
     hierarchical_davidson,
-    hierarchical_validator,
     irt,
     item_validator,
     one_coin,
@@ -86,7 +86,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         "irt": (irt.ItemResponseModel(CLASSES), panel),
         "beta_binomial": (beta_binomial.BetaBinomialModel(5), counts),
         "generator_validator.flat": (flat_validator.FlatModel(), counted),
-        "generator_validator.hierarchical": (hierarchical_validator.HierarchicalModel(), counted),
+        "generator_validator.hierarchical": (hierarchical_program.HierarchicalModel(), counted),
         "generator_validator.item": (item_validator.ItemModel(GENERATORS), items),
         "generator_validator.robust": (robust_validator.RobustModel(), counted),
     }

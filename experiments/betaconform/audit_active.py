@@ -17,9 +17,9 @@ from scipy.optimize import isotonic_regression
 from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.vote_splits import SplitSet, split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.majority import FittedSplitCurve, SplitCurve, Splits, losses, next_labels, odd_sizes
 from judgebayes.majority.split_curve import MeanLoss
-from judgebayes.measures.significance import normal_interval
 
 REPLAYS = 10
 LABELS = (10, 20, 50)

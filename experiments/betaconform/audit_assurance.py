@@ -15,8 +15,8 @@ from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.curve_worlds import WORLDS
 from judgebayes.experiments.betaconform.vote_splits import split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.majority import MeanLoss, SplitCurve, Splits, label_forecast, odd_sizes
-from judgebayes.measures.significance import normal_interval
 
 REPLAYS = 3
 LABELS, ITEMS = 20, 300

@@ -23,8 +23,8 @@ from judgebayes.experiments.betaconform.common import (
 )
 from judgebayes.experiments.betaconform.paper_em import Distribution
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.majority import Thinning
-from judgebayes.measures.significance import normal_interval
 
 SIZES = (56, 100, 400)
 RUNS = 200

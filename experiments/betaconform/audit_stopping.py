@@ -19,6 +19,7 @@ from judgebayes.experiments.betaconform.common import PAPER
 from judgebayes.experiments.betaconform.curve_worlds import WORLDS
 from judgebayes.experiments.betaconform.vote_splits import split_sets
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.majority import (
     MeanLoss,
     SplitCurve,
@@ -29,7 +30,6 @@ from judgebayes.majority import (
     odd_sizes,
     stopping_level,
 )
-from judgebayes.measures.significance import normal_interval
 
 REPLAYS = 12
 WIDTHS = (0.2, 0.12, 0.08)

@@ -32,8 +32,8 @@ from judgebayes.experiments.betaconform.margins import EM, OURS, kept_evidence, 
 from judgebayes.experiments.claims import Evidence
 from judgebayes.experiments.core import Output, Run, experiment, graded, rows
 from judgebayes.experiments.plots import distributions
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.majority import Thinning
-from judgebayes.measures.significance import normal_interval
 
 LABELS = 100
 METHODS = ("binomial", "beta-binomial", "em", "mixture-map")

@@ -21,7 +21,7 @@ from judgebayes.experiments.betaconform.stops import printed_rules, stops
 from judgebayes.experiments.claims import Kind, claim_equal
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.plots import curves
-from judgebayes.measures.significance import normal_interval
+from judgebayes.experiments.significance import normal_interval
 
 XIS = (0.1, 0.06, 0.03, 0.01)
 WITH_MINIMUM = "with eq 11's minimum"

@@ -14,8 +14,9 @@ from judgebayes.experiments.betaconform.stopping_rules import (
     replay,
 )
 from judgebayes.experiments.core import Run
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.majority import MeanLoss, SplitCurve, Splits, next_check, stopping_level
-from judgebayes.measures.significance import Interval, normal_interval
+from judgebayes.measures.significance import Interval
 
 CAP = 400
 """The largest number of items labelled in a replay."""

@@ -30,7 +30,8 @@ from judgebayes.experiments.betaconform.transfers import (
     targets,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.measures.significance import Interval, normal_interval
+from judgebayes.experiments.significance import normal_interval
+from judgebayes.measures.significance import Interval
 from judgebayes.plots.series import intervals
 
 Margins = tuple[Target, dict[str, Float[np.ndarray, " split"]]]

@@ -36,11 +36,13 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
     spread_over_generators,
 )
+from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.generators import Impression, Panel, PrecisionCounts, logit_shift
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.nuts import split_rhat
+from judgebayes.models.flat_validator import FlatModel
 
 LEVEL = "noRepair"
 ANNOTATED = 6
@@ -48,9 +50,9 @@ ACCEPT = 0.8
 """Pilots with three and five labelled generators had more effective draws per step than at 0.9."""
 SAMPLERS = {
     "hierarchical, NUTS": GeneratorValidator(
-        "hierarchical", NUTS(draws=2500, warmup=200, target_accept=ACCEPT)
+        HierarchicalModel(), NUTS(draws=2500, warmup=200, target_accept=ACCEPT)
     ),
-    "flat, NUTS": GeneratorValidator("flat", NUTS()),
+    "flat, NUTS": GeneratorValidator(FlatModel(), NUTS()),
 }
 UNLABELLED = NUTS(draws=300, warmup=200, target_accept=ACCEPT)
 """For the hierarchical program without a label, whose trajectories are of the greatest length."""
@@ -96,7 +98,7 @@ def fast(counts: PrecisionCounts) -> dict[str, np.ndarray]:
 
 @jax.jit
 def _fast(counts: PrecisionCounts) -> tuple[jax.Array, ...]:
-    modes = (GeneratorValidator("flat", MAP()), GeneratorValidator("hierarchical", MAP()))
+    modes = (GeneratorValidator(FlatModel(), MAP()), GeneratorValidator(HierarchicalModel(), MAP()))
     methods = (Impression(), Panel(), *modes)
     return (*(method.fit(counts).estimate() for method in methods), logit_shift(counts))
 
@@ -121,9 +123,9 @@ def main(run: Run) -> Output:
         estimates = run.keep(("fast", size), made_from, partial(fast, counts))["estimate"]
         by_name = dict(zip(FAST, estimates, strict=True))
         for name, method in SAMPLERS.items():
-            own = GeneratorValidator(method.form, SMOKE) if run.smoke else method
-            if not size and method.form == "hierarchical":
-                own = GeneratorValidator(method.form, UNLABELLED)
+            own = GeneratorValidator(method.program, SMOKE) if run.smoke else method
+            if not size and isinstance(method.program, HierarchicalModel):
+                own = GeneratorValidator(method.program, UNLABELLED)
             run.say(f"{name}, {size} labelled")
             fit = run.keep((name, size), made_from, partial(sampled, own, counts))
             records += _of_sampler(name, chosen, cell, fit, by_name["impression"])

@@ -57,6 +57,7 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP
+from judgebayes.models.flat_validator import FlatModel
 
 VETO = 4
 """Votes of the paper's best ensemble, chosen by the paper on the generators that it then predicts."""
@@ -150,7 +151,7 @@ def flat_modes(
 
 @jax.jit
 def _flat_modes(counts: PrecisionCounts, masks: Bool[jax.Array, "set generator"]) -> jax.Array:
-    flat = GeneratorValidator("flat", MAP())
+    flat = GeneratorValidator(FlatModel(), MAP())
     return jax.lax.map(lambda mask: flat.fit(counts.reveal(mask)).estimate(), masks)
 
 

@@ -35,8 +35,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.experiments.significance import bootstrap_interval
-from judgebayes.measures.significance import normal_interval
+from judgebayes.experiments.significance import bootstrap_interval, normal_interval
 from judgebayes.workflow.conformal_sets import leave_one_out_sets
 
 STRATA = ("hard", "middle", "easy")

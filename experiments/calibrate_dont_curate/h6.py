@@ -22,7 +22,8 @@ from judgebayes.experiments.calibrate_dont_curate.rows import Cell, Statement, g
 from judgebayes.experiments.claims import Evidence, evidence_of_units
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.plots import curves
-from judgebayes.measures.significance import Interval, normal_interval
+from judgebayes.experiments.significance import normal_interval
+from judgebayes.measures.significance import Interval
 
 SPREADS = (0.01, 0.03, 0.05, 0.10, 0.15, 0.20)
 PANELS = ((20, 0.65), (20, 0.75), (50, 0.60))

@@ -1,9 +1,7 @@
 """Aggregators and calibrators by their names in tables."""
 
 from judgebayes.aggregators import (
-    AccuracyWeighted,
     DawidSkene,
-    LogOddsWeighted,
     Method,
     OneCoin,
     Stacking,
@@ -12,6 +10,7 @@ from judgebayes.aggregators import (
 from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, families_of
+from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.experiments.panels import Panel
 from judgebayes.panel.curate import Curated, top_k
 

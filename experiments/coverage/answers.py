@@ -9,11 +9,12 @@ from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials
 from judgebayes.experiments.significance import (
     Method,
     bootstrap_interval,
+    clustered_interval,
     difference,
     interval,
+    normal_interval,
     success_rate,
 )
-from judgebayes.measures.significance import clustered_interval, normal_interval
 
 METHODS: tuple[Method, ...] = ("labels", "rogan-gladen", "prediction-powered")
 PROGRAMS, SHOWN = 120, 40

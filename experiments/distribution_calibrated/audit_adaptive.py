@@ -38,8 +38,9 @@ from judgebayes.experiments.distribution_calibrated.common import (
     seed_of,
     splits,
 )
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.measures.decide import absolute_loss, bayes_action
-from judgebayes.measures.significance import Interval, normal_interval, two_way_interval
+from judgebayes.measures.significance import Interval, two_way_interval
 from judgebayes.votes import Votes, from_counts
 from judgebayes.workflow.adaptive import StoppingRule, share_prior, stopping_plan
 from judgebayes.workflow.fit_file import profile

@@ -32,7 +32,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     seed_of,
 )
-from judgebayes.measures.significance import clustered_interval
+from judgebayes.experiments.significance import clustered_interval
 
 METHODS = ("davidson", "sc", "margin-threshold")
 VOTES = 8

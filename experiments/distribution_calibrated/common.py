@@ -22,9 +22,10 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     SoftVote,
 )
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
+from judgebayes.experiments.significance import normal_interval
 from judgebayes.inference import MinimumScore
 from judgebayes.measures.scores import nll
-from judgebayes.measures.significance import Interval, item_means, normal_interval
+from judgebayes.measures.significance import Interval, item_means
 
 PAPER = "distribution-calibrated"
 CALIBRATION = 0.05

@@ -24,7 +24,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     interval_columns,
     seed_of,
 )
-from judgebayes.measures.significance import clustered_interval
+from judgebayes.experiments.significance import clustered_interval
 
 PROMPTS = ("base", "criteria")
 NO_CRITERIA = ("gpt-5.4-nano",)

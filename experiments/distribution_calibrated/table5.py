@@ -20,7 +20,7 @@ from judgebayes.experiments.data import Cell, wmt23
 from judgebayes.experiments.distribution_calibrated.common import PAPER, answer_splits, splits
 from judgebayes.experiments.distribution_calibrated.twins import TWIN_VOTES, twins
 from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
-from judgebayes.measures.significance import clustered_interval
+from judgebayes.experiments.significance import clustered_interval
 
 VOTES = (2, 4, 8, 12)
 TASK, JUDGE = "WMT ZH-EN", "gemini-2.5-flash"

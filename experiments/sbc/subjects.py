@@ -29,12 +29,13 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
 )
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
+from judgebayes.experiments.calibrate_dont_curate.response_mode import ItemResponse
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import TARGET, GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
-from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Counts, SplitCurve
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model
@@ -48,7 +49,6 @@ from judgebayes.models.dawid_skene import DawidSkeneModel
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
-from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel
@@ -375,7 +375,7 @@ def generator_validator(form: Any) -> Subject:
             unlabelled=OUTPUTS - data.labelled,
         )
         sampler = SAMPLER if form == "flat" else SHORT
-        return chains_of(GeneratorValidator(form, sampler).fit(counts, key=key))
+        return chains_of(GeneratorValidator(program, sampler).fit(counts, key=key))
 
     program = PROGRAMS_OF_COUNTS[form](most_labelled=OUTPUTS)
     return of_program(f"Generators and judges, {form} form", program, blank, fit)

@@ -1,6 +1,6 @@
 """Aggregators: class probabilities of every item from its votes.
 
-This package may not import `item_response` or any package after it.
+This package may not import `panel` or any package after it.
 """
 
 from judgebayes.aggregators.davidson import (
@@ -12,17 +12,11 @@ from judgebayes.aggregators.one_coin import OneCoin
 from judgebayes.aggregators.pool import Pool
 from judgebayes.aggregators.shared_difficulty import SharedDifficulty
 from judgebayes.aggregators.stacking import Stacking
-from judgebayes.aggregators.vote_rules import BaseRate, MajorityVote, MarginThreshold
-from judgebayes.aggregators.weighted import (
-    AccuracyWeighted,
-    LogOddsWeighted,
-    VoteShare,
-)
+from judgebayes.aggregators.vote_rules import BaseRate, MajorityVote, MarginThreshold, VoteShare
 from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
 from judgebayes.inference.fit import Fit, Fitted, Method, ModelMethod
 
 __all__ = [
-    "AccuracyWeighted",
     "BaseRate",
     "Calibrated",
     "Davidson",
@@ -30,7 +24,6 @@ __all__ = [
     "Fit",
     "Fitted",
     "HierarchicalDavidson",
-    "LogOddsWeighted",
     "MajorityVote",
     "MarginThreshold",
     "Method",

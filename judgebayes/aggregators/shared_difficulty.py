@@ -32,7 +32,6 @@ from judgebayes.measures.significance import Interval
 from judgebayes.models.base import PanelData
 from judgebayes.models.shared_difficulty import (
     NODES,
-    ScalePrior,
     SharedDifficultyModel,
     SharedDifficultyPrior,
     n_biases,
@@ -68,8 +67,8 @@ class SharedDifficulty(ModelMethod):
     symmetric
         Whether swapping the responses must mirror the result exactly. Use it for pairs; otherwise each
         judge has a bias towards each class.
-    prior, scale_prior
-        The priors of the two programs.
+    prior
+        The prior of the program of votes given labels.
     class_prior
         `uniform`, or `labels`: the labels' frequencies, with a pseudo-count of 1 for each class.
     label_noise
@@ -93,7 +92,6 @@ class SharedDifficulty(ModelMethod):
     inference: EM | NUTS = field(default_factory=partial(EM, 1e-5, 500))
     symmetric: bool = field(default=True, metadata={"static": True})
     prior: SharedDifficultyPrior = field(default_factory=SharedDifficultyPrior)
-    scale_prior: ScalePrior = field(default_factory=ScalePrior)
     class_prior: ClassPrior = field(default="uniform", metadata={"static": True})
     label_noise: float = 0.0
     scaled: bool = field(default=True, metadata={"static": True})
@@ -213,16 +211,15 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
         log_class,
         method.label_noise,
         judges,
-        method.scale_prior,
         symmetric=method.symmetric,
     )
     if not method.scaled:
-        scale, ease, log_mass = jnp.ones(1), judges.ease[None], jnp.zeros(1)
-    bias = judges.parameters[:, 1:]
+        scale, ease, log_mass = jnp.ones(1), judges.at.ease[None], jnp.zeros(1)
+    bias = judges.at.parameters[:, 1:]
     fitted = Fit(
         method=method,
         draws={
-            "reliability": scale[:, None] * judges.parameters[:, 0],
+            "reliability": scale[:, None] * judges.at.parameters[:, 0],
             "bias": jnp.broadcast_to(bias, (len(scale), *bias.shape)),
             "ease": ease,
             "log_mass": log_mass,
@@ -230,8 +227,8 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
         status=worst(judges.status, degenerate_status(labels, weight, votes.n_classes, 1)),
         details={
             "log_class": log_class,
-            "mode": judges.parameters[:, 0],
-            "deviation": jnp.sqrt(judges.covariance[:, 0, 0]),
+            "mode": judges.at.parameters[:, 0],
+            "deviation": jnp.sqrt(judges.at.covariance[:, 0, 0]),
         },
     )
     return fitted, held_out

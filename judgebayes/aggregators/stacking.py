@@ -156,10 +156,7 @@ def fit_with_held_out(method: Stacking, data: Training) -> tuple[Fit, LogProbs]:
         method=method,
         draws={"tau": jnp.exp(search.log_tau)[None], **split(approximation.mode[None], form)},
         status=worst(approximation.status, degenerate_status(labels, weight, votes.n_classes, 1)),
-        details={
-            "covariance": jnp.linalg.inv(approximation.precision),
-            "log_evidence": approximation.log_evidence,
-        },
+        details={"covariance": jnp.linalg.inv(approximation.precision)},
     )
     read_out = jnp.asarray(stacking.read_out(form)).T
     return fitted, jax.nn.log_softmax(search.held_out @ read_out, axis=-1)

@@ -6,6 +6,8 @@ and with four votes it has a large effect.
 The baseline for every method: the labels' frequencies, independent of the votes.
 
 A baseline of the audit: a tie unless the margin of the votes is large enough.
+
+The share of the votes as probabilities, an uncalibrated baseline of P2 (section 4.1, Table 1).
 """
 
 from collections.abc import Mapping
@@ -237,3 +239,31 @@ def _first_voted(tied: Array, votes: Votes) -> ItemCodes:
     voted = given[..., None] == jnp.arange(votes.n_classes)
     earliest = jnp.where(voted.any(1), voted.argmax(1), given.shape[1])
     return jnp.argmin(jnp.where(tied, earliest, given.shape[1] + 1), 1)
+
+
+@aggregator("vote-share", needs_map=True)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class VoteShare(JaxMethod):
+    r"""Predict the smoothed share of the votes: the majority vote as probabilities.
+
+    .. math:: p(k) = \frac{c_k + a}{n + K a}
+
+    with the pseudo-count a, which the paper does not specify. All judges and samples together; an item
+    without votes is uniform.
+    """
+
+    pseudo_count: float = 0.5
+    saved: ClassVar[tuple[str, ...]] = ("pseudo_count",)
+
+    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
+        """Return the log of the smoothed shares."""
+        return log_share(given.pooled_counts().astype(float), self.pseudo_count)
+
+
+def log_share(count: LogProbs, pseudo_count: Scalar) -> LogProbs:
+    """Return the log of each class's share of the counts, smoothed; uniform where there are none."""
+    support = count + pseudo_count
+    total = support.sum(1, keepdims=True)
+    uniform = jnp.full_like(support, 1 / support.shape[1])
+    return jnp.log(jnp.where(total > 0, support / jnp.where(total > 0, total, 1.0), uniform))

@@ -39,8 +39,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import Posterior, grid_status, overall_precision, spread_grid
 from judgebayes.inference.status import summary
-from judgebayes.models.cell_votes import vote_logits
-from judgebayes.models.hierarchical_validator import impressions
+from judgebayes.models.cell_votes import impressions, vote_logits
 
 POINTS = (7, 3)
 SPAN = 1.9

@@ -1,9 +1,9 @@
 """The generator-validator model fitted by any inference method: its mode, or draws by NUTS."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,17 +12,13 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.sampled import Sampled, with_source
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.models.base import Model
-from judgebayes.models.flat_validator import FlatModel, FlatPrior
-from judgebayes.models.generator_counts import Counted
-from judgebayes.models.hierarchical_validator import HierarchicalModel, HierarchicalPrior
-from judgebayes.models.robust_validator import RobustModel, RobustPrior
+from judgebayes.models.generator_counts import Counted, CountProgram
+from judgebayes.models.robust_validator import RobustModel
 
 NO_SCORE = (
     "The generator-validator model is fitted to counts, which have no items to score: use "
@@ -32,41 +28,27 @@ NO_SCORE = (
 
 TARGET = 0.97
 """The acceptance of the default sampler."""
-FORMS: dict[str, tuple[type, Callable[[Any], Model]]] = {
-    "flat": (FlatPrior, FlatModel),
-    "hierarchical": (HierarchicalPrior, HierarchicalModel),
-    "robust": (RobustPrior, RobustModel),
-}
-"""The prior and the program of each form."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GeneratorValidator:
-    """Fit the binomial model of counted votes (`judgebayes.models.generator_counts`).
+    """Fit a program of counted votes (`judgebayes.models.generator_counts`).
 
     Parameters
     ----------
-    form
-        "flat", the paper's model with its likelihood; "hierarchical", with a shift of each generator
-        and a deviation of each cell; or "robust" (`judgebayes.models.robust_validator`), the program
-        that `Panel` approximates, in which no single cell decides.
+    program
+        The program with its prior: `RobustModel()` (`judgebayes.models.robust_validator`), which `Panel`
+        approximates and in which no single cell decides; or `FlatModel()`, the paper's model with its
+        likelihood.
     inference
         `NUTS()`, by default with short steps, because spreads near 0 make the posterior narrow; or
-        `MAP()` for the flat form. The mode of the other forms, which includes their
-        spreads, is far from the posterior's mass.
-    prior
-        A `FlatPrior`, `HierarchicalPrior` or `RobustPrior`, according to the form; the default prior if
-        None.
+        `MAP()` for the flat program. The mode of the robust one, which includes its spreads, is far
+        from the posterior's mass.
     """
 
-    form: Literal["flat", "hierarchical", "robust"] = field(
-        default="hierarchical", metadata={"static": True}
-    )
+    program: CountProgram = field(default_factory=RobustModel, metadata={"static": True})
     inference: Inference = field(default_factory=lambda: NUTS(target_accept=TARGET))
-    prior: FlatPrior | HierarchicalPrior | RobustPrior | None = field(
-        default=None, metadata={"static": True}
-    )
 
     @in_float64
     def fit(self, counts: PrecisionCounts, *, key: Key | None = None) -> "FittedGeneratorValidator":
@@ -75,8 +57,7 @@ class GeneratorValidator:
         Raises
         ------
         JudgeBayesError
-            If the inference minimises a score (counts have no items to score), or if the prior is
-            that of the other form.
+            If the inference minimises a score: counts have no items to score.
         """
         key = jax.random.key(0) if key is None else key
         return with_source(_fit(self, counts, key), counts)
@@ -88,16 +69,9 @@ class GeneratorValidator:
             *(counts.accepted, counts.judged, counts.true_accepted, counts.valid_judged),
             *(counts.false_accepted, counts.invalid_judged, counts.valid, labelled),
         )
-        prior_type, make = FORMS[self.form]
-        prior = self.prior or prior_type()
-        if not isinstance(prior, prior_type):
-            raise JudgeBayesError(
-                f"A {type(prior).__name__} is not a prior of the form {self.form!r}; pass a "
-                f"{prior_type.__name__}."
-            )
         total = jnp.stack([a.sum() for a in data]).sum()
-        in_turns = self.form != "flat"
-        return Problem(make(prior), data, size=total, in_turns=in_turns, no_score=NO_SCORE)
+        in_turns = self.program.in_turns
+        return Problem(self.program, data, size=total, in_turns=in_turns, no_score=NO_SCORE)
 
 
 class Posterior(ABC):

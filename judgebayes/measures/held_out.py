@@ -42,7 +42,7 @@ def held_out_spread(
               + 2\, \mathrm{Cov}_s(\bar t_s, f_s)\bigr)\Bigr)
 
     V_items is the cluster-robust variance over the items' means :math:`\bar x_i`, as in
-    `clustered_interval`. The rest is a delete-d jackknife (Shao & Wu 1989): split s is a fit without d
+    `clustered_mean`. The rest is a delete-d jackknife (Shao & Wu 1989): split s is a fit without d
     of the labels, m remain, and :math:`f_s` is the mean change of the outcomes in this split from
     those of the same items in other splits. The change by d labels of m + d, times m/d, is the
     variance of an effect of all labels. :math:`\bar t_s` is the mean of :math:`\bar x_i - \bar x`

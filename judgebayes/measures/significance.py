@@ -8,7 +8,7 @@ mean outcome over the splits; with `groups`, items of a group are resampled toge
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
@@ -46,21 +46,6 @@ class Interval(NamedTuple):
     def negative(self) -> "Interval":
         """Return the interval of minus the estimate."""
         return Interval(-self.mean, -self.high, -self.low)
-
-
-def normal_interval(values: Shaped[np.ndarray, " split"], *, level: float = 0.95) -> Interval:
-    r"""Return :math:`\bar x \pm z\,\mathrm{SE}` over splits (P1 Fig 2: 95 %).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> interval = normal_interval(np.array([0.2, 0.3, 0.4, 0.3]))
-    >>> print(f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
-    0.30 [0.22, 0.38]
-    """
-    values = np.asarray(values, float)
-    error = float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return Interval.around(float(values.mean()), error, level=level)
 
 
 def share_interval(
@@ -131,32 +116,6 @@ def item_means(
     return np.where(times > 0, total / np.maximum(times, 1), np.nan)
 
 
-def clustered_interval(
-    values: ItemFloats, groups: ItemInts | None = None, *, level: float = 0.95
-) -> Interval:
-    r"""Return the mean over items with its cluster-robust normal interval.
-
-    .. math:: \mathrm{SE}^2 = \frac{G}{G - 1} \frac{1}{n^2}
-              \sum_g \Bigl(\sum_{i \in g} (x_i - \bar x)\Bigr)^2
-
-    Liang & Zeger (1986). Without groups every item is a group, which gives the ordinary SE. NaN
-    items are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> values, groups = np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1])
-    >>> interval = clustered_interval(values)
-    >>> print(f"[{interval.low:.2f}, {interval.high:.2f}]")
-    [-0.07, 1.07]
-    >>> interval = clustered_interval(values, groups)
-    >>> print(f"[{interval.low:.2f}, {interval.high:.2f}]")
-    [-0.48, 1.48]
-    """
-    mean, error, _ = clustered_mean(values, groups)
-    return Interval.around(mean, error, level=level)
-
-
 def two_way_interval(
     values: Float[np.ndarray, "split item"],
     items: Int[np.ndarray, "split item"],
@@ -173,7 +132,7 @@ def two_way_interval(
               \max\Bigl(0,\; \mathrm{Var}_s - \frac{m}{d} V\Bigr) \Bigr] + \mathrm{Var}_s / S
 
     V is the variance due to the choice of items, cluster-robust over the items' means as in
-    `clustered_interval`; :math:`\mathrm{Var}_s` the variance between splits, in which m labels are
+    `clustered_mean`; :math:`\mathrm{Var}_s` the variance between splits, in which m labels are
     fitted and d are tested; u the share of the items in question that are not among these: 1 for an
     interval about more items like these, 1 - n / N for one about N items (the finite-population
     correction).
@@ -233,7 +192,7 @@ def grouped(
 def clustered_mean(values: ItemFloats, groups: ItemInts | None = None) -> tuple[float, float, int]:
     """Return the mean over items, its cluster-robust standard error and degrees of freedom.
 
-    The standard error is that of `clustered_interval`; items are groups by default, NaN is left out.
+    The standard error is that of `clustered_mean`; items are groups by default, NaN is left out.
 
     Raises
     ------

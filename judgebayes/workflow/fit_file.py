@@ -43,7 +43,7 @@ DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 SUM_ERROR = 1e-6
 MINUS_INFINITY = ("log_rates", "log_prior")
 """Log-probabilities, which are -inf for a class without labelled items."""
-OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_evidence", "log_posterior")
+OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_posterior")
 """Fields about the optimiser, which are NaN for draws; the answers do not use them."""
 PLAIN = ("method", "tasks", "judges", "notes")
 """The fields of a fit that are stored as they are."""

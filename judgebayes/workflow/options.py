@@ -23,7 +23,7 @@ TOP = {f"top-{k}": k for k in (3, 5, 10)}
 """The k most accurate judges, combined by the one-coin model."""
 METHODS = (
     *("auto", "davidson", "one-coin", "dawid-skene", "shared-difficulty", "pool", "stacking"),
-    *("vote-share", "accuracy-weighted", "log-odds", "hierarchical", "sc", "margin-threshold"),
+    *("vote-share", "hierarchical", "sc", "margin-threshold"),
     *("best-constant", *TOP),
 )
 CALIBRATORS = ("auto", "none", "beta", "isotonic", "platt", "temperature")

@@ -298,9 +298,7 @@ def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
 
 METHODS: dict[str, PrecisionMethod] = {
     "panel": PrecisionMethod(_panel),
-    "panel:nuts": PrecisionMethod(
-        lambda given: Answer(GeneratorValidator("robust").fit(given.counts), [])
-    ),
+    "panel:nuts": PrecisionMethod(lambda given: Answer(GeneratorValidator().fit(given.counts), [])),
     "impression": PrecisionMethod(_impression),
     "strata": PrecisionMethod(lambda given: Answer(given.labelling.fit(), [])),
     "logit-shift": PrecisionMethod(

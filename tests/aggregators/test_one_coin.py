@@ -5,7 +5,8 @@ import pytest
 from panels import judged
 from scipy import stats
 
-from judgebayes.aggregators import LogOddsWeighted, OneCoin
+from judgebayes.aggregators import OneCoin
+from judgebayes.experiments.calibrate_dont_curate.weighted import LogOddsWeighted
 from judgebayes.votes import Votes
 
 

@@ -86,8 +86,11 @@ def test_the_end_is_stationary_in_the_programs_density(
         max_steps=EXACT.max_steps,
     )
     count, weight = vote_counts(votes.index, classes), jnp.ones(len(labels))
-    mode = jax.jit(end)(count, jnp.asarray(labels), weight, uniform, noise, SharedDifficultyPrior())
-    assert int(mode.status) == 0
+    found = jax.jit(end)(
+        count, jnp.asarray(labels), weight, uniform, noise, SharedDifficultyPrior()
+    )
+    assert int(found.status) == 0
+    mode = found.at
     deviation = jnp.sqrt(mode.variance)
     standard = (mode.parameters - mode.location) / deviation
 

@@ -16,7 +16,7 @@ from judgebayes.experiments.claims import (
     evidence_of_units,
     simultaneous,
 )
-from judgebayes.measures.significance import clustered_interval
+from judgebayes.experiments.significance import clustered_interval
 
 
 def simulated(

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.generators import Impression, PrecisionCounts, logit_shift
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS
@@ -75,7 +76,7 @@ def test_strong_judges_give_rogan_gladens_estimate() -> None:
 
 @pytest.mark.slow
 def test_nuts_on_the_binomial_model_agrees(partly_labelled: PrecisionCounts) -> None:
-    nuts = GeneratorValidator("hierarchical", NUTS(draws=1000, warmup=1000, chains=4)).fit(
+    nuts = GeneratorValidator(HierarchicalModel(), NUTS(draws=1000, warmup=1000, chains=4)).fit(
         partly_labelled
     )
     assert int(nuts.status) == 0

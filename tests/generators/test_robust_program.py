@@ -41,7 +41,7 @@ def counts_of_weak_judges(seed: int) -> tuple[PrecisionCounts, np.ndarray]:
 @pytest.mark.slow
 def test_panel_is_near_the_program() -> None:
     counts, _ = counts_of_weak_judges(0)
-    nuts = GeneratorValidator("robust", NUTS(draws=1000, warmup=400, target_accept=0.97)).fit(
+    nuts = GeneratorValidator(inference=NUTS(draws=1000, warmup=400, target_accept=0.97)).fit(
         counts
     )
     panel = Panel().fit(counts)

@@ -35,7 +35,7 @@ def objective(problem: _SoftmaxProblem, x: jax.Array) -> jax.Array:
 @in_float64
 def test_the_mode_is_scipys(noise: float) -> None:
     problem = make(noise)
-    fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    fit = approximate(problem, jnp.eye(5), jnp.zeros(5))
     assert int(fit.status) == Status.CONVERGED
     gradient = jax.jit(jax.grad(lambda x: objective(problem, x)))
     reference = optimize.minimize(
@@ -48,13 +48,11 @@ def test_the_mode_is_scipys(noise: float) -> None:
 
 
 @in_float64
-def test_without_noise_the_precision_is_the_hessian_and_gives_the_evidence() -> None:
+def test_without_noise_the_precision_is_the_hessian() -> None:
     problem = make(0.0)
-    fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    fit = approximate(problem, jnp.eye(5), jnp.zeros(5))
     hessian = jax.jit(jax.hessian(lambda x: objective(problem, x)))(fit.mode)
     np.testing.assert_allclose(fit.precision, hessian, rtol=1e-8, atol=1e-9)
-    expected = -float(objective(problem, fit.mode)) - 0.5 * np.linalg.slogdet(hessian)[1]
-    assert float(fit.log_evidence) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("noise", "off"), [(0.0, 0.05), (0.15, 0.1)])
@@ -65,12 +63,12 @@ def test_leaving_one_out_is_refitting_without_it(noise: float, off: float) -> No
 
     def without(i: jax.Array) -> jax.Array:
         rest = problem._replace(weight=problem.weight.at[i].set(0.0))
-        x = approximate(rest, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5)).mode
+        x = approximate(rest, jnp.eye(5), jnp.zeros(5)).mode
         p = jax.nn.softmax((problem.design[i] @ x) @ problem.read_out.T) @ problem.error
         return jnp.log(p[problem.labels[i]])
 
     brute = jnp.where(problem.weight > 0, jax.jit(jax.vmap(without))(jnp.arange(40)), 0.0).sum()
-    fit = approximate(problem, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))
+    fit = approximate(problem, jnp.eye(5), jnp.zeros(5))
     inside = -objective(problem, fit.mode) + 0.5 * fit.mode @ fit.mode
     near = log_likelihood(problem, leave_one_out_predictors(problem, fit))
     assert abs(near - brute) < off * (inside - brute)
@@ -88,7 +86,7 @@ def test_an_item_of_weight_2_is_left_out_one_copy_at_a_time() -> None:
     one, other = (
         log_likelihood(
             p,
-            leave_one_out_predictors(p, approximate(p, jnp.eye(5), jnp.asarray(0.0), jnp.zeros(5))),
+            leave_one_out_predictors(p, approximate(p, jnp.eye(5), jnp.zeros(5))),
         )
         for p in (problem, repeated)
     )
@@ -99,8 +97,7 @@ def test_an_item_of_weight_2_is_left_out_one_copy_at_a_time() -> None:
 def test_a_far_start_comes_back() -> None:
     problem = make(0.0)
     near, far = (
-        approximate(problem, jnp.eye(5), jnp.asarray(0.0), start)
-        for start in (jnp.zeros(5), jnp.full(5, 40.0))
+        approximate(problem, jnp.eye(5), start) for start in (jnp.zeros(5), jnp.full(5, 40.0))
     )
     assert int(far.status) == Status.CONVERGED
     np.testing.assert_allclose(near.mode, far.mode, atol=1e-7)
@@ -108,5 +105,5 @@ def test_a_far_start_comes_back() -> None:
 
 @in_float64
 def test_running_out_of_steps_is_a_status() -> None:
-    fit = approximate(make(0.0), jnp.eye(5), jnp.asarray(0.0), jnp.full(5, 3.0), max_steps=1)
+    fit = approximate(make(0.0), jnp.eye(5), jnp.full(5, 3.0), max_steps=1)
     assert int(fit.status) == Status.MAX_STEPS

@@ -32,7 +32,9 @@ from judgebayes.calibrators import BayesianMap, Platt
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
+from judgebayes.experiments.calibrate_dont_curate.response_mode import ItemResponse
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
@@ -40,8 +42,8 @@ from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density
 from judgebayes.inference.registry import AGGREGATORS
 from judgebayes.inference.sampled import with_source
-from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
+from judgebayes.models.flat_validator import FlatModel
 from judgebayes.posterior.checks import check
 from judgebayes.posterior.compare import compare
 from judgebayes.votes import Votes
@@ -201,17 +203,17 @@ CASES = {
         {"majority_error": ("set", "votes"), **dict.fromkeys(KINDS, ("set", "component"))},
     ),
     "generators, flat": Case(
-        lambda nuts: GeneratorValidator("flat", nuts).fit(cells()),
+        lambda nuts: GeneratorValidator(FlatModel(), nuts).fit(cells()),
         OF_CELLS,
         {"g": ("generator",), "tpr": ("judge",), "precision": ("generator",)},
     ),
     "generators, hierarchical": Case(
-        lambda nuts: GeneratorValidator("hierarchical", nuts).fit(cells()),
+        lambda nuts: GeneratorValidator(HierarchicalModel(), nuts).fit(cells()),
         BY_LABEL,
         {"g": ("generator",), "kappa": ("judge",), "precision": ("generator",)},
     ),
     "generators, robust": Case(
-        lambda nuts: GeneratorValidator("robust", nuts).fit(cells()),
+        lambda nuts: GeneratorValidator(inference=nuts).fit(cells()),
         BY_LABEL,
         {"g": ("generator",), "odd_share": ("judge",), "precision": ("generator",)},
     ),
@@ -388,7 +390,7 @@ def test_scales_are_as_documented() -> None:
 @pytest.mark.parametrize("name", ["accepted", "judged"])
 def test_shares_of_items_have_no_predictions_and_all_else(name: str) -> None:
     shares = replace(cells(), **{name: getattr(cells(), name) + 0.5})
-    data = GeneratorValidator("flat", OF_PRIOR).fit(shares).to_arviz(COORDS)
+    data = GeneratorValidator(FlatModel(), OF_PRIOR).fit(shares).to_arviz(COORDS)
     assert not hasattr(data, "posterior_predictive")
     assert not hasattr(data, "prior_predictive")
     assert arrays(data, "prior").keys() == {"g", "tpr", "fpr"}

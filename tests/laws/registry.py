@@ -24,13 +24,11 @@ from scipy.special import softmax
 
 from judgebayes import priors
 from judgebayes.aggregators import (
-    AccuracyWeighted,
     BaseRate,
     Calibrated,
     Davidson,
     DawidSkene,
     HierarchicalDavidson,
-    LogOddsWeighted,
     MajorityVote,
     MarginThreshold,
     OneCoin,
@@ -51,12 +49,14 @@ from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
 from judgebayes.experiments.calibrate_dont_curate.item_response import LearntResponse
+from judgebayes.experiments.calibrate_dont_curate.response_mode import ItemResponse
 from judgebayes.experiments.calibrate_dont_curate.searches import (
     BackwardElimination,
     Beam,
     Exhaustive,
 )
 from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic
+from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     ConfidenceVote,
     RoundedMedian,
@@ -75,9 +75,9 @@ from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import DRPS, MAP, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
-from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, Thinning
 from judgebayes.measures.scores import nll
+from judgebayes.models.flat_validator import FlatModel
 from judgebayes.panel.curate import Curated, TopAccuracy, top_k
 from judgebayes.workflow import methods
 
@@ -476,7 +476,7 @@ CASES: dict[str, Case] = {
     "impression": Case(PRECISION, Impression(), costly=True),
     "precision-panel": Case(PRECISION, Panel(), costly=True),
     "generator-validator": Case(
-        PRECISION, GeneratorValidator("flat", MAP(starts=1)), costly=True, slow_only=True
+        PRECISION, GeneratorValidator(FlatModel(), MAP(starts=1)), costly=True, slow_only=True
     ),
     "stratified": Case(STRATIFIED, Stratified(), costly=True),
     "item-level": Case(ITEMS_OF_GENERATORS, ItemLevel(MAP(starts=1)), costly=True, slow_only=True),

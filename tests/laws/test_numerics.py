@@ -16,10 +16,8 @@ from numpyro.distributions import biject_to
 from numpyro.infer.util import log_density
 
 from judgebayes.aggregators import (
-    AccuracyWeighted,
     Davidson,
     DawidSkene,
-    LogOddsWeighted,
     OneCoin,
     Stacking,
     VoteShare,
@@ -34,13 +32,15 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
 )
 from judgebayes.experiments.beyond_consensus import regression
+from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
+from judgebayes.experiments.calibrate_dont_curate.response_mode import evidence
+from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
 from judgebayes.inference.fit import Method
 from judgebayes.inference.score_derivatives import Design, score_derivatives
-from judgebayes.item_response.irt import evidence
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import beta_binomial, davidson, irt, label_noise, stacking
@@ -51,7 +51,6 @@ from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
-from judgebayes.models.hierarchical_validator import HierarchicalModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
@@ -223,7 +222,7 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     def at(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         p = parted(x)
         there = table.visit(p, prior)
-        diagonal, cross, block = table._curvature(p, prior, 1.0)
+        diagonal, cross, block = table.curvature(p, prior, 1.0)
         n, j = len(labels), JUDGES
         whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(diagonal)
         for a in range(2):

@@ -9,12 +9,8 @@ import pytest
 from jaxtyping import Float, Int
 
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.measures.significance import (
-    Interval,
-    clustered_interval,
-    item_means,
-    two_way_interval,
-)
+from judgebayes.experiments.significance import clustered_interval
+from judgebayes.measures.significance import Interval, item_means, two_way_interval
 
 REPLAYS = 500
 WORLDS: dict[str, tuple[list[float], list[float], list[int]]] = {

@@ -69,7 +69,7 @@ def test_item_means_are_means_over_the_splits_that_hold_the_item() -> None:
 
 def test_clustered_interval_without_groups_is_the_ordinary_one() -> None:
     x = np.random.default_rng(5).normal(size=50)
-    interval = sig.clustered_interval(x)
+    interval = tests.clustered_interval(x)
     half = 1.959964 * x.std(ddof=1) / np.sqrt(50)
     assert (interval.low, interval.high) == pytest.approx((x.mean() - half, x.mean() + half))
 
@@ -78,8 +78,8 @@ def test_a_level_sets_the_width_of_every_normal_interval() -> None:
     x = np.random.default_rng(5).normal(size=50)
     items = np.tile(np.arange(50), (3, 1))
     for interval_at in (
-        lambda level: sig.clustered_interval(x, level=level),
-        lambda level: sig.normal_interval(x, level=level),
+        lambda level: tests.clustered_interval(x, level=level),
+        lambda level: tests.normal_interval(x, level=level),
         lambda level: sig.two_way_interval(
             np.stack([x, x + 1, x]), items, 50, fitted=50, level=level
         ),
@@ -103,8 +103,8 @@ def test_clustered_intervals_cover_where_pairwise_ones_do_not() -> None:
     for _ in range(300):
         x = rng.normal(size=40)[groups] + rng.normal(size=200)
         for name, interval in (
-            ("clustered", sig.clustered_interval(x, groups)),
-            ("naive", sig.clustered_interval(x)),
+            ("clustered", tests.clustered_interval(x, groups)),
+            ("naive", tests.clustered_interval(x)),
         ):
             hits[name] += interval.low <= 0 <= interval.high
     assert 0.91 < hits["clustered"] / 300 < 0.985
@@ -116,8 +116,8 @@ def test_two_way_interval_adds_items_and_splits() -> None:
     items = np.tile(np.arange(30), (8, 1))
     values = rng.normal(size=30)[None] + rng.normal(size=(8, 1))
     interval = sig.two_way_interval(values, items, 30, fitted=0)
-    by_item = sig.clustered_interval(values.mean(0))
-    by_split = sig.normal_interval(values.mean(1))
+    by_item = tests.clustered_interval(values.mean(0))
+    by_split = tests.normal_interval(values.mean(1))
     squares = ((by_item.high - by_item.low) ** 2 + (by_split.high - by_split.low) ** 2) ** 0.5
     assert interval.high - interval.low == pytest.approx(squares)
     assert interval.mean == pytest.approx(values.mean())
@@ -128,7 +128,7 @@ def test_two_way_interval_adds_items_and_splits() -> None:
 
 def test_bootstrap_interval_agrees_with_the_normal_one_on_many_values() -> None:
     x = np.random.default_rng(8).normal(size=400)
-    boot, normal = tests.bootstrap_interval(x), sig.normal_interval(x)
+    boot, normal = tests.bootstrap_interval(x), tests.normal_interval(x)
     assert boot.low == pytest.approx(normal.low, abs=0.02)
     assert boot.high == pytest.approx(normal.high, abs=0.02)
 
@@ -150,7 +150,7 @@ def test_nothing_to_compare_raises_an_error() -> None:
     with pytest.raises(JudgeBayesError, match="every value is missing"):
         tests.permutation_test(np.array([np.nan, np.nan]))
     with pytest.raises(JudgeBayesError, match="at least two"):
-        sig.clustered_interval(np.ones(4), np.zeros(4, int))
+        tests.clustered_interval(np.ones(4), np.zeros(4, int))
 
 
 def naive_max_t(differences: np.ndarray, resamples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -237,13 +237,13 @@ def test_defaults_are_those_used_for_the_numbers_of_the_papers() -> None:
     many = {"resamples": 10_000, "seed": 0}
     few = {"resamples": 100, "seed": 0}
     for by_default, explicit in (
-        (sig.normal_interval(x), sig.normal_interval(x, level=0.95)),
+        (tests.normal_interval(x), tests.normal_interval(x, level=0.95)),
         (sig.share_interval(x**2, x**2 + 1), sig.share_interval(x**2, x**2 + 1, level=0.95)),
         (
             tests.bootstrap_interval(x),
             tests.bootstrap_interval(x, level=0.95, resamples=2000, seed=0),
         ),
-        (sig.clustered_interval(x), sig.clustered_interval(x, level=0.95)),
+        (tests.clustered_interval(x), tests.clustered_interval(x, level=0.95)),
         (
             sig.two_way_interval(wide, items, 12, fitted=4),
             sig.two_way_interval(wide, items, 12, fitted=4, level=0.95, unseen=1.0),
@@ -260,17 +260,17 @@ def test_defaults_are_those_used_for_the_numbers_of_the_papers() -> None:
 
 
 def test_one_split_has_a_mean_and_no_interval() -> None:
-    interval = sig.normal_interval(np.array([0.3]))
+    interval = tests.normal_interval(np.array([0.3]))
     assert interval.mean == 0.3
     assert np.isnan([interval.low, interval.high]).all()
     x = np.arange(6.0)
     two_way = sig.two_way_interval(x[None], np.arange(6)[None], 6, fitted=6)
-    assert two_way == pytest.approx(sig.clustered_interval(x))
+    assert two_way == pytest.approx(tests.clustered_interval(x))
 
 
 def test_two_splits_have_an_interval() -> None:
     half = 1.959964 * 0.1 / np.sqrt(2)  # values 0.2 apart: their SD is 0.1 times root 2
-    interval = sig.normal_interval(np.array([0.2, 0.4]))
+    interval = tests.normal_interval(np.array([0.2, 0.4]))
     assert (interval.mean, interval.low, interval.high) == pytest.approx(
         (0.3, 0.3 - half * 2**0.5, 0.3 + half * 2**0.5)
     )
@@ -312,7 +312,7 @@ def test_grouped_intervals_and_equivalence_are_loops_over_uneven_groups() -> Non
     x, groups = uneven()
     mean, error, freedom = naive_clustered(x, groups)
     z, t = stats.norm.isf(0.1), stats.t.isf(0.1, freedom)
-    interval = sig.clustered_interval(x, groups, level=0.8)
+    interval = tests.clustered_interval(x, groups, level=0.8)
     assert interval == pytest.approx((mean, mean - z * error, mean + z * error), rel=1e-12)
     result = tests.equivalence_test(x, 0.2, groups, level=0.1)
     assert result.interval == pytest.approx((mean, mean - t * error, mean + t * error), rel=1e-12)

@@ -11,9 +11,9 @@ from scipy import integrate, stats
 from scipy.special import expit, logit
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.beyond_consensus import hierarchical_program as gv
 from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.models import flat_validator, item_validator
-from judgebayes.models import hierarchical_validator as gv
 from judgebayes.models.base import PanelData
 from judgebayes.models.cell_votes import student_deviations
 from judgebayes.models.generator_counts import Counted

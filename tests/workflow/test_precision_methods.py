@@ -111,8 +111,8 @@ def test_refusals_name_what_would_be_right(
 def test_the_panel_can_be_sampled(
     tables: tuple[pd.DataFrame, pd.DataFrame], most: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = GeneratorValidator("robust", NUTS(draws=200, warmup=200, chains=2))
-    monkeypatch.setattr(precision_methods, "GeneratorValidator", lambda form: few)
+    few = GeneratorValidator(inference=NUTS(draws=200, warmup=200, chains=2))
+    monkeypatch.setattr(precision_methods, "GeneratorValidator", lambda: few)
     sampled = jb.precision(tables[0], most, method="panel:nuts")
     assert (sampled.shares["low"] < sampled.shares["estimate"]).all()
     np.testing.assert_allclose(by_name(sampled), by_name(jb.precision(tables[0], most)), atol=0.1)

@@ -18,6 +18,7 @@ with the Hessian H_j and the gradient g_ij of the item's votes. So every item is
 own label from one fit, by sums that are matrix products.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -31,7 +32,6 @@ from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.shared_difficulty import (
     EASE,
     LOG_EASE,
-    ScalePrior,
     SharedDifficultyPrior,
     distances,
     features,
@@ -46,6 +46,10 @@ LARGEST_STEP = 2.0
 LOG_SCALES = np.linspace(np.log(0.06), np.log(1.8), 9)
 EASES = np.array([0.05, 0.5, 1.0, 1.6, 2.4])
 """The grid over which the scale and the effect of the ease are averaged."""
+LOG_SCALE = (math.log(0.35), 2.0)
+"""Location and scale of the normal prior of the scale's logarithm."""
+EASE_SPREAD = 2.0
+"""Scale of the half-normal prior of the ease's effect given the scale."""
 LEAST_SHARE = 0.05
 """The least curvature in the ease, as a share of that if the ease of every item were known."""
 
@@ -53,23 +57,18 @@ LEAST_SHARE = 0.05
 class _Judges(NamedTuple):
     """The mode of the judges' parameters, and what each item contributes to it."""
 
+    at: "_State"
+    responsibilities: Float[Array, "item class node"]
+    status: Int[Array, ""]
+
+
+class _State(NamedTuple):
     parameters: Float[Array, "judge parameter"]
     """Reliability, then biases."""
     covariance: Float[Array, "judge parameter parameter"]
     ease: Float[Array, ""]
     location: Float[Array, " parameter"]
     """The parameters' common means."""
-    variance: Float[Array, " parameter"]
-    responsibilities: Float[Array, "item class node"]
-    steps: Int[Array, ""]
-    status: Int[Array, ""]
-
-
-class _State(NamedTuple):
-    parameters: Float[Array, "judge parameter"]
-    covariance: Float[Array, "judge parameter parameter"]
-    ease: Float[Array, ""]
-    location: Float[Array, " parameter"]
     variance: Float[Array, " parameter"]
     change: Float[Array, ""]
     step: Int[Array, ""]
@@ -244,16 +243,7 @@ def judges_mode(
         [int(Status.NONFINITE), int(Status.CONVERGED)],
         int(Status.MAX_STEPS),
     )
-    return _Judges(
-        parameters,
-        end.covariance,
-        end.ease,
-        end.location,
-        end.variance,
-        expected(parameters, end.ease),
-        end.step,
-        status,
-    )
+    return _Judges(end._replace(parameters=parameters), expected(parameters, end.ease), status)
 
 
 def log_class_given(
@@ -277,13 +267,13 @@ def _influence(
     n_items, n_judges, n_classes = count.shape
     of_vote = jnp.asarray(features(n_classes, symmetric))
     once = judges.responsibilities / jnp.where(weight > 0, weight, 1.0)[:, None, None]
-    p = jnp.exp(log_vote_table(judges.parameters, judges.ease, n_classes, symmetric))
+    p = jnp.exp(log_vote_table(judges.at.parameters, judges.at.ease, n_classes, symmetric))
     mean_feature = jnp.einsum("jvyq,vyp->jyqp", p, of_vote)
     own = jnp.einsum("ijv,iy,vyp->ijp", count, once.sum(-1), of_vote)
     flat = mean_feature.transpose(1, 2, 0, 3).reshape(-1, n_judges * of_vote.shape[-1])
     usual = (once.reshape(n_items, -1) @ flat).reshape(n_items, n_judges, -1)
     gradient = own - count.sum(-1)[..., None] * usual
-    return -jnp.einsum("jpr,ijr->ijp", judges.covariance, gradient)
+    return -jnp.einsum("jpr,ijr->ijp", judges.at.covariance, gradient)
 
 
 def scale_points(
@@ -293,7 +283,6 @@ def scale_points(
     log_class: Float[Array, " class"],
     noise: Scalar,
     judges: _Judges,
-    prior: ScalePrior,
     *,
     symmetric: bool,
 ) -> tuple[Float[Array, " point"], Float[Array, " point"], Float[Array, " point"], LogProbs]:
@@ -312,7 +301,7 @@ def scale_points(
     def at(point: Float[Array, " 2"]) -> tuple[Array, Array]:
         log_scale, ease = point
         factor = jnp.where(jnp.arange(of_vote.shape[-1]) == 0, jnp.exp(log_scale), 1.0)
-        scaled = judges.parameters * factor
+        scaled = judges.at.parameters * factor
         table = log_vote_table(scaled, ease, n_classes, symmetric)
         mean_feature = jnp.einsum("jvyq,vyp->jpyq", jnp.exp(table), of_vote)
         moved = shift * factor
@@ -325,9 +314,9 @@ def scale_points(
         log_probs = jax.nn.log_softmax(log_votes + log_class, axis=-1)
         own = jax.nn.logsumexp(log_probs + error, axis=1)
         fit = jnp.sum(jnp.where(weight > 0, weight * own, 0.0))
-        location, deviation = prior.log_scale
+        location, deviation = LOG_SCALE
         log_prior = (
-            -0.5 * ((log_scale - location) / deviation) ** 2 - 0.5 * (ease / prior.ease) ** 2
+            -0.5 * ((log_scale - location) / deviation) ** 2 - 0.5 * (ease / EASE_SPREAD) ** 2
         )
         return fit + log_prior, log_probs
 

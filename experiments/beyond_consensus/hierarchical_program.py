@@ -30,7 +30,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from judgebayes.models.base import Scalar, Sites
-from judgebayes.models.cell_votes import normal_deviations, vote_logits
+from judgebayes.models.cell_votes import impressions, normal_deviations, vote_logits
 from judgebayes.models.generator_counts import Counted, CountProgram, Pair, normals
 
 
@@ -151,15 +151,3 @@ def quality_given(
     total = (slope * spread) ** 2 + sigma**2
     location = mean + slope * spread**2 / total * (impression - slope * mean)
     return location, spread * sigma / jnp.sqrt(total)
-
-
-def impressions(
-    a: Float[Array, " judge"],
-    kappa: Float[Array, " judge"],
-    eta: Float[Array, " generator"],
-    impression: Float[Array, " generator"],
-    u: Float[Array, " generator"],
-) -> tuple[Array, Array, Array]:
-    """Return the logits of accepting by impression, of knowing, and of g, for every cell."""
-    own = jnp.zeros((len(eta), len(a)))
-    return own + a + impression[:, None], own + kappa + u[:, None], own + eta[:, None]

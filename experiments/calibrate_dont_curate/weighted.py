@@ -1,4 +1,4 @@
-"""Shares of votes as probabilities: unweighted, or weighted by accuracy or its log-odds.
+"""Votes weighted by the judges' accuracies, or by their log-odds.
 
 The uncalibrated baselines of P2 (section 4.1, Table 1). The paper does not specify the smoothing, so
 it is a parameter here.
@@ -12,37 +12,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from judgebayes.aggregators.vote_rules import log_share
 from judgebayes.arrays import LogProbs, Scalar
 from judgebayes.inference.fast import one_coin_counts
 from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw, require
-from judgebayes.inference.registry import aggregator
+from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import degenerate_status
 from judgebayes.votes.array import Votes
 
 
-@aggregator("vote-share", needs_map=True)
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class VoteShare(JaxMethod):
-    r"""Predict the smoothed share of the votes: the majority vote as probabilities.
-
-    .. math:: p(k) = \frac{c_k + a}{n + K a}
-
-    with the pseudo-count a. All judges and samples together; an item without votes is uniform.
-    """
-
-    pseudo_count: float = 0.5
-    saved: ClassVar[tuple[str, ...]] = ("pseudo_count",)
-
-    def predict(self, values: Sites, given: Votes) -> LogProbs:  # noqa: ARG002
-        """Return the log of the smoothed shares."""
-        return _log_share(_weighted_count(given, jnp.ones(given.n_judges)), self.pseudo_count)
-
-
-@aggregator("accuracy-weighted", knows_judges=True, needs_map=True)
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class AccuracyWeighted(JaxMethod):
@@ -77,10 +59,10 @@ class AccuracyWeighted(JaxMethod):
 
     def predict(self, values: Sites, given: Votes) -> LogProbs:
         """Return the log of the weighted shares."""
-        return _log_share(_weighted_count(given, values["accuracy"]), self.pseudo_count)
+        return log_share(_weighted_count(given, values["accuracy"]), self.pseudo_count)
 
 
-@aggregator("log-odds", knows_judges=True, needs_map=True)
+@in_files
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LogOddsWeighted(JaxMethod):
@@ -134,10 +116,3 @@ def _weighted_count(votes: Votes, weight: Float[Array, " judge"]) -> LogProbs:
         (votes.index == k).sum(2).astype(weight.dtype) @ weight for k in range(votes.n_classes)
     ]
     return jnp.stack(counted, axis=1)
-
-
-def _log_share(count: LogProbs, pseudo_count: Scalar) -> Array:
-    support = count + pseudo_count
-    total = support.sum(1, keepdims=True)
-    uniform = jnp.full_like(support, 1 / support.shape[1])
-    return jnp.log(jnp.where(total > 0, support / jnp.where(total > 0, total, 1.0), uniform))
