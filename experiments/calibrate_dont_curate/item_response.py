@@ -10,16 +10,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, Labels, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.calibrate_dont_curate.response_mode import (
-    ResponseEvidence,
-    block_inverses,
-    evidence,
-    joint_mode,
-)
 from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.status import Status, when, worst
+from judgebayes.item_response.irt import ResponseEvidence, block_inverses, evidence, joint_mode
 from judgebayes.models.irt import ItemResponsePrior, Parameters
 from judgebayes.votes.array import Votes
 

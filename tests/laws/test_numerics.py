@@ -34,13 +34,13 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 from judgebayes.experiments.beyond_consensus import regression
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
-from judgebayes.experiments.calibrate_dont_curate.response_mode import evidence
 from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
 from judgebayes.inference.fit import Method
 from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.item_response.irt import evidence
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import beta_binomial, davidson, irt, label_noise, stacking

@@ -31,7 +31,6 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
     set_parameters,
 )
-from judgebayes.experiments.calibrate_dont_curate.response_mode import ItemResponse, evidence
 from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
 from judgebayes.inference.laplace import (
     _likelihood,
@@ -43,6 +42,8 @@ from judgebayes.inference.laplace import (
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.item_response import ItemResponse
+from judgebayes.item_response.irt import evidence
 from judgebayes.majority.distribution import log_likelihood
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking

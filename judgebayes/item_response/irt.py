@@ -1,26 +1,28 @@
 """Abilities of judges and difficulties of items: a 2PL item response model (P2, section 2.5).
 
-It is a diagnostic of the panel, not an aggregator, because it uses the labels of its items. Draws of the
-same model are `judgebayes posterior --model irt`.
+It is a diagnostic of the panel, not an aggregator, because it uses the labels of its items.
 
 The joint mode of the 2PL model by damped Newton steps.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import ItemCodes, ItemValues, Labels, Scalar
-from judgebayes.inference.fast import response_counts
+from judgebayes.arrays import ItemCodes, ItemValues, Labels, LogProbs, Scalar
+from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.optimise import Newton, Point, State, Trial, positive_step
-from judgebayes.inference.problem import Problem, one_draw
-from judgebayes.models.irt import ItemResponsePrior, Parameters, link
-from judgebayes.votes.array import Votes
+from judgebayes.inference.problem import Problem, Sites, one_draw
+from judgebayes.models.base import PanelData
+from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters, link
+from judgebayes.models.label_noise import noise_matrix
+from judgebayes.votes.array import MISSING, Votes
 
 MAX_STEPS = 500
 TOLERANCE = 1e-6
@@ -48,11 +50,29 @@ def joint_mode(
     return mode, status
 
 
-class ResponseEvidence(response_counts.ResponseEvidence):
-    """The counts with the steps of the joint mode.
+class ResponseEvidence(NamedTuple):
+    """The votes of all judges on labelled items, possibly missing, by counts.
 
-    The items' 2 x 2 blocks are eliminated, so that a step solves a J x J system.
+    In Newton's steps the items' 2 x 2 blocks are eliminated, so that a step solves a J x J system.
     """
+
+    votes: Float[Array, "item judge class"]
+    """How many votes of each judge are for each class."""
+    log_error: LogProbs
+    """log p(observed label | true class)."""
+    weight: ItemValues
+    """0 where the label is unknown."""
+
+    def joint(self, logits: Float[Array, "item judge"]) -> LogProbs:
+        """Return log p(votes, label | true class), up to a term that all classes share."""
+        each = logits + np.log(self.votes.shape[-1] - 1)
+        return self.log_error + jnp.einsum("ijk,ij->ik", self.votes, each)
+
+    def log_likelihood(self, logits: Float[Array, "item judge"]) -> Float[Array, ""]:
+        """Return the log-likelihood of votes and labels, true classes summed out, up to a constant."""
+        shared = (self.votes.sum(2) * jnp.logaddexp(0.0, logits)).sum(1)
+        each = jax.nn.logsumexp(self.joint(logits), axis=1) - shared
+        return jnp.sum(self.weight * each)
 
     def begin(self, prior: ItemResponsePrior) -> Parameters:
         """Return a start: log-odds of the shares of right votes."""
@@ -120,6 +140,18 @@ class ResponseEvidence(response_counts.ResponseEvidence):
         )
 
 
+@jit_inline()
+def evidence(
+    votes: Int[Array, "item judge class"],
+    labels: ItemCodes,
+    weight: ItemValues,
+    noise: Scalar = 0.0,
+) -> ResponseEvidence:
+    """Return counts of votes with labels, of which a known share is wrong."""
+    error = jnp.log(noise_matrix(noise, votes.shape[-1]))[:, jnp.maximum(labels, 0)].T
+    return ResponseEvidence(votes.astype(weight.dtype), error, jnp.where(labels >= 0, weight, 0.0))
+
+
 def block_inverses(
     block: Float[Array, "block two two"], damping: Scalar
 ) -> Float[Array, "block two two"]:
@@ -160,16 +192,6 @@ def _negative_log_prior(p: Parameters, prior: ItemResponsePrior) -> Float[Array,
     return 0.5 * total
 
 
-def evidence(
-    votes: Int[Array, "item judge class"],
-    labels: ItemCodes,
-    weight: ItemValues,
-    noise: Scalar = 0.0,
-) -> ResponseEvidence:
-    """Return counts of votes with labels, of which a known share is wrong."""
-    return ResponseEvidence(*response_counts.evidence(votes, labels, weight, noise))
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ItemResponse(JaxMethod):
@@ -192,11 +214,10 @@ class ItemResponse(JaxMethod):
     >>> import numpy as np
     >>> import pandas as pd
     >>> import judgebayes as jb
-    >>> from judgebayes.experiments.calibrate_dont_curate.response_mode import ItemResponse
     >>> panel = {"ann": [1, 1, 0, 0, 1, 0], "ben": [1, 1, 0, 1, 1, 0], "cy": [0, 1, 1, 0, 0, 1]}
     >>> votes, _ = jb.encode_wide(pd.DataFrame(panel).rename_axis("item"))
     >>> labels = np.array([1, 1, 0, 0, -1, -1])
-    >>> fit = ItemResponse().fit(votes, labels)
+    >>> fit = jb.ItemResponse().fit(votes, labels)
     >>> print(fit.mean("ability").round(1))
     [ 0.8  0.3 -0.4]
     """
@@ -217,4 +238,17 @@ class ItemResponse(JaxMethod):
 
     def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data, and its likelihood by counts."""
-        return response_counts.problem(votes, labels, weight, self.prior, self.label_noise)
+        index = jnp.maximum(jnp.asarray(votes.index, int), MISSING)
+        data = PanelData(index, jnp.asarray(labels), weight)
+        given = evidence(
+            votes.counts(),
+            data.labels,
+            jnp.ones(votes.n_items) if weight is None else weight,
+            self.label_noise,
+        )
+
+        def likelihood(sites: Sites) -> Float[Array, ""]:
+            return given.log_likelihood(link(Parameters(**sites)))
+
+        program = ItemResponseModel(votes.n_classes, self.prior, self.label_noise)
+        return Problem(program, data, log_likelihood=likelihood)
