@@ -194,6 +194,9 @@ class PosteriorRequest(ReadRequest):
     table: Annotated[
         Path | None, "Where to write the summary of all parameters: .csv, .parquet, ..."
     ] = None
+    plot: Annotated[
+        Path | None, "Where to draw the posterior's intervals, by ArviZ: .png, .pdf or .svg."
+    ] = None
     overwrite: Annotated[bool, "Replace existing files."] = False
     task: None = None
     group: None = None

@@ -42,6 +42,7 @@ from judgebayes.workflow.systems import generators_of
 
 FAULTS = "faults_of_sampling"
 """The attribute of a file with the problems of its chains, a sentence a line."""
+FIGURES = (".png", ".pdf", ".svg")
 ROWS = 24
 """The largest number of rows of the printed summary."""
 CHECKS = 12
@@ -128,6 +129,11 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
     if request.table is not None:
         write_table(table, request.table)
         say(f"The summary of all {len(table)} parameters is in {request.table}.")
+    if request.plot is not None:
+        drawing = posterior.arviz().plot_forest(drawn, var_names=list(story.shown))
+        save = getattr(drawing, "savefig", None) or drawing[0].figure.savefig  # ArviZ 1, 0.20
+        save(request.plot)
+        say(f"The posterior's intervals are in {request.plot}.")
     size, netcdf = request.out.stat().st_size / 1e6, request.out.suffix == posterior.NETCDF
     opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
     say(f"The posterior is in {request.out} ({size:.1f} MB); open it with {opener}.")
@@ -223,7 +229,10 @@ def _check(request: PosteriorRequest) -> None:
     check_writable(request.out, table=False)
     posterior.check_format(request.out)
     check_writable(request.table)
-    for path in (request.out, request.table):
+    check_writable(request.plot, table=False)
+    if request.plot is not None and request.plot.suffix not in FIGURES:
+        raise JudgeBayesError(f"--plot {str(request.plot)!r} must end in {', '.join(FIGURES)}.")
+    for path in (request.out, request.table, request.plot):
         if path is not None and path.exists() and not request.overwrite:
             raise JudgeBayesError(
                 f"{str(path)!r} exists already; choose another file, or use --overwrite."

@@ -112,7 +112,9 @@ class Files:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     made = Files(tmp_path_factory.mktemp("posteriors"))
-    sampled = made.sample("one-coin", "--draws", 6000, "--warmup", 200, "--seed", 4)
+    sampled = made.sample(
+        "one-coin", "--draws", 6000, "--warmup", 200, "--seed", 4, "--plot", made.folder / "p.svg"
+    )
     assert sampled.exit_code == 0, sampled.output
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NUTS, "draw", from_prior)
@@ -367,6 +369,7 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
         "open it with judgebayes.inference.posterior.load",
     ):
         assert part in said, part
+    assert (files.folder / "p.svg").stat().st_size > 5000
 
 
 def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
