@@ -130,9 +130,9 @@ def sample_posterior(request: PosteriorRequest, command: Sequence[str]) -> Comma
         write_table(table, request.table)
         say(f"The summary of all {len(table)} parameters is in {request.table}.")
     if request.plot is not None:
-        drawing = posterior.arviz().plot_forest(drawn, var_names=list(story.shown))
+        drawing = posterior.arviz().plot_forest(drawn, var_names=list(story.shown), combined=True)
         save = getattr(drawing, "savefig", None) or drawing[0].figure.savefig  # ArviZ 1, 0.20
-        save(request.plot)
+        save(request.plot, bbox_inches="tight")
         say(f"The posterior's intervals are in {request.plot}.")
     size, netcdf = request.out.stat().st_size / 1e6, request.out.suffix == posterior.NETCDF
     opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
