@@ -39,7 +39,8 @@ def read_judgebench(given: Files) -> Iterator[Row]:
                     f"{where} has the label {record.get('label')!r}; it must be A>B or B>A."
                 )
             name = named.get("judge_name") or record.get("judge_name")
-            model = named.get("judge_model", "None")
+            inside = (at(judgment, "judgment", "judge_model") for judgment in judgments)
+            model = named.get("judge_model") or next(filter(None, inside), "None")
             judge = str(name or file.stem) if model == "None" else f"{name}/{model}"
             for judgment, order in zip(judgments, ("AB", "BA"), strict=False):
                 decision = at(judgment, "decision")

@@ -193,7 +193,8 @@ def _question(draft: Draft, request: ReadRequest) -> JudgeBayesError:
         return error
     if stuck is not None:
         return stuck
-    words = " ".join(each.sentence for each in draft.problems)
+    said = [f.sentence for f in draft.findings if f.severity == "bad" or f.sentence in draft.said]
+    words = " ".join(said)
     candidates = [_candidate(words, best, given, data)]
     for other in chain.from_iterable(each.others for each in draft.findings):
         options = best | dict(other)

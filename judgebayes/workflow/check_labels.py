@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,15 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Severity
 from judgebayes.io.cells import changed
-from judgebayes.io.columns import guess_columns, listed_roles, most_likely, plain_label
+from judgebayes.io.columns import (
+    guess_columns,
+    like_a_label,
+    listed_roles,
+    most_likely,
+    plain_label,
+)
+from judgebayes.io.gathering import MAX_CLASSES
+from judgebayes.io.options import join_names
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical, listing, written
 from judgebayes.votes.columns import require_columns
@@ -118,16 +127,25 @@ def find_label(draft: Draft) -> Draft:
         labels, message = labels_of_file(draft.tables, opened.items)
     except JudgeBayesError as error:
         names = [str(name) for name in gold.columns]
+        people = [n for n in names if like_a_label(n)]
+        people = [n for n in people if 2 <= changed(gold[n], canonical).nunique() <= MAX_CLASSES]
         vote = draft.tables.vote if draft.tables.vote in names else None
         vote = vote or likely_vote(gold, [by_name(names, "item")])
-        if vote is None or draft.tables.label is not None:
+        if (vote is None and len(people) < 2) or draft.tables.label is not None:
             return draft.with_finding("bad", "labels", str(error))
+        options: dict[str, Any] = {"label": vote}
+        text = f"Column {vote!r} is read as the label, by its values."
+        if len(people) > 1:
+            options = {"label": join_names(people), "labels_merge": "majority"}
+            text = (
+                f"Columns {listing(people)} are labels of several people: the most frequent counts."
+            )
         try:
-            labels, message = labels_of_file(replace(draft.tables, label=vote), opened.items)
+            labels, message = labels_of_file(replace(draft.tables, **options), opened.items)
         except JudgeBayesError:  # something else is wrong
             return draft.with_finding("bad", "labels", str(error))
-        text = f"Column {vote!r} is read as the label, by its values."
-        draft = draft.with_finding("bad", "labels", text, label=vote)
+        ways = [{"label": name, "labels_merge": None} for name in people[:3]]
+        draft = draft.with_finding("bad", "labels", text, *ways, question=str(error), **options)
     if message:
         draft = draft.saying("labels", message)
     return replace(draft, gold=labels)

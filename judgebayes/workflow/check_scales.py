@@ -40,6 +40,13 @@ def find_scale(draft: Draft) -> Draft:
         return draft
     if known.classes is not None or known.bins is not None:
         return draft
+    gold = opened.labels
+    labels = pd.Series(dtype=object) if gold is None else gold.table[gold.label]
+    for word in (w for w in labels.unique() if isinstance(w, str) and canonical(w) is None):
+        n, m = (int((cells == word).sum()) for cells in (vote_cells(opened), labels))
+        if word.strip() and n:
+            text = f"{n} votes and {m} labels are {word!r}: they are read as missing. If it is a class, "
+            draft = draft.saying("scale", f"{text}write another word for it.")
     try:
         classes = classes_of(opened)
     except JudgeBayesError as error:
