@@ -1,18 +1,15 @@
 """`judgebayes import`: convert votes from other tools' formats into a tidy file."""
 
 import shlex
-from collections.abc import Hashable
 from dataclasses import fields
 from pathlib import Path
 
 from judgebayes.cli.console import say_plainly
 from judgebayes.cli.requests import ImportRequest
-from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import MAX_CLASSES, Imported
+from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import sentences
-from judgebayes.votes.classes import canonical, infer_classes
 from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.results import rows_of
@@ -50,8 +47,7 @@ def import_file(request: ImportRequest) -> CommandResult:
     to_do = advice(imported, labels_out)
     say_plainly(f"Votes: {out}", *to_do)
     command = next_command(imported, out, labels_out)
-    if command is not None:
-        say_plainly(f"Next: {command}")
+    say_plainly(f"Next: {command}")
     votes = imported.votes
     return CommandResult(
         {
@@ -89,54 +85,16 @@ def advice(imported: Imported, labels_out: Path | None) -> list[str]:
             "Assumed: a vote names the response as it was shown. If votes in swapped order were already "
             "mapped back, use --set votes_as=original."
         )
-    values = _values_without_order(imported)
-    if len(values) > MAX_CLASSES:
-        lines.append(
-            f"Next: the votes have {len(values)} different values; group them into a few classes with "
-            "--set bins=5, or with --set bins=learnt where labels have few classes."
-        )
-    elif len(values) == 1:
-        lines.append(
-            f"Next: every vote is {values[0]!r}; name all classes, from the lowest to the highest, with "
-            "judgebayes calibrate --set classes=LOW,...,HIGH."
-        )
-    elif values and any(isinstance(value, str) for value in values):
-        lines.append("Put the classes below in order, from the lowest to the highest.")
     return lines
 
 
-def next_command(imported: Imported, out: Path, labels_out: Path | None) -> str | None:
-    """Return the command that calibrates the written votes; None if they need work first.
-
-    If the source has no labels, the command names a file that the user must write. Classes whose
-    order is unknown are named in alphabetical order.
-    """
-    words = ["judgebayes", "calibrate", str(out), "--labels", str(labels_out or LABELS)]
+def next_command(imported: Imported, out: Path, labels_out: Path | None) -> str:
+    """Return the command that checks the written files, with what the source says and they do not."""
+    words = ["judgebayes", "check", str(out)]
+    words += [] if labels_out is None else ["--labels", str(labels_out)]
     if "order" in imported.votes.columns:
         # The votes of a user's own table may name responses as shown, or mapped back.
         words += ["--set", f"votes_as={imported.votes_as or 'shown'}"]
-    values, usual = _values_without_order(imported), imported.usual()
-    if len(values) > MAX_CLASSES or len(values) == 1:
-        return None
-    classes = imported.classes or tuple(map(str, values))
-    if classes:
-        words += ["--set", f"classes={join_names(classes)}"]
-    if imported.labels is not None and imported.labels["item"].duplicated().any():
-        words += ["--set", "labels_merge=majority"]
-    if usual is not None:
-        words += ["--set", f"missing={join_names(map(str, usual.odd))}"]
+    if imported.classes:
+        words += ["--set", f"classes={join_names(imported.classes)}"]
     return shlex.join(words)
-
-
-def _values_without_order(imported: Imported) -> list[Hashable]:
-    """Return the values of votes and labels, sorted, if their order is unknown; else none."""
-    if imported.classes is not None or imported.usual() is not None:
-        return []
-    votes = set(map(canonical, imported.votes["vote"].dropna().unique()))
-    try:
-        infer_classes(votes, "")
-    except JudgeBayesError:
-        labels = set() if imported.labels is None else set(map(canonical, imported.labels["label"]))
-        both = {value for value in votes | labels if value is not None}
-        return sorted(both, key=lambda value: (isinstance(value, str), value))
-    return []

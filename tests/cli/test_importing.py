@@ -46,7 +46,7 @@ def judgebench(folder: Path, n: int = 24) -> Path:
     return path
 
 
-def test_judgebench_votes_are_calibrated_by_the_command_that_is_printed(tmp_path: Path) -> None:
+def test_judgebench_votes_are_calibrated_by_the_commands_that_are_printed(tmp_path: Path) -> None:
     source = judgebench(tmp_path)
     out, labels = tmp_path / "my votes.parquet", tmp_path / "labels.parquet"
     said = run("import", "judgebench", source, "-o", out, "--labels-out", labels)
@@ -54,8 +54,9 @@ def test_judgebench_votes_are_calibrated_by_the_command_that_is_printed(tmp_path
     assert "Missing votes: 8 (no decision 8)." in said
     assert "Labels of 24 items (B 12, A 12)." in said
     command = next_command(said)
-    assert command[:2] == ["calibrate", str(out)]
-    answer = run(*command, *QUICK)
+    assert command[:2] == ["check", str(out)]
+    checked = run(*command).split("This command runs:")[1]
+    answer = run(*shlex.split(checked)[1:], *QUICK)
     assert "40 votes of 1 judge(s) on 24 items, classes B, tie, A" in answer
     assert "24 of 24 items are labelled" in answer
     assert "Missing or unreadable votes: 8" in answer
