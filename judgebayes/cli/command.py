@@ -12,8 +12,8 @@ from typer.core import TyperCommand
 
 from judgebayes.cli.machine import MACHINE_OPTIONS, MachineOptions
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.options import key_of
 from judgebayes.workflow.options import Columns, LossOptions, ReadRequest
-from judgebayes.workflow.records import key_of
 
 HEADINGS: dict[str, type] = {
     "Columns": Columns,

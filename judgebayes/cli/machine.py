@@ -20,11 +20,12 @@ from judgebayes import __version__
 from judgebayes.cli.console import send_nowhere
 from judgebayes.compiled.stopping import begin, kept
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
+from judgebayes.io.options import as_pair
 from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import Option
-from judgebayes.workflow.records import Leaf, as_pair, leaves, make_record
+from judgebayes.workflow.records import Leaf, leaves, make_record
 
 
 def parameter_of(leaf: Leaf) -> inspect.Parameter | None:

@@ -124,6 +124,16 @@ def join_names(names: Iterable[str]) -> str:
     return text.getvalue()
 
 
+def key_of(pair: str) -> str:
+    """Return the key of a text such as `wide=true`."""
+    return pair.partition("=")[0].strip().replace("-", "_")
+
+
+def as_pair(name: str, value: object) -> str:
+    """Return an option as `--set` takes it, such as `wide=true`."""
+    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
 def option(name: str, values: Iterable[object]) -> str:
     """Return a key of the study with its values, quoted for a shell.
 

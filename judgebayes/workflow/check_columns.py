@@ -46,7 +46,7 @@ from judgebayes.workflow.likely import (
     likely_vote,
 )
 from judgebayes.workflow.options import ROLES
-from judgebayes.workflow.scales import are_scores
+from judgebayes.workflow.scales import are_scores, in_order
 
 SHARE = 0.2
 """The least share of items with several labels from which an item is more than one column."""
@@ -132,13 +132,13 @@ def _alike(
     group = max([*sets, (0, scores)], key=lambda each: (each[0] > 1, len(each[1])))[1]
     scale = frozenset[str]().union(*(values.get(name, frozenset()) for name in group))
     numeric = wide and bool(group) and all(map(_is_number, scale))
-    for name, cast in words.items():
-        if (
-            name not in group
-            and cast
-            and (cast <= scale or (numeric and all(map(_is_number, cast))))
-        ):
-            group.append(name)
+
+    def votes_too(name: str, cast: frozenset[str]) -> bool:
+        """Tell whether a column has the classes of the others, or of a wider scale."""
+        wider = wide and name in values and (cast & scale or in_order(sorted(cast | scale))[1])
+        return cast <= scale or bool(wider) or (numeric and all(map(_is_number, cast)))
+
+    group += [n for n, cast in words.items() if n not in group and cast and votes_too(n, cast)]
     return [name for name in names if name in group], scale
 
 
@@ -227,7 +227,7 @@ def find_wide(draft: Draft) -> Draft:
         draft = draft.with_finding("note", "labels", text)
     judges = [name for name in judges if name not in labels]
     new = [name for name in names if name not in (*labels, *judges)]
-    nameless = [name for name in judges if name.startswith("Unnamed: ")]
+    nameless = [n for n in (names if wide else judges) if n.startswith("Unnamed: ")]
     if not judges or nameless:
         text = "No column contains the votes of a judge."
         if nameless:

@@ -9,10 +9,11 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
+from judgebayes.io.options import as_pair
 from judgebayes.workflow.item_ids import Matching
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import open_votes, with_labels
-from judgebayes.workflow.records import as_pair, changed, leaves
+from judgebayes.workflow.records import changed, leaves
 from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
 
 KEYS = {leaf.name for leaf in leaves(ReadRequest, {}) if leaf.option.key}

@@ -162,16 +162,6 @@ def _from_study(options: Mapping[str, object], known: Collection[str]) -> dict[s
     return (read_study(Path(str(votes))) if study else {}) | given
 
 
-def key_of(pair: str) -> str:
-    """Return the key of a text such as `wide=true`."""
-    return pair.partition("=")[0].strip().replace("-", "_")
-
-
-def as_pair(name: str, value: object) -> str:
-    """Return an option as `--set` takes it, such as `wide=true`."""
-    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
-
-
 def options_in(record: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield the options of a record that have a default, each with its value and its default."""
     for leaf in leaves(type(record), {}):

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any, TypedDict, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.options import join_names
+from judgebayes.io.options import join_names, key_of
 from judgebayes.sentence import did_you_mean
-from judgebayes.workflow.records import key_of
 
 FILES = ("votes", "labels", "items")
 """The keys that name files."""

@@ -86,11 +86,11 @@ def test_the_end_is_stationary_in_the_programs_density(
         max_steps=EXACT.max_steps,
     )
     count, weight = vote_counts(votes.index, classes), jnp.ones(len(labels))
-    found = jax.jit(end)(
+    solution = jax.jit(end)(
         count, jnp.asarray(labels), weight, uniform, noise, SharedDifficultyPrior()
     )
-    assert int(found.status) == 0
-    mode = found.at
+    assert int(solution.status) == 0
+    mode = solution.at
     deviation = jnp.sqrt(mode.variance)
     standard = (mode.parameters - mode.location) / deviation
 

@@ -13,8 +13,9 @@ from cases.test_reading import EVERY, LABELS
 import judgebayes as jb
 from judgebayes.cli import app
 from judgebayes.cli.command import keys_of
-from judgebayes.cli.requests import ImportRequest, PosteriorRequest, ReportRequest
+from judgebayes.cli.requests import ImportRequest, PosteriorRequest
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.options import as_pair
 from judgebayes.workflow.options import (
     ApplyRequest,
     CalibrateRequest,
@@ -24,14 +25,14 @@ from judgebayes.workflow.options import (
     PrecisionRequest,
     ReadRequest,
 )
-from judgebayes.workflow.records import as_pair, leaves, make_record
+from judgebayes.workflow.records import leaves, make_record
 from judgebayes.workflow.study import HowKeys, keys, read_study, write_study
 
 COMMANDS = vars(typer.main.get_command(app))["commands"]
 READING = [name for name, each in COMMANDS.items() if "set" in {p.name for p in each.params}]
 RECORDS = (
     *(ApplyRequest, CheckRequest, DiagnoseRequest, EnsembleRequest, PrecisionRequest),
-    *(ImportRequest, PosteriorRequest, ReportRequest),
+    *(ImportRequest, PosteriorRequest),
 )
 
 
