@@ -65,7 +65,7 @@ from .workflow.calibrating import calibrate as calibrate
 from .workflow.calibration import Calibration as Calibration
 from .workflow.checking import Check as Check
 from .workflow.checking import check as check
-from .workflow.data import Data as Data
+from .workflow.data import Study as Study
 from .workflow.diagnosing import Diagnosis as Diagnosis
 from .workflow.diagnosing import diagnose as diagnose
 from .workflow.ensembling import MajorityError as MajorityError

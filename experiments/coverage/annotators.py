@@ -15,7 +15,7 @@ from judgebayes.panel.by_value import rates_by
 from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.asking import read
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.precision import precision
 
 RATES = (0.1, 0.2)
@@ -44,7 +44,7 @@ class _World(NamedTuple):
     rates: Float[np.ndarray, "value label judge"]
     """The rates of the judges on easy and hard items: TNR and TPR."""
 
-    def read(self, how: str) -> Data:
+    def read(self, how: str) -> Study:
         """Return the votes with merged labels."""
         eve = "eve" if how == "adjudicated" else None
         return read(self.votes, self.labels, labels_merge=how, adjudicator=eve)
@@ -105,7 +105,7 @@ def _of(
 
 
 def _rate_at(
-    data: Data, column: str, value: int, judge: int
+    data: Study, column: str, value: int, judge: int
 ) -> Callable[[float], tuple[float, float]]:
     assert data.log_likelihood is not None
     known = data.labels >= 0

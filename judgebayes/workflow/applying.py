@@ -23,7 +23,7 @@ from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.binning import bins_from
 from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.fit_file import (
     SavedFit,
     answers,
@@ -50,7 +50,7 @@ class Applied(AnsweredItems):
 
     schema: ClassVar[str] = "judgebayes.applied/1"
     saved: SavedFit
-    data: Data
+    data: Study
     votes: Votes
     """The new votes with judges and tasks in the order of the fit."""
     log_probs: LogProbs
@@ -228,7 +228,7 @@ def _decider(saved: SavedFit, losses: Losses) -> DecidedBy | None:
     return fitted if same and np.allclose(fitted.loss, losses.matrix) else None
 
 
-def _align_tasks(data: Data, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:
+def _align_tasks(data: Study, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with the fit's task indices, -1 for tasks that the fit lacks, and a message."""
     coding, votes = data.coding, data.votes
     if votes.task is None or coding.tasks is None:
@@ -245,7 +245,7 @@ def _align_tasks(data: Data, fitted_tasks: list[str]) -> tuple[Votes, list[str]]
     return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(fitted_tasks)), messages
 
 
-def _align_judges(data: Data, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
+def _align_judges(data: Study, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with judges in the order of the fit, and messages on new and absent judges."""
     index_of = {name: j for j, name in enumerate(fitted_judges)}
     names = [str(name) for name in data.coding.judges]

@@ -20,7 +20,7 @@ from judgebayes.workflow.check_columns import find_long, find_wide, is_wide
 from judgebayes.workflow.check_draft import Draft, words_of
 from judgebayes.workflow.check_labels import doubtful_join, find_items, find_label, find_merged
 from judgebayes.workflow.check_scales import find_order, find_scale
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import converted
 from judgebayes.workflow.records import changed, leaves, with_options
@@ -35,7 +35,7 @@ SHOWN = 3
 """The candidates of a question, and the items of a preview."""
 
 
-def read(votes: Any, labels: Any = None, **how: Unpack[HowKeys]) -> Data:
+def read(votes: Any, labels: Any = None, **how: Unpack[HowKeys]) -> Study:
     """Read votes and labels once, for `calibrate`, `diagnose`, `ensemble` and `precision`.
 
     Pass the result in place of `votes`, without the keys that are set here.
@@ -59,13 +59,13 @@ def read(votes: Any, labels: Any = None, **how: Unpack[HowKeys]) -> Data:
 
 
 @with_options
-def _read(request: ReadRequest) -> Data:
+def _read(request: ReadRequest) -> Study:
     """Read votes and labels."""
     return data_of(request, detect=True)
 
 
-def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool = False) -> Data:
-    """Return the `Data` that a request has in place of votes, or read its files or tables.
+def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool = False) -> Study:
+    """Return the `Study` that a request has in place of votes, or read its files or tables.
 
     `named` are columns that are not judges; `detect` is as in `classes_of`.
 
@@ -76,7 +76,7 @@ def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool =
     JudgeBayesError
         For other bad input, or if data that are already read come with options for reading.
     """
-    if not isinstance(request.votes, Data):
+    if not isinstance(request.votes, Study):
         opened = open_files(request, Earlier(ignored=named))
         data = encoded(opened, classes_of(opened, detect=detect))
         doubt = doubtful_join(data.votes, data.coding.items, data.labels)
@@ -209,13 +209,13 @@ def _question(draft: Draft, request: ReadRequest) -> JudgeBayesError:
     return AmbiguousStudy(" ".join(questions) or plain, candidates[:MOST])
 
 
-def _data(draft: Draft) -> Data:
+def _data(draft: Draft) -> Study:
     opened = draft.read()
     return encoded(opened, classes_of(opened))
 
 
 def _candidate(
-    words: str, options: Mapping[str, Any], given: Mapping[str, Any], data: Data
+    words: str, options: Mapping[str, Any], given: Mapping[str, Any], data: Study
 ) -> Candidate:
     new = {name: value for name, value in options.items() if given.get(name) != value}
     return Candidate(words, new, _line(new), _preview(data))
@@ -226,7 +226,7 @@ def _line(options: Mapping[str, Any]) -> str:
     return line if line.isprintable() else f"{', '.join(options)} in Python"
 
 
-def _preview(data: Data) -> tuple[str, ...]:
+def _preview(data: Study) -> tuple[str, ...]:
     """Return the votes and the label of the first items."""
     coding, index = data.coding, data.votes.index
     lines = []

@@ -42,7 +42,7 @@ from judgebayes.workflow.conformal_sets import (
     outside_words,
     strata_of,
 )
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.losses import check_losses, losses_of
 from judgebayes.workflow.methods import (
     FEW_LABELS,
@@ -81,7 +81,7 @@ def calibrate(
     return answer(request, read_request(request), progress)
 
 
-def read_request(request: CalibrateRequest) -> Data:
+def read_request(request: CalibrateRequest) -> Study:
     """Check the options, and read the votes and the labels.
 
     Raises
@@ -133,7 +133,7 @@ def read_request(request: CalibrateRequest) -> Data:
 
 def answer(
     request: CalibrateRequest,
-    given: Data,
+    given: Study,
     progress: Progress | None = None,
     *,
     wins: WinRate | None = None,

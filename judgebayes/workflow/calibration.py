@@ -31,7 +31,7 @@ from judgebayes.workflow.comparing import (
 )
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.conformal_sets import ConformalSets, set_numbers
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.more_labels import MoreLabels
@@ -42,7 +42,7 @@ from judgebayes.workflow.scales import no_order
 from judgebayes.workflow.win_rates import WinRate
 
 
-def read_words(data: Data) -> list[str]:
+def read_words(data: Study) -> list[str]:
     """Return sentences about what was read, including what affects the model."""
     coding, lines = data.coding, data.sentences
     if len(coding.judges) > 1:
@@ -127,7 +127,7 @@ def _lower_by(lead: Interval) -> str:
     return f"a mean loss lower by {with_interval(lead.negative())}"
 
 
-def unmeasured_words(choice: Choice, given: Data) -> list[str]:
+def unmeasured_words(choice: Choice, given: Study) -> list[str]:
     """Return why the answers of a method are not measured on held-out labels, if that matters."""
     if given.labelled:
         return [
@@ -142,7 +142,7 @@ def unmeasured_words(choice: Choice, given: Data) -> list[str]:
     ]
 
 
-def warnings_of(request: CalibrateRequest, data: Data, fitted: Fitted) -> list[str]:
+def warnings_of(request: CalibrateRequest, data: Study, fitted: Fitted) -> list[str]:
     """Return sentences about what makes the answers unsure: the fit, the votes, the labels."""
     messages, labels = [], data.labels
     status = Status(int(status_of(fitted)))
@@ -194,7 +194,7 @@ class Calibration(AnsweredItems):
     """The chosen method, its fit to all labels, its answers, and the comparison of methods."""
 
     schema: ClassVar[str] = "judgebayes.calibration/1"
-    given: Data
+    given: Study
     request: CalibrateRequest
     losses: Losses
     """The loss of each decision."""

@@ -19,7 +19,7 @@ from judgebayes.votes.classes import listing
 from judgebayes.workflow.asking import decided
 from judgebayes.workflow.check_draft import CheckFinding, Draft
 from judgebayes.workflow.check_labels import doubtful_join
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import CheckRequest
@@ -36,7 +36,7 @@ FOUND_ALREADY = (
 """What is read says these too, where a finding says it before."""
 
 
-def finished(draft: Draft, data: Data) -> Draft:
+def finished(draft: Draft, data: Study) -> Draft:
     """Return the draft with what is read in the end."""
     for line in data.sentences:
         said = any(line in finding.sentence for finding in draft.findings)
@@ -74,7 +74,7 @@ class Check(Result):
     """The options of that command as keywords: `jb.calibrate(votes, labels, **check.options)`."""
     questions: pd.DataFrame
     """A row per question: its command, whether these files can answer it, and why not or how well."""
-    data: Data | None
+    data: Study | None
     """What the command reads; None if it cannot."""
     ids: pd.DataFrame
     """A row per item of the labels: the item of the votes that it is, or the one that is similar."""
@@ -182,7 +182,7 @@ def check(request: CheckRequest) -> Check:
     )
 
 
-def _read(draft: Draft) -> tuple[Data | None, Draft]:
+def _read(draft: Draft) -> tuple[Study | None, Draft]:
     """Return what a draft reads; None and a problem if it reads nothing."""
     if not draft.columns:
         return None, draft
@@ -195,7 +195,7 @@ def _read(draft: Draft) -> tuple[Data | None, Draft]:
         return None, draft.with_finding("bad", "files", str(error))
 
 
-def _items_checked(draft: Draft, data: Data, path: Path | InMemory) -> Draft:
+def _items_checked(draft: Draft, data: Study, path: Path | InMemory) -> Draft:
     """Compare a file of items with the items that have votes."""
     coding = data.coding
     try:

@@ -12,7 +12,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.engine import VMAP_BYTES
 from judgebayes.evaluate.one_fit import fit_one, predict
 from judgebayes.evaluate.sweeps import methods_at_once
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.methods import Choice, build, cost_of_fit, suited, traits_of
 from judgebayes.workflow.options import CalibrateRequest
 
@@ -21,7 +21,7 @@ Answered = tuple[Method, Fitted, LogProbs]
 
 
 @in_float64
-def fit_and_answer(choice: Choice, data: Data, labels: ItemInts, seed: int) -> Answered:
+def fit_and_answer(choice: Choice, data: Study, labels: ItemInts, seed: int) -> Answered:
     """Return a method, its fit to all labels, and its answers on all items."""
     method = build(choice, data.coding.classes, data.votes)
     fitted = fit_to_labels(choice, method, data, labels, seed)
@@ -29,7 +29,7 @@ def fit_and_answer(choice: Choice, data: Data, labels: ItemInts, seed: int) -> A
 
 
 def fit_to_labels(
-    choice: Choice, method: Method, data: Data, labels: ItemInts, seed: int
+    choice: Choice, method: Method, data: Study, labels: ItemInts, seed: int
 ) -> Fitted:
     """Return the method fitted to the items that it learns from."""
     votes = data.votes
@@ -54,7 +54,7 @@ BASE_BYTES = 7e8
 """The memory of the program itself."""
 
 
-def plan(request: CalibrateRequest, data: Data) -> tuple[int, list[str]]:
+def plan(request: CalibrateRequest, data: Study) -> tuple[int, list[str]]:
     """Return the number of splits, and a sentence about the time and memory of a long comparison.
 
     The number is the one asked for, or the usual one, less where it would take long. It follows from

@@ -27,7 +27,7 @@ from judgebayes.votes import MISSING, Coding
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import fit_to_labels
-from judgebayes.workflow.data import Data, values_of
+from judgebayes.workflow.data import Study, values_of
 from judgebayes.workflow.methods import Choice, compared_methods, fit_on_of
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import ends
@@ -420,7 +420,7 @@ def conformal_sets(
     request: CalibrateRequest,
     choice: Choice,
     method: Method,
-    given: Data,
+    given: Study,
     compared: Compared | None,
 ) -> ConformalSets:
     """Return the conformal set of each item: a fit to some labels, thresholds from the others."""
@@ -456,7 +456,7 @@ def conformal_sets(
     return ConformalSets(inside, words, table)
 
 
-def _divided(given: Data, strata: Strata, splits: int, seed: int) -> Splits:
+def _divided(given: Study, strata: Strata, splits: int, seed: int) -> Splits:
     """Return divisions of the labels between the fit and the thresholds."""
     groups = given.groups
     return random_splits(
@@ -470,7 +470,7 @@ def _divided(given: Data, strata: Strata, splits: int, seed: int) -> Splits:
     )
 
 
-def strata_of(given: Data, by: str | None) -> dict[str, Strata]:
+def strata_of(given: Study, by: str | None) -> dict[str, Strata]:
     """Return the strata of the items by a column, if one is named, and by agreement."""
     strata = {}
     if by is not None and by != AGREEMENT:

@@ -25,7 +25,7 @@ from judgebayes.workflow.results import Result
 from judgebayes.workflow.sources import Opened
 
 
-def values_of(data: "Data", column: str) -> tuple[ItemInts, list[str]]:
+def values_of(data: "Study", column: str) -> tuple[ItemInts, list[str]]:
     """Return the value of each item in a column of the votes or the labels, and the values' names.
 
     Returns
@@ -42,7 +42,7 @@ def values_of(data: "Data", column: str) -> tuple[ItemInts, list[str]]:
     return code, [str(name) for name in names]
 
 
-def by_item(data: "Data", columns: list[str], wrong: str) -> pd.DataFrame:
+def by_item(data: "Study", columns: list[str], wrong: str) -> pd.DataFrame:
     """Return the names in some columns for every item with votes, NaN where one of them is blank.
 
     Raises
@@ -70,10 +70,10 @@ def by_item(data: "Data", columns: list[str], wrong: str) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, repr=False)
-class Data(Result):
+class Study(Result):
     """Votes and labels that were read, to pass in place of the votes."""
 
-    schema: ClassVar[str] = "judgebayes.data/1"
+    schema: ClassVar[str] = "judgebayes.study/1"
     opened: Opened
     """The tables that were read, the roles of their columns, and what was left out."""
     votes: Votes
@@ -159,7 +159,7 @@ class Data(Result):
         return {"items": self.items, "judges": self.judges}
 
 
-def encoded(opened: Opened, classes: Classes) -> Data:
+def encoded(opened: Opened, classes: Classes) -> Study:
     """Return the votes and labels of opened files as arrays. Labels may be constant.
 
     Raises
@@ -170,7 +170,7 @@ def encoded(opened: Opened, classes: Classes) -> Data:
     opened = merged(opened, classes)
     votes, coding, groups, said = arrays_of(opened, classes)
     doubt = opened.doubt
-    return Data(
+    return Study(
         replace(opened, notes=(*opened.notes, *said)),
         votes,
         coding,
@@ -189,7 +189,7 @@ def labelled_words(labels: ItemInts, classes: Classes) -> str:
     return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 
-def undecided_as_class(data: Data) -> Data:
+def undecided_as_class(data: Study) -> Study:
     """Return votes of two classes and undecided ones between them as votes of three classes.
 
     For the error of a majority, in which an undecided vote is a vote for neither side. The labels have

@@ -14,7 +14,7 @@ from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
 from judgebayes.workflow.asking import data_of
-from judgebayes.workflow.data import Data, values_of
+from judgebayes.workflow.data import Study, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
@@ -26,7 +26,7 @@ class Diagnosis(Result):
     """Statistics of each judge, and the problems of judges and labels."""
 
     schema: ClassVar[str] = "judgebayes.diagnosis/1"
-    data: Data
+    data: Study
     request: DiagnoseRequest
     judges: pd.DataFrame
     """A row per judge, as `judgebayes.judge_table` gives it; without labels also its agreement with the
@@ -104,7 +104,7 @@ def diagnose(
     return Diagnosis(data, request, judges, grouped, findings, by, words)
 
 
-def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _by(data: Study, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the judges' rates by the values of a column, and what is left out or counted."""
     labels = data.labels
     if data.votes.n_classes != 2:
@@ -134,7 +134,7 @@ def _by(data: Data, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ..
     return table, tuple(words)
 
 
-def _grouped(data: Data, judges: pd.DataFrame, ungrouped: pd.DataFrame) -> list[str]:
+def _grouped(data: Study, judges: pd.DataFrame, ungrouped: pd.DataFrame) -> list[str]:
     """Return how groups change the intervals; `ungrouped` is the table of judges without groups."""
     assert data.groups is not None
     labelled = data.labels >= 0

@@ -13,7 +13,7 @@ from judgebayes.majority import Decision, ErrorCurve, Splits, decision_probs, sp
 from judgebayes.sentence import percent
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.options import EnsembleRequest
 
 LEAST_LABELS = 10
@@ -76,7 +76,7 @@ def check_goal(request: EnsembleRequest) -> None:
         )
 
 
-def panel_of(data: Data, request: EnsembleRequest) -> EnsemblePanel:
+def panel_of(data: Study, request: EnsembleRequest) -> EnsemblePanel:
     """Return the panel of a request.
 
     Raises

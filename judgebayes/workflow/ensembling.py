@@ -25,7 +25,7 @@ from judgebayes.progress import Progress, followed
 from judgebayes.sentence import of_votes, percent
 from judgebayes.votes import Votes
 from judgebayes.workflow.asking import data_of
-from judgebayes.workflow.data import Data, undecided_as_class
+from judgebayes.workflow.data import Study, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import (
     Estimates,
     Stop,
@@ -62,7 +62,7 @@ class MajorityError(Result):
     """The error of a majority vote, by the number of votes."""
 
     schema: ClassVar[str] = "judgebayes.majority_error/1"
-    data: Data
+    data: Study
     estimates: Estimates
     """The panel's votes, the labels, and the split curve fitted to them."""
     fit: FittedDistribution
@@ -207,7 +207,7 @@ def ensemble(
     )
 
 
-def _next_items(estimates: Estimates, data: Data, sizes: tuple[int, ...]) -> pd.DataFrame | None:
+def _next_items(estimates: Estimates, data: Study, sizes: tuple[int, ...]) -> pd.DataFrame | None:
     """Return a row per item to label next: its votes, and how probably their plurality is right."""
     most = estimates.request.next_labels
     if most is None:
@@ -236,7 +236,7 @@ def _next_items(estimates: Estimates, data: Data, sizes: tuple[int, ...]) -> pd.
     )
 
 
-def _grouped_words(data: Data, labelled: np.ndarray, effect: float) -> str:
+def _grouped_words(data: Study, labelled: np.ndarray, effect: float) -> str:
     """Return how groups change the intervals, in a sentence."""
     assert data.groups is not None
     return (
@@ -274,7 +274,7 @@ def sizes_of(text: str | None, most: int, even: bool = False) -> tuple[int, ...]
     return sizes
 
 
-def _correct_counts(data: Data, votes: Votes) -> tuple[Counts, list[str]]:
+def _correct_counts(data: Study, votes: Votes) -> tuple[Counts, list[str]]:
     """Return the number of correct votes of each item, and what was read, in sentences."""
     labels = data.labels
     counts = correct_counts(votes, labels)

@@ -12,7 +12,7 @@ from judgebayes.measures.decide import zero_one_loss
 from judgebayes.progress import Progress
 from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import compare
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.ensemble_estimates import Estimates, first_of
 
 LEAST_LABELS = 20
@@ -20,7 +20,7 @@ LEAST_LABELS = 20
 SPLITS = 20
 
 
-def compared_panels(estimates: Estimates, data: Data, progress: Progress | None) -> pd.DataFrame:
+def compared_panels(estimates: Estimates, data: Study, progress: Progress | None) -> pd.DataFrame:
     """Return a row per panel: the error of all its votes on each item, and its interval.
 
     If judges are named, their panel is compared with all judges, the best single one and stacking. The

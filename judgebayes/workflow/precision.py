@@ -22,7 +22,7 @@ from judgebayes.generators import (
 from judgebayes.io.options import split_names
 from judgebayes.votes.columns import positions
 from judgebayes.workflow.asking import data_of
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.next_steps import precision_steps
 from judgebayes.workflow.options import Fixed, PrecisionRequest, check_next
 from judgebayes.workflow.precision_methods import Given, PrecisionFit, answer
@@ -42,7 +42,7 @@ class Precision(Result):
     """The share of valid items by generator."""
 
     schema: ClassVar[str] = "judgebayes.precision/1"
-    data: Data
+    data: Study
     request: PrecisionRequest
     counts: PrecisionCounts
     """The votes by generator, judge and label."""
@@ -128,7 +128,7 @@ def precision(
     )
 
 
-def _grouped(data: Data, fit: PrecisionFit) -> list[str]:
+def _grouped(data: Study, fit: PrecisionFit) -> list[str]:
     """Return how many groups there are, and how alike their items, in a sentence."""
     if data.groups is None:
         return []

@@ -38,7 +38,7 @@ from judgebayes.generators.systems import (
 )
 from judgebayes.inference.status import Status
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 
 WHOLE = 0.9
 """A generator counts as fully labelled from this share of labelled items."""
@@ -118,7 +118,7 @@ and joint draws if it is a posterior."""
 class Given:
     """What the methods learn from."""
 
-    data: Data
+    data: Study
     generator: ItemInts
     names: list[str]
     """The names of the generators."""

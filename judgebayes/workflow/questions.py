@@ -7,7 +7,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.check_draft import Draft, words_of
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import (
     CalibrateRequest,
@@ -31,7 +31,7 @@ NO_LABELS = "There are no labels: add them with --labels FILE, or name their col
 
 
 def answerable(
-    data: Data | None, draft: Draft, files: list[str], *, saved: bool = False
+    data: Study | None, draft: Draft, files: list[str], *, saved: bool = False
 ) -> pd.DataFrame:
     """Return a row per question: its command with all options, whether it runs, and why not.
 
@@ -62,7 +62,7 @@ def answerable(
     )
 
 
-def _answer(name: str, data: Data) -> tuple[bool, str]:
+def _answer(name: str, data: Study) -> tuple[bool, str]:
     """Tell whether a command can answer its question from what was read, and why not or how well."""
     known = data.labels[data.labels >= 0]
     n, distinct = len(known), len(np.unique(known))
@@ -81,7 +81,7 @@ def _answer(name: str, data: Data) -> tuple[bool, str]:
     return True, f"With {n} labels{few}."
 
 
-def _precision(data: Data, n: int) -> tuple[bool, str]:
+def _precision(data: Study, n: int) -> tuple[bool, str]:
     classes = data.coding.classes
     if len(classes) != 2:
         return False, (

@@ -11,7 +11,7 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
 from judgebayes.io.options import split_names
-from judgebayes.workflow.data import Data, by_item
+from judgebayes.workflow.data import Study, by_item
 
 EVERY = "all items"
 """The name of the only generator where no column names generators."""
@@ -34,7 +34,7 @@ class Matches:
         return [f"{self.systems[a]} over {self.systems[b]}" for a, b in self.pairs]
 
 
-def read_matches(data: Data, named: str) -> Matches:
+def read_matches(data: Study, named: str) -> Matches:
     """Return the pair of systems of every item, from two columns of the votes or the labels.
 
     Raises
@@ -107,7 +107,7 @@ def system_points(
     return pd.DataFrame({"system": [matches.systems[i] for i in order], name: each[order]})
 
 
-def generators_of(data: Data, named: str | None) -> tuple[list[str], ItemInts]:
+def generators_of(data: Study, named: str | None) -> tuple[list[str], ItemInts]:
     """Return the generators' names, and each item's generator.
 
     Parameters

@@ -13,7 +13,7 @@ from judgebayes.generators.win_rate import WinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent, with_interval
 from judgebayes.workflow.asking import data_of
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
@@ -35,7 +35,7 @@ class WinRate(Result):
     """The win rate of A over B, or of every pair of systems, from votes and labels."""
 
     schema: ClassVar[str] = "judgebayes.win_rate/1"
-    data: Data
+    data: Study
     target: str
     ties: str
     fit: WinRates | None
@@ -169,7 +169,7 @@ def win_rate(request: WinRateRequest) -> WinRate:
     return result
 
 
-def check_ties(request: WinOptions, data: Data) -> None:
+def check_ties(request: WinOptions, data: Study) -> None:
     """Refuse options of win rates for votes that have none.
 
     Raises
@@ -186,12 +186,12 @@ def check_ties(request: WinOptions, data: Data) -> None:
         )
 
 
-def _paired(data: Data, systems: str | None) -> bool:
+def _paired(data: Study, systems: str | None) -> bool:
     classes = data.coding.classes
     return classes.pairwise or (systems is not None and len(classes) <= 3)
 
 
-def win_rate_of(data: Data, request: WinOptions) -> WinRate | None:
+def win_rate_of(data: Study, request: WinOptions) -> WinRate | None:
     """Return the win rate in votes that were read; None if they do not compare two responses."""
     ties, target, systems = request.ties, request.target, request.systems
     if not _paired(data, systems):
@@ -223,7 +223,7 @@ def win_rate_of(data: Data, request: WinOptions) -> WinRate | None:
     return WinRate(data, target, ties, fit, pairs, ranking)
 
 
-def _outcomes(data: Data) -> ItemFloats:
+def _outcomes(data: Study) -> ItemFloats:
     """Return 1 where the label is for A, 0.5 at the middle class, 0 where it is for B, NaN unknown."""
     middle = (len(data.coding.classes) - 1) / 2
     side = np.sign(data.labels - middle)

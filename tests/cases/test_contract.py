@@ -24,7 +24,7 @@ import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names
 from judgebayes.io.tables import write_table
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 
 MUTANTS = int(os.environ.get("MUTANTS", "5"))
 """Mutants of each file."""
@@ -32,7 +32,7 @@ SCALES = ("0 1", "bad good", "-1 0 1", "B tie A", "1 2 3 4", "1 2 3 4 5")
 names = st.text("a7é0.,; '", min_size=1, max_size=4).map(str.strip).filter(bool)
 
 
-def as_read(data: Data, case: Case) -> Reading:
+def as_read(data: Study, case: Case) -> Reading:
     """Return what was read, with the names of the case."""
     coding, index = data.coding, np.asarray(data.votes.index)
     votes = Counter(
@@ -124,7 +124,7 @@ def outcome(case: Case, folder: Path) -> str:
     for function in (jb.read, jb.check):
         with suppress(JudgeBayesError):
             result = function(*paths)
-            data = result if isinstance(result, Data) else result.data
+            data = result if isinstance(result, Study) else result.data
             what = "asked" if data is None else difference(as_read(data, case), case) or "right"
             named = any(repr(n) in line for n in case.named("label") for line in result.sentences)
             every.add("asked" if what == "no labels" and named else what)

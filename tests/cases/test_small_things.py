@@ -44,7 +44,7 @@ def test_the_repr_of_a_result_is_a_short_line(tmp_path: Path) -> None:
         assert len(repr(result)) < 1000
         assert repr(result).startswith(f"{type(result).__name__}(")
         assert "array" not in repr(result)
-    assert repr(data) == "Data(items=500, labels=100, judges=2, votes=1000)"
+    assert repr(data) == "Study(items=500, labels=100, judges=2, votes=1000)"
 
 
 def test_pdf_figures_have_truetype_fonts(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from judgebayes.io.options import Options
 from judgebayes.workflow import calibrating
 from judgebayes.workflow.applying import apply_notes, reading_notes
 from judgebayes.workflow.asking import open_files
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.machine import CommandResult
@@ -52,7 +52,7 @@ def opened(
     return open_files(ReadRequest(votes=path, labels=labels, wide=wide, only_judge=only, **how))
 
 
-def read(source: Opened) -> Data:
+def read(source: Opened) -> Study:
     request = replace(source.request, drop_unknown_labels=True)
     source = replace(source, request=request)
     return encoded(source, classes_of(source))

@@ -8,12 +8,12 @@ import pytest
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.workflow.applying import apply_notes
 from judgebayes.workflow.asking import open_files
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
 
 
-def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Data, str | None]:
+def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Study, str | None]:
     opened = open_files(ReadRequest(votes=path, labels=labels, wide=wide))
     return encoded(opened, classes_of(opened)), opened.columns["label"]
 

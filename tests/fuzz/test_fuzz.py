@@ -22,7 +22,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
 from judgebayes.workflow.asking import open_files
-from judgebayes.workflow.data import Data, encoded
+from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
@@ -193,7 +193,7 @@ def command(rng: random.Random, folder: Path) -> None:
         check_read(read, naive[1], dict(opened.columns))
 
 
-def check_read(read: Data, rows: list[dict[str, Any]], roles: dict[str, str | None]) -> None:
+def check_read(read: Study, rows: list[dict[str, Any]], roles: dict[str, str | None]) -> None:
     """Compare encoded votes with the naive rows: none is missing, none is added."""
     said = (re.match(r"(\d+) record\(s\) are identical", note) for note in read.opened.notes)
     rows = once(rows, next((int(match[1]) for match in said if match), 0))

@@ -8,7 +8,7 @@ import pytest
 
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.data import Data
+from judgebayes.workflow.data import Study
 
 VOTES = pd.DataFrame(
     {
@@ -26,7 +26,7 @@ LABELS = pd.DataFrame(
 )
 
 
-def labels_of(data: Data) -> dict[str, str]:
+def labels_of(data: Study) -> dict[str, str]:
     items = data.items.dropna(subset=["label"])
     return dict(zip(items["item"], items["label"], strict=True))
 
