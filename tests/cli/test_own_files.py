@@ -4,6 +4,7 @@ import random
 import re
 import shlex
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,17 @@ from fuzz.mutators import to_json_bytes
 from fuzz.seeds import VALID, with_more_records
 from typer.testing import CliRunner
 
+import judgebayes as jb
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.options import Options
-from judgebayes.workflow import calibrating
+from judgebayes.io.options import Options, join_names
 from judgebayes.workflow.applying import apply_notes, reading_notes
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
 from judgebayes.workflow.importing import import_votes
-from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.methods import Choice, build
-from judgebayes.workflow.options import CalibrateRequest, ReadRequest
+from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import Opened
 
@@ -269,13 +269,6 @@ def test_the_command_that_an_import_prints_can_be_run(
         ).decode()
     path.write_text(content)
     monkeypatch.chdir(tmp_path)
-    requests: list[CalibrateRequest] = []
-
-    def calibrate(request: CalibrateRequest, *, running: str, diagnosing: str) -> CommandResult:
-        requests.append(request)
-        return CommandResult({})
-
-    monkeypatch.setattr("judgebayes.cli.calibrating.calibrate_votes", calibrate)
     out = "my votes.csv"
     args = ("import", form.split()[0], name, "-o", out)
     said = invoke(*args)
@@ -287,8 +280,15 @@ def test_the_command_that_an_import_prints_can_be_run(
         known[["item", "label"]].to_csv("labels.csv", index=False)
     command = re.search(r"^Next: judgebayes (.*)$", said, re.MULTILINE)
     assert command is not None
-    invoke(*shlex.split(command.group(1)), "--set", "allow_degenerate=true")
-    given = calibrating.read_request(requests[-1])
+    words = shlex.split(command.group(1))
+    assert words[:2] == ["check", out]
+    if form in ("tidy of words", "lm-eval"):  # two items show no order of three words
+        known = pd.concat([pd.read_csv(out)["vote"], pd.read_csv("labels.csv")["label"]])
+        words += ["--set", f"classes={join_names(sorted(known.dropna().astype(str).unique()))}"]
+    invoke(*words)
+    sets = [pair for option, pair in pairwise(words) if option == "--set"]
+    given = jb.check(out, "labels.csv", set=sets).data
+    assert given is not None
     votes = re.search(r"records: (\d+) votes", said)
     assert votes is not None
     strays = 1 if form == "tidy" else 0
@@ -306,8 +306,7 @@ def test_an_import_reports_missing_votes_and_their_reasons(tmp_path: Path) -> No
     scores = "".join(f"x{n},{n}\n" for n in range(20))
     (tmp_path / "v.csv").write_text("item,vote\n" + scores)
     said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))
-    assert "Next: the votes have 20 different values; group them into a few classes" in said
-    assert "Next: judgebayes" not in said
+    assert "Next: judgebayes check" in said
 
 
 @pytest.mark.parametrize("form", VALID)
