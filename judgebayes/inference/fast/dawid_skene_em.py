@@ -23,7 +23,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
-from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Problem, Result, Sites, one_draw
@@ -44,7 +43,6 @@ Counts = Any
 """Vote counts, item x (judge class): an array, or an object with its shape and matrix products."""
 
 
-@jit_inline("n_classes")
 def counts(
     index: Int[Array, "item judge sample"], n_classes: int
 ) -> Float[Array, "item judge_vote"]:
