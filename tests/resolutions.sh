@@ -38,7 +38,7 @@ try() {
     run example example
     run calibrate example/votes.csv --labels example/labels.csv --out answers.csv --save fit.json
     run apply fit.json example/votes.csv --out again.csv
-    run report example/votes.csv --labels example/labels.csv --out report.html
+    run calibrate example/votes.csv --labels example/labels.csv --splits 20 --html page.html
     run posterior example/votes.csv --labels example/labels.csv --draws 50 --warmup 50 --out posterior.npz
   )
   # The installed package is tested, not the checkout. Old versions of other packages may warn.
