@@ -11,6 +11,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed, with_points
 from judgebayes.io.columns import (
+    MODELS,
     SETTLED,
     guess_columns,
     join_judge,
@@ -30,6 +31,7 @@ from judgebayes.votes.classes import (
     classes_of_most,
     given_classes,
     listing,
+    written,
 )
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import label_columns
@@ -161,7 +163,7 @@ def find_wide(draft: Draft) -> Draft:
     """Find the item, the labels and the columns that are not judges, of a wide table.
 
     It is wide without a word if every column but those of the item and the labels, which have usual
-    names, is alike; and if not, this is asked.
+    names, is alike and named like a model or a program; and if not, this is asked.
     """
     given, here = _given(draft), draft.labels is None
     table = join_judge(plain_table(draft.votes), given["item"])
@@ -193,7 +195,8 @@ def find_wide(draft: Draft) -> Draft:
         judges, classes = [n for n in free if _votes_in(table[n], scale)], frozenset(scale.names)
     if not wide:
         text = "The table has a row per item and a column per judge."
-        if judges == free and item == by_name(every, "item"):
+        programs = all(MODELS.search(name) for name in judges)
+        if programs and judges == free and item == by_name(every, "item"):
             draft = draft.saying("columns", text, wide=True)
         else:
             question = "Does the table have a row per item and a column per judge?"
@@ -427,16 +430,18 @@ def _repeats(draft: Draft) -> Draft:
     table, chosen = opened.table, dict(draft.columns)
     keys = [n for role in ("item", "judge", "order") if (n := chosen[role]) is not None]
     sample = chosen["sample"]
-    again = table.duplicated([*keys, *([] if sample is None else [sample])])
+    place = [*keys, *([] if sample is None else [sample])]
+    again = table.duplicated(place)
     if draft.request.repeats or not again.any():
         if sample is not None and draft.request.sample is None:
             draft = draft.with_finding(
                 "note", "repeats", f"Column {sample!r} is read as the number of the repeated vote."
             )
         return draft
+    names = table.loc[table.duplicated(place, keep=False), place].map(written).fillna("")
     row = again.idxmax()
-    first = (table[keys] == table.loc[row, keys]).all(axis=1).idxmax()
-    named = ", ".join(f"{n} {canonical(table.loc[row, n])!r}" for n in keys)
+    first = (names == names.loc[row]).all(axis=1).idxmax()
+    named = ", ".join(f"{n} {canonical(table.loc[row, n])!r}" for n in place)
     question = f"Rows {first} and {row} are the same vote ({named})."
     column = likely_sample(table, keys, [name for role, name in chosen.items() if role != "sample"])
     if column is not None:

@@ -62,3 +62,24 @@ def test_a_column_of_people_may_have_a_comma_in_its_name(tmp_path: Path) -> None
     checked = jb.check(path)
     assert checked.options["label"] == "human, final"
     assert jb.read(path, **checked.options).numbers["labels"] == 60
+
+
+@pytest.mark.parametrize(("names", "asked"), [("gpt,claude", False), ("Anna,Ben", True)])
+def test_columns_that_may_be_people_become_judges_only_if_the_user_says_so(
+    names: str, asked: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text(
+        f"item,{names},label\n" + "".join(f"q{i},yes,no,yes\n" for i in range(9)) + "x,no,yes,no\n"
+    )
+    if asked:
+        with pytest.raises(AmbiguousStudy, match="a row per item and a column per judge"):
+            jb.read(path)
+    assert list(jb.read(path, wide=asked).coding.judges) == names.split(",")
+
+
+def test_a_question_about_repeated_votes_names_the_rows(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("item,judge,run,vote\na,j,1,1\na,j,2,0\nb,j,1,1\na,j,2,1\n")
+    with pytest.raises(AmbiguousStudy, match="Rows 3 and 5 are the same vote"):
+        jb.read(path)
