@@ -83,3 +83,21 @@ def test_a_question_about_repeated_votes_names_the_rows(tmp_path: Path) -> None:
     path.write_text("item,judge,run,vote\na,j,1,1\na,j,2,0\nb,j,1,1\na,j,2,1\n")
     with pytest.raises(AmbiguousStudy, match="Rows 3 and 5 are the same vote"):
         jb.read(path)
+
+
+def test_what_would_be_lost_or_read_from_texts_is_a_question(tmp_path: Path) -> None:
+    votes, labels = tmp_path / "v.csv", tmp_path / "l.csv"
+    votes.write_text("item,judge,vote\n" + "".join(f"q{i},j,{i % 2}\n" for i in range(6)))
+    labels.write_text("item,label\nq0,0\nq1,1\nother,1\n")
+    with pytest.raises(AmbiguousStudy, match=r"labels 1 item\(s\) that have no votes") as raised:
+        jb.read(votes, labels)
+    assert raised.value.candidates[0].options == {"drop_unknown_labels": True}
+    texts = "".join(f'q{i},j,"I compared both at length.\n[[{"AB"[i % 2]}]]"\n' for i in range(6))
+    votes.write_text("item,judge,vote\n" + texts)
+    with pytest.raises(AmbiguousStudy, match="has raw answers") as raised:
+        jb.read(votes)
+    data = jb.read(votes, **raised.value.candidates[0].options)
+    assert data.how == {
+        **dict.fromkeys(("sample", "order", "task", "group"), "none"),
+        **{"item": "item", "judge": "judge", "vote": "vote", "verdicts": "pair"},
+    }
