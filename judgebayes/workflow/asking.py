@@ -17,13 +17,13 @@ from judgebayes.io.tables import check_ignored, notes_of
 from judgebayes.io.vote_tables import read_votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_columns import find_long, find_wide, is_wide
-from judgebayes.workflow.check_draft import Draft, words_of
+from judgebayes.workflow.check_draft import LEAVES, Draft, words_of
 from judgebayes.workflow.check_labels import doubtful_join, find_items, find_label, find_merged
 from judgebayes.workflow.check_scales import find_order, find_scale
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import converted
-from judgebayes.workflow.records import changed, leaves, with_options
+from judgebayes.workflow.records import changed, with_options
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import UNSEEN, Earlier, Opened
 from judgebayes.workflow.study import HowKeys
@@ -83,8 +83,7 @@ def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool =
         if doubt is None:
             return data
         return replace(data, opened=replace(data.opened, notes=(*data.opened.notes, doubt[1])))
-    ours = {leaf.name for leaf in leaves(ReadRequest, {})}
-    again = [name for name, _ in changed(request) if name in ours]
+    again = [name for name, _ in changed(request) if name == "labels" or name in LEAVES]
     if again:
         raise JudgeBayesError(
             f"The votes are already read, and {listing(again, 20)} would change how they are read: pass "

@@ -13,11 +13,15 @@ from judgebayes.io.options import as_pair
 from judgebayes.workflow.item_ids import Matching
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import open_votes, with_labels
-from judgebayes.workflow.records import changed, leaves
+from judgebayes.workflow.records import leaves
 from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
 
-KEYS = {leaf.name for leaf in leaves(ReadRequest, {}) if leaf.option.key}
-"""The options for reading that the command line has as keys of the study."""
+LEAVES = {
+    leaf.name: leaf for leaf in leaves(ReadRequest, {}) if leaf.name not in ("votes", "labels")
+}
+"""The options for reading, without the files."""
+KEYS = {name for name, leaf in LEAVES.items() if leaf.option.key}
+"""Those that the command line has as keys of the study."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,8 @@ class Draft:
 
     def options(self) -> dict[str, Any]:
         """Return the options for reading that are not their defaults, by name, without files."""
-        ours = {leaf.name for leaf in leaves(ReadRequest, {})} - {"votes", "labels"}
-        return {name: value for name, value in changed(self.request) if name in ours}
+        given = ((name, getattr(self.request, name), leaf.default) for name, leaf in LEAVES.items())
+        return {name: value for name, value, default in given if value != default}
 
     def keys(self) -> dict[str, Any]:
         """Return the keys of a study file that reads the same: the columns by role, and the options."""

@@ -200,7 +200,9 @@ def find_items(draft: Draft) -> Draft:
     matching, drop = match_items(given.unique(), items), draft.tables.drop_unknown_labels
     draft = replace(draft, matching=matching)
     exactly = draft.tables.match_ids == "exactly"
-    same = set(map(written, given.unique())) & set(map(written, items))
+    same: set[str | None] = set(matching.item_of)
+    if matching.folded:
+        same = set(map(written, given.unique())) & set(map(written, items))
     question = (
         f"Column {gold.label!r} labels {given.nunique() - len(same)} item(s) that have no votes. Items "
         f"with votes are named {listing(items, 3)}. {hint(matching)} To drop these labels, use "
