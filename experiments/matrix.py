@@ -9,8 +9,8 @@ import pandas as pd
 
 from judgebayes.experiments.core import Experiment, Output
 from judgebayes.experiments.writing import FORMATS, GRADES, KINDS, grades, undefined_notes
-from judgebayes.report.figures import inline_svg
-from judgebayes.report.page import (
+from judgebayes.show.figures import inline_svg
+from judgebayes.show.page import (
     Block,
     Drawing,
     Facts,

@@ -22,7 +22,7 @@ from judgebayes.experiments.core import Experiment, Output, Run
 from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import figure_markup, result_section
 from judgebayes.experiments.writing import write
-from judgebayes.report.page import Section
+from judgebayes.show.page import Section
 
 UNFINISHED = ".unfinished"
 

@@ -47,7 +47,7 @@ from .measures.decide import zero_one_loss as zero_one_loss
 from .panel.curate import Curated as Curated
 from .panel.curate import top_k as top_k
 from .panel.judges import judge_table as judge_table
-from .report.versions import show_versions as show_versions
+from .show.versions import show_versions as show_versions
 from .votes import Classes as Classes
 from .votes import Coding as Coding
 from .votes import SparseVotes as SparseVotes

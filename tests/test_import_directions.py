@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = """
 sentence errors progress finding arrays compiled models votes measures io inference calibrators
-aggregators item_response panel evaluate majority generators priors posterior collect workflow
-testing plots report judgebayes experiments cli __main__
+aggregators item_response panel evaluate majority generators priors posterior collect plots show workflow
+testing report judgebayes experiments cli __main__
 """
 """`judgebayes` is the top-level package, which exports names of all packages below it."""
 ORDER = ROOMS.split()
@@ -81,7 +81,7 @@ def test_a_package_imports_from_earlier_ones_only() -> None:
         ("judgebayes.votes.array", "import judgebayes.measures.scores"),
         ("judgebayes.models.irt", "def f():\n    from judgebayes import errors"),
         ("judgebayes.io.tables", "from judgebayes import __version__, cli"),
-        ("judgebayes.report.page", "from judgebayes import Davidson"),
+        ("judgebayes.show.page", "from judgebayes import Davidson"),
         ("judgebayes.experiments.core", "from judgebayes.cli.calibrating import best"),
     ],
 )

@@ -164,7 +164,7 @@ TASKS = (
         "show",
         "Draw and report",
         "Figures, the HTML page, and the versions that a bug report needs.",
-        ("plots", "report"),
+        ("plots", "show", "report"),
     ),
     Task(
         "extend",

@@ -254,7 +254,7 @@ def example(
 @command()
 def version() -> CommandResult:
     """Print the version."""
-    from judgebayes.report.versions import versions
+    from judgebayes.show.versions import versions
 
     _print_version()
     return CommandResult({"versions": dict(versions())})

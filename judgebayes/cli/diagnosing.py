@@ -5,7 +5,7 @@ import pandas as pd
 
 from judgebayes.cli.console import Console, say, say_findings, say_next, say_plainly, show_rows
 from judgebayes.io.tables import check_writable, write_table
-from judgebayes.report.text import ends_of, judge_cells, percent_with_interval
+from judgebayes.show.text import ends_of, judge_cells, percent_with_interval
 from judgebayes.workflow.diagnosing import diagnose
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import DiagnoseRequest

@@ -9,8 +9,8 @@ from judgebayes.cli.console import WARNING, say, say_next, say_plainly, show_row
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.majority import ErrorCurve
 from judgebayes.progress import shown
-from judgebayes.report.text import readable
 from judgebayes.sentence import percent, with_interval
+from judgebayes.show.text import readable
 from judgebayes.workflow.ensembling import MajorityError, ensemble
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import EnsembleRequest

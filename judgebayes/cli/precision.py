@@ -8,8 +8,8 @@ import pandas as pd
 from judgebayes.cli.console import WARNING, say, say_next, show_rows
 from judgebayes.cli.ensembling import show_next_items
 from judgebayes.io.tables import check_writable, write_table
-from judgebayes.report.text import readable
 from judgebayes.sentence import percent
+from judgebayes.show.text import readable
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.options import TARGETS, PrecisionRequest
 from judgebayes.workflow.precision import precision

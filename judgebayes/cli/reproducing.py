@@ -31,8 +31,8 @@ from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.sharding import RECORD, Results, Shard, divided, merged, part_named
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
-from judgebayes.report.page import render
-from judgebayes.report.versions import versions
+from judgebayes.show.page import render
+from judgebayes.show.versions import versions
 from judgebayes.workflow.machine import CommandResult
 
 NO_CLAIM = "no claim to grade"

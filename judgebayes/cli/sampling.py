@@ -29,9 +29,9 @@ from judgebayes.posterior.compare import Compared, compare, one_left_out, target
 from judgebayes.posterior.models import build, sample, variant_of
 from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
-from judgebayes.report.text import ends_of
-from judgebayes.report.versions import versions
 from judgebayes.sentence import rounded, sentences, with_interval
+from judgebayes.show.text import ends_of
+from judgebayes.show.versions import versions
 from judgebayes.votes.array import Data
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import labelled_words

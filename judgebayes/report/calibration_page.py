@@ -5,7 +5,7 @@ from judgebayes.report.held_out import probabilities_section
 from judgebayes.report.judges import diagnostics_section, judges_section
 from judgebayes.report.labels import labels_section
 from judgebayes.report.origin import data_section, method_section, rerun_section, summary_blocks
-from judgebayes.report.page import Page, render
+from judgebayes.show.page import Page, render
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from judgebayes.report.page import Block, Paragraph, Section, Table
 from judgebayes.sentence import rounded
+from judgebayes.show.page import Block, Paragraph, Section, Table
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.losses import PERSON

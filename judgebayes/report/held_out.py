@@ -9,9 +9,9 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import reliability_diagrams
 from judgebayes.plots.style import Figure
-from judgebayes.report.figures import drawing
-from judgebayes.report.page import Block, Drawing, Paragraph, Row, Section, Table
 from judgebayes.sentence import with_interval
+from judgebayes.show.figures import drawing
+from judgebayes.show.page import Block, Drawing, Paragraph, Row, Section, Table
 from judgebayes.workflow.calibration import Calibration
 
 BINS = 10

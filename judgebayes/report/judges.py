@@ -11,10 +11,10 @@ import pandas as pd
 from judgebayes.finding import Finding, count_findings
 from judgebayes.plots.judge_map import judge_map
 from judgebayes.plots.style import Figure
-from judgebayes.report.figures import drawing
-from judgebayes.report.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
-from judgebayes.report.text import ends_of, judge_cells, shortened_apart
 from judgebayes.sentence import percent
+from judgebayes.show.figures import drawing
+from judgebayes.show.page import Block, Drawing, Findings, Folded, Paragraph, Section, Table
+from judgebayes.show.text import ends_of, judge_cells, shortened_apart
 
 
 def diagnostics_section(findings: Sequence[Finding]) -> Section:

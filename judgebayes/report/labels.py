@@ -5,9 +5,9 @@ import numpy as np
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.plots.curves import error_curves
 from judgebayes.plots.style import Figure
-from judgebayes.report.figures import drawing
-from judgebayes.report.page import Block, Paragraph, Section, Table
 from judgebayes.sentence import with_interval
+from judgebayes.show.figures import drawing
+from judgebayes.show.page import Block, Paragraph, Section, Table
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
 

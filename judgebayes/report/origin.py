@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from judgebayes.finding import Finding
-from judgebayes.report.page import Block, Code, Facts, Findings, Paragraph, Section, Table
-from judgebayes.report.text import readable
-from judgebayes.report.versions import versions
 from judgebayes.sentence import percent, rounded, sentences, with_interval
+from judgebayes.show.page import Block, Code, Facts, Findings, Paragraph, Section, Table
+from judgebayes.show.text import readable
+from judgebayes.show.versions import versions
 from judgebayes.workflow.calibration import Calibration, read_words
 from judgebayes.workflow.comparing import comparison_rows
 from judgebayes.workflow.win_rates import WinRate

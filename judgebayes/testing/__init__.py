@@ -1,6 +1,6 @@
 """Checks of a user's own methods against laws: `check_aggregator`, `check_calibrator`.
 
-This package may not import `plots` or any package after it.
+This package may not import `report` or any package after it.
 """
 
 from judgebayes.testing.laws import check_aggregator, check_calibrator

@@ -17,7 +17,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.report.decisions import first_items
-from judgebayes.report.page import Table
+from judgebayes.show.page import Table
 from judgebayes.votes import Votes
 from judgebayes.votes.columns import MAX_NAME
 from judgebayes.workflow.comparing import compare, grow

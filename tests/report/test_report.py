@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.finding import Finding
 from judgebayes.report.decisions import first_items
-from judgebayes.report.figures import drawing, inline_svg
 from judgebayes.report.held_out import held_out_blocks
-from judgebayes.report.page import (
+from judgebayes.show.figures import drawing, inline_svg
+from judgebayes.show.page import (
     Code,
     Drawing,
     Facts,
@@ -30,7 +30,7 @@ from judgebayes.report.page import (
     css,
     render,
 )
-from judgebayes.report.text import shortened_apart
+from judgebayes.show.text import shortened_apart
 
 VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}
 MEGABYTE = "x" * 2**20

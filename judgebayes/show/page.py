@@ -10,7 +10,7 @@ from importlib import resources
 from urllib.parse import quote
 
 from judgebayes.finding import Finding, Severity
-from judgebayes.report.text import escaped
+from judgebayes.show.text import escaped
 
 
 def css() -> str:

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from judgebayes.report.page import Drawing
-from judgebayes.report.text import clean, escaped
+from judgebayes.show.page import Drawing
+from judgebayes.show.text import clean, escaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
