@@ -59,10 +59,10 @@ from .votes import encode_wide as encode_wide
 from .votes import from_counts as from_counts
 from .workflow.applying import Applied as Applied
 from .workflow.applying import apply as apply
-from .workflow.applying import save as save
 from .workflow.asking import read as read
 from .workflow.calibrating import calibrate as calibrate
 from .workflow.calibration import Calibration as Calibration
+from .workflow.calibration import save as save
 from .workflow.checking import Check as Check
 from .workflow.checking import check as check
 from .workflow.data import Study as Study

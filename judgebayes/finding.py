@@ -15,6 +15,13 @@ class Finding:
     sentence: str
     topic: str = ""
     judges: tuple[str, ...] = ()
+    option: str = ""
+    """The option that settles it, as at the command line; a bad one with an option is a question."""
+
+    @property
+    def text(self) -> str:
+        """The sentence with its option."""
+        return f"{self.sentence} Option: {self.option}" if self.option else self.sentence
 
 
 def count_findings(findings: Sequence[Finding]) -> dict[str, int]:

@@ -8,7 +8,6 @@ import contextlib
 import gc
 import inspect
 import os
-import shlex
 import signal
 import textwrap
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from judgebayes.cli import requests
-from judgebayes.cli.command import CommandWithHeadings, Context, command_line, other_command
+from judgebayes.cli.command import CommandWithHeadings, Context, command_line
 from judgebayes.cli.machine import (
     BAD_INPUT,
     INTERRUPTED,
@@ -79,6 +78,22 @@ def asking(record: type, place: str) -> Callable[..., CommandResult]:
         asked = getattr(import_module(f"{__name__}.{module}"), function)
         result: CommandResult = asked(request)
         return result
+
+    run.__annotations__["request"] = record
+    run.__doc__ = record.__doc__
+    return run
+
+
+def question(record: type, place: str) -> Callable[..., CommandResult]:
+    """Return a command that asks `module:function` of the workflow and prints the answer."""
+
+    def run(context: Context, request: Any) -> CommandResult:
+        from judgebayes.cli.answering import answered
+
+        module, _, function = place.partition(":")
+        return answered(
+            context, getattr(import_module(f"judgebayes.workflow.{module}"), function), request
+        )
 
     run.__annotations__["request"] = record
     run.__doc__ = record.__doc__
@@ -147,22 +162,12 @@ def reproduce(context: Context, request: requests.ReproduceRequest) -> CommandRe
 
 
 command("collect")(asking(requests.CollectRequest, "collecting:collect"))
-command("check")(asking(options.CheckRequest, "checking:check_files"))
-
-
-@command()
-def calibrate(context: Context, request: options.CalibrateRequest) -> CommandResult:
-    """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
-    from judgebayes.cli import calibrating
-
-    running, diagnosing = shlex.join(command_line(context)), other_command(context, "diagnose")
-    return calibrating.calibrate_votes(request, running=running, diagnosing=diagnosing)
-
-
-command("apply")(asking(options.ApplyRequest, "calibrating:apply_fit"))
-command("diagnose")(asking(options.DiagnoseRequest, "diagnosing:diagnose_votes"))
-command("ensemble")(asking(options.EnsembleRequest, "ensembling:ensemble_error"))
-command("precision")(asking(options.PrecisionRequest, "precision:estimate_precision"))
+command("check")(question(options.CheckRequest, "checking:check"))
+command("calibrate")(question(options.CalibrateRequest, "calibrating:calibrate"))
+command("apply")(question(options.ApplyRequest, "applying:apply"))
+command("diagnose")(question(options.DiagnoseRequest, "diagnosing:diagnose"))
+command("ensemble")(question(options.EnsembleRequest, "ensembling:ensemble"))
+command("precision")(question(options.PrecisionRequest, "precision:precision"))
 
 
 @command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
-from judgebayes.cli.machine import MACHINE_OPTIONS, MachineOptions
+from judgebayes.cli.machine import MACHINE_OPTIONS, OUTPUTS, MachineOptions
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import key_of
 from judgebayes.workflow.options import Columns, LossOptions, ReadRequest
@@ -93,7 +93,7 @@ def other_command(context: Any, name: str) -> str:
     """
     other = context.parent.command.get_command(context.parent, name)
     names = {*keys_of(other), *(parameter.name for parameter in other.params)}
-    shared = names - {"out"}
+    shared = names - {*OUTPUTS}
     return shlex.join(["judgebayes", name, *_words_of(context, shared)])
 
 

@@ -13,12 +13,15 @@ from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from judgebayes.finding import Finding, Severity
 from judgebayes.sentence import sentence, sentences
+from judgebayes.show.page import Block, Code, Findings, Paragraph, Table
 
 LAYOUT = "\n\t"
+ROOM = 22
+"""The room for a text of a table; longer ones are broken."""
 
 
 def visible(text: str) -> str:
@@ -62,6 +65,8 @@ class Console(RichConsole):
 
 
 WARNING = "[yellow]![/]"
+QUESTION = "[cyan]?[/]"
+"""The mark of a guess that needs its option."""
 MARKS: dict[Severity, str] = {"bad": "[bold red]x[/]", "note": WARNING, "good": "[green]+[/]"}
 
 
@@ -72,7 +77,7 @@ def say(*lines: str, mark: str = "") -> None:
         if not console.is_terminal:
             console.print(f"{mark} {text}" if mark else text, soft_wrap=True, highlight=False)
             continue
-        hanging = Table.grid(padding=(0, 1, 0, 0))
+        hanging = RichTable.grid(padding=(0, 1, 0, 0))
         if mark:
             hanging.add_column()
         hanging.add_column(overflow="fold")
@@ -81,9 +86,10 @@ def say(*lines: str, mark: str = "") -> None:
 
 
 def say_findings(findings: Iterable[Finding], marks: Mapping[Severity, str] = MARKS) -> None:
-    """Print findings behind the marks of their severity."""
+    """Print findings behind the marks of their severity; of questions, a question mark."""
     for finding in findings:
-        say(finding.sentence, mark=marks[finding.severity])
+        asked = finding.severity == "bad" and finding.option
+        say(finding.text, mark=QUESTION if asked else marks[finding.severity])
 
 
 def say_plainly(*lines: str) -> None:
@@ -92,24 +98,59 @@ def say_plainly(*lines: str) -> None:
         Console().print(escape(line), highlight=False, soft_wrap=True)
 
 
-def show_rows(
-    title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1
-) -> None:
-    """Print a title and, below it, a table whose first columns are `texts`.
+def show_blocks(blocks: Sequence[Block]) -> None:
+    """Print the paragraphs, findings, tables and commands of an answer; a page has figures, too."""
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        match block:
+            case Paragraph(text):
+                say(text)
+            case Findings(findings):
+                say_findings(findings)
+            case Code(text):
+                say_plainly(f"  {text}")
+            case Table():
+                show_rows(block.caption, block.head, block.rows, block.words, block.least_needed)
+                if after is not None and not isinstance(after, Table):
+                    say_plainly("")
 
-    Texts are wrapped; the others, numbers, are not, and are aligned right. The title may be wider.
+
+def show_rows(
+    title: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    words: Iterable[int] = (),
+    least_needed: Iterable[str] = (),
+) -> None:
+    """Print a title and, below it, a table; the first column and those of `words` are texts.
+
+    Texts are wrapped; the others, numbers, are not, and are aligned right. The title may be wider. On a
+    narrow console, columns of `least_needed` are left out and named.
     """
-    table = Table(box=None, pad_edge=False)
-    for place, name in enumerate(head):
-        if place < texts:
-            table.add_column(escape(name), overflow="fold")
+    shown, texts, cells = list(head), {0, *words}, [list(map(str, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    left_out = []
+    for name in least_needed:
+        used = sum(min(width, ROOM) + 2 for n, width in enumerate(widths) if head[n] in shown)
+        if name in shown and used > Console().width:
+            shown.remove(name)
+            left_out.append(name)
+    table = RichTable(box=None, pad_edge=False)
+    places = [n for n, name in enumerate(head) if name in shown]
+    for place in places:
+        if place in texts:
+            table.add_column(escape(head[place]), overflow="fold")
         else:
-            table.add_column(escape(name), justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(escape, row))
+            table.add_column(escape(head[place]), justify="right", no_wrap=True)
+    for row in cells:
+        table.add_row(*(escape(row[place]) for place in places))
     say_plainly("")
     say(f"{title}:")
     Console().print(table, highlight=False)
+    if left_out:
+        columns = ", ".join(left_out)
+        say(
+            f"Not shown, because the terminal is too narrow: {columns}; --out FILE has all columns."
+        )
 
 
 def say_next(steps: Sequence[str]) -> None:

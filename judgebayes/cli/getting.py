@@ -87,7 +87,7 @@ def list_data(cache: Path | None) -> CommandResult:
     ]
     printed = [row | {"stored": "yes" if row["stored"] else "no"} for row in rows]
     cells = [[str(cell) for cell in row.values()] for row in printed]
-    show_rows("Data sets", list(rows[0]), cells, texts=len(rows[0]))
+    show_rows("Data sets", list(rows[0]), cells, range(len(rows[0])))
     say_plainly(f"Folder: {cache_path}")
     return CommandResult({"folder": cache_path, "tables": {"data sets": rows}})
 

@@ -158,7 +158,7 @@ def _said(results: Results, out: Path, start: float, again: str) -> CommandResul
     claims = [row._asdict() for row in claim_summaries(_pairs(results))]
     if claims:
         cells = [[row[name] for name in PRINTED] for row in claims]
-        show_rows("Claims", PRINTED, cells, texts=3)
+        show_rows("Claims", PRINTED, cells, range(3))
         say_plainly("")
     took = f"All of it took {duration(time.monotonic() - start)}."
     where = f"{len(done)} results in {out}; start at {out / 'index.html'}"
@@ -322,7 +322,7 @@ def list_experiments(what: list[str]) -> CommandResult:
         memory = "-" if cost is None else f"{cost.peak_bytes / 1e9:.1f} GB"
         cells.append((name, e.title, *times, memory))
     head = ("experiment", "result", "time", "on twins", "memory")
-    show_rows("Experiments", head, cells, texts=2)
+    show_rows("Experiments", head, cells, range(2))
     data, twins = (
         duration(sum(row[key] or 0 for row in rows)) for key in ("seconds", "seconds_on_twins")
     )

@@ -30,7 +30,7 @@ from judgebayes.posterior.models import build, sample, variant_of
 from judgebayes.posterior.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.sentence import rounded, sentences, with_interval
-from judgebayes.show.text import ends_of
+from judgebayes.show.tables import ends_of
 from judgebayes.show.versions import versions
 from judgebayes.votes.array import Data
 from judgebayes.workflow.asking import data_of
@@ -403,6 +403,6 @@ def _print_comparison(
         f"{comparison.n_items} items)"
     )
     head = ("posterior", "model", "log score", "per item", "behind", "k > 0.7")
-    show_rows(title, head, cells, texts=2)
+    show_rows(title, head, cells, range(2))
     if comparison.only_common:
         say("Items that only some of the models predict are left out.")

@@ -7,15 +7,14 @@ from judgebayes.report.labels import labels_section
 from judgebayes.report.origin import data_section, method_section, rerun_section, summary_blocks
 from judgebayes.show.page import Page, render
 from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.comparing import Growth
+from judgebayes.workflow.comparing import grow
 
 
-def calibration_page(result: Calibration, curve: Growth | None, command: str) -> str:
-    """Return the page as HTML.
-
-    `curve` has the scores with fewer labels, None without labels or where all scores are the same, and
-    `command` is the one that made the page.
-    """
+def calibration_page(result: Calibration, command: str) -> str:
+    """Return the page as HTML; `command` is the one that made it."""
+    curve = None  # without labels, or where all scores are the same
+    if result.compared is not None and not result.hide_nll:
+        curve = grow(result.compared, result.choice.name)
     sections = [
         data_section(result),
         diagnostics_section(result.findings),

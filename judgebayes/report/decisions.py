@@ -6,7 +6,6 @@ import pandas as pd
 from judgebayes.sentence import rounded
 from judgebayes.show.page import Block, Paragraph, Section, Table
 from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.conformal_sets import STRATA_TITLE, strata_rows
 from judgebayes.workflow.losses import PERSON
 from judgebayes.workflow.methods import traits_of
 
@@ -35,7 +34,7 @@ def decisions_section(result: Calibration) -> Section:
     if result.abstention is not None:
         blocks.append(Paragraph(result.abstention.sentence))
     if sets is not None:
-        blocks += map(Paragraph, sets.sentences)
+        blocks += sets.blocks
         kinds = answers.assign(size=sets.inside.sum(1))[["size", "set"]].value_counts()
         rows = [
             (name, f"{n:,}", f"{n / len(answers):.1%}")
@@ -43,9 +42,6 @@ def decisions_section(result: Calibration) -> Section:
         ]
         head = ("set", "items", "share")
         blocks.append(Table("Conformal sets, the smallest first", head, rows))
-        if sets.strata is not None:
-            head_and_rows = strata_rows(sets.strata, no_empty=result.request.no_empty_sets)
-            blocks.append(Table(STRATA_TITLE, *head_and_rows))
     if not rule:
         blocks.append(first_items(answers, result.given.labels >= 0))
     return Section("Decisions", blocks, name="decisions")

@@ -8,10 +8,9 @@ from judgebayes.arrays import ItemInts
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import reliability_diagrams
-from judgebayes.plots.style import Figure
+from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import with_interval
-from judgebayes.show.figures import drawing
-from judgebayes.show.page import Block, Drawing, Paragraph, Row, Section, Table
+from judgebayes.show.page import Block, Figure, Paragraph, Row, Section, Table
 from judgebayes.workflow.calibration import Calibration
 
 BINS = 10
@@ -81,7 +80,7 @@ def held_out_blocks(
 
 def _diagram(
     log_probs: np.ndarray, labels: np.ndarray, of: int | None, classes: Sequence[str], method: str
-) -> Drawing:
+) -> Figure:
     bins = reliability(log_probs, labels, bins=BINS, of=of)
     mass, predicted, observed = (np.asarray(part) for part in bins)
     what = "the most probable class" if of is None else f"class {classes[of]}"
@@ -90,12 +89,12 @@ def _diagram(
         f"predicted {predicted[b]:.2f}, observed {observed[b]:.2f}" for b in np.flatnonzero(mass)
     )
 
-    def draw() -> Figure:
+    def draw() -> Picture:
         figure = reliability_diagrams({"": {method: bins}}, title="")
         figure.set_size_inches(3.1, 3.05)
         return figure
 
-    return drawing(
+    return Figure(
         draw,
         f"reliability-{'top' if of is None else of}",
         f"Observed frequency against predicted probability of {what}",

@@ -4,10 +4,9 @@ import numpy as np
 
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.plots.curves import error_curves
-from judgebayes.plots.style import Figure
+from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import with_interval
-from judgebayes.show.figures import drawing
-from judgebayes.show.page import Block, Paragraph, Section, Table
+from judgebayes.show.page import Block, Figure, Paragraph, Section, Table
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
 
@@ -60,12 +59,12 @@ def _curve_blocks(curve: Growth, method: str) -> list[Block]:
     size = np.array([n for n, _ in finite])
     line = ErrorCurve(size, mean, low, high, np.zeros(len(size), bool))
 
-    def draw() -> Figure:
+    def draw() -> Picture:
         figure = error_curves({method: line}, title="", xlabel="labels", ylabel="held-out NLL")
         figure.set_size_inches(3.4, 2.7)
         return figure
 
-    shown = drawing(
+    shown = Figure(
         draw,
         "growth",
         "Held-out NLL by the number of labels",

@@ -5,23 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from judgebayes.finding import Finding
 from judgebayes.sentence import percent, rounded, sentences, with_interval
 from judgebayes.show.page import Block, Code, Facts, Findings, Paragraph, Section, Table
-from judgebayes.show.text import readable
 from judgebayes.show.versions import versions
 from judgebayes.workflow.calibration import Calibration, read_words
-from judgebayes.workflow.comparing import comparison_rows
-from judgebayes.workflow.win_rates import WinRate
-
-
-def wins_tables(wins: WinRate) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return title, head and rows of the tables of pairs and systems, if there are several pairs."""
-    if len(wins.pairs) == 1:
-        return []
-    pairs = wins.pairs[[name for name in wins.pairs if not name.endswith(("_low", "_high"))]]
-    systems = [] if wins.systems is None else [("Systems", *readable(wins.systems))]
-    return [("Win rates", *readable(pairs.rename(columns={"naive": "naive rate"}))), *systems]
+from judgebayes.workflow.results import as_notes
 
 
 def summary_blocks(result: Calibration) -> list[Block]:
@@ -47,13 +35,10 @@ def summary_blocks(result: Calibration) -> list[Block]:
         ]
     decided = result.decided_counts.items()
     facts.append(("Decisions", ", ".join(f"{each}: {count:,}" for each, count in decided)))
-    blocks: list[Block] = []
-    if result.wins is not None:
-        blocks = [Paragraph(" ".join(result.wins.lead))]
-        blocks += (Table(*each) for each in wins_tables(result.wins))
+    blocks: list[Block] = [] if result.wins is None else result.wins.lead_blocks
     blocks.append(Facts(facts, large=True))
     if result.warnings:
-        blocks.append(Findings([Finding("note", sentence) for sentence in result.warnings]))
+        blocks.append(Findings(as_notes(result.warnings)))
     if result.next_steps:
         blocks.append(Paragraph(" ".join(["What to do next:", *sentences(result.next_steps)])))
     return blocks
@@ -93,12 +78,7 @@ def _digest(path: Path) -> str:
 def method_section(result: Calibration) -> Section:
     """Return the section on the method and the comparison with other methods."""
     reasons = result.chosen or [f"Method: {result.choice.name}, as requested."]
-    blocks: list[Block] = [*map(Paragraph, reasons)]
-    held_out = result.held_out
-    if result.compared is not None and held_out is not None:
-        rows = comparison_rows(held_out)
-        blocks.append(Table(result.compared.title, result.compared.head, rows))
-    blocks += map(Paragraph, result.explained)
+    blocks = [*map(Paragraph, reasons), *result.comparison_blocks]
     return Section("Method", blocks, name="method")
 
 

@@ -3,10 +3,8 @@
 import io
 import re
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from judgebayes.show.page import Drawing
 from judgebayes.show.text import clean, escaped
 
 if TYPE_CHECKING:
@@ -26,19 +24,6 @@ THEME = {
 _TAG = re.compile(r"<[^<>]*>")
 _NAME = re.compile(r'(\bid="|url\(#|href="#)')
 _INVISIBLE = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
-
-
-def drawing(
-    draw: Callable[[], "Figure"], name: str, title: str, description: str, caption: str
-) -> Drawing:
-    """Return what `draw` draws, with a caption; `name`, `title` and `description` as in `inline_svg`.
-
-    Texts are drawn literally, so that a name with dollar signs is not a formula.
-    """
-    from matplotlib import rc_context
-
-    with rc_context({"text.parse_math": False, "axes.formatter.use_mathtext": False}):
-        return Drawing(inline_svg(draw(), name, title, description), caption)
 
 
 def inline_svg(

@@ -1,16 +1,22 @@
-"""A self-contained HTML page from plain values: sections of paragraphs, tables and drawings.
+"""What answers and pages are made of, and a self-contained HTML page of it.
+
+The console prints paragraphs, findings, tables and commands; a page has figures and the rest too.
 
 The page loads nothing and runs no code: styles and drawings are inside the page, and its content
 security policy forbids everything else. All text passes through `text.escaped`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from judgebayes.finding import Finding, Severity
 from judgebayes.show.text import escaped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
 
 
 def css() -> str:
@@ -68,6 +74,8 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     words: Sequence[int] = ()
     """Text columns, beside the first."""
+    least_needed: Sequence[str] = ()
+    """Columns that a narrow console leaves out, in this order."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +89,21 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Row:
-    """Drawings side by side, if there is space."""
+class Figure:
+    """A figure that is drawn where it is shown; `name`, `title` and `description` as in `inline_svg`."""
 
-    drawings: Sequence[Drawing]
+    draw: "Callable[[], Picture]"
+    name: str
+    title: str
+    description: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Figures side by side, if there is space."""
+
+    figures: Sequence[Figure]
 
 
 @dataclass(frozen=True)
@@ -109,7 +128,7 @@ class Folded:
     blocks: "Sequence[Block]"
 
 
-Block = Paragraph | Findings | Facts | Table | Drawing | Row | Code | Links | Folded
+Block = Paragraph | Findings | Facts | Table | Drawing | Figure | Row | Code | Links | Folded
 
 
 @dataclass(frozen=True)
@@ -152,7 +171,7 @@ def render(page: Page) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escaped(page.title)}</title>\n<style>\n{css()}</style>\n</head>\n<body>\n"
-        f"<header>\n<h1>{escaped(page.title)}</h1>\n{_blocks(page.blocks)}</header>\n"
+        f"<header>\n<h1>{escaped(page.title)}</h1>\n{markup(page.blocks)}</header>\n"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f"<main>\n{body}</main>\n</body>\n</html>\n"
     )
@@ -166,11 +185,12 @@ def _section(section: Section, level: int, name: str) -> str:
     )
     return (
         f'<section id="{escaped(name)}">\n<h{heading}>{escaped(section.title)}</h{heading}>\n'
-        f"{_blocks(section.blocks)}{inner}</section>\n"
+        f"{markup(section.blocks)}{inner}</section>\n"
     )
 
 
-def _blocks(blocks: Sequence[Block]) -> str:
+def markup(blocks: Sequence[Block]) -> str:
+    """Return blocks as HTML."""
     return "".join(_block(block) for block in blocks)
 
 
@@ -195,8 +215,10 @@ def _block(block: Block) -> str:
             return _table(block)
         case Drawing():
             return _drawing(block)
-        case Row(drawings):
-            return f'<div class="row">\n{"".join(map(_drawing, drawings))}</div>\n'
+        case Figure():
+            return _drawing(_drawn(block))
+        case Row(figures):
+            return f'<div class="row">\n{markup(figures)}</div>\n'
         case Code(text):
             return f"<pre><code>{escaped(text)}</code></pre>\n"
         case Links(links):
@@ -204,7 +226,7 @@ def _block(block: Block) -> str:
                 f'<ul class="links">{"".join(f"<li>{_cell(link)}</li>" for link in links)}</ul>\n'
             )
         case Folded(title, blocks):
-            return f"<details>\n<summary>{escaped(title)}</summary>\n{_blocks(blocks)}</details>\n"
+            return f"<details>\n<summary>{escaped(title)}</summary>\n{markup(blocks)}</details>\n"
 
 
 def _table(table: Table) -> str:
@@ -254,6 +276,17 @@ def _cell(cell: Cell) -> str:
     target = "#" * is_internal + quote(cell.target[is_internal:], safe="/-._~")
     # A colon is quoted too, so that no target is an address with a scheme.
     return f'<a href="{target}">{escaped(cell.text)}</a>'
+
+
+def _drawn(figure: Figure) -> Drawing:
+    """Return a figure as drawn; texts are literal, so that a name with dollar signs is no formula."""
+    from matplotlib import rc_context
+
+    from judgebayes.show.figures import inline_svg
+
+    with rc_context({"text.parse_math": False, "axes.formatter.use_mathtext": False}):
+        svg = inline_svg(figure.draw(), figure.name, figure.title, figure.description)
+    return Drawing(svg, figure.caption)
 
 
 def _drawing(drawing: Drawing) -> str:

@@ -20,10 +20,11 @@ from judgebayes.measures.decide import decide
 from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
 from judgebayes.measures.significance import Interval
 from judgebayes.sentence import with_interval
+from judgebayes.show.page import Table
 from judgebayes.votes import Coding, Votes
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import PERSON, Losses
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, Written, first_rows
 
 LEVEL = 0.9
 
@@ -177,6 +178,16 @@ class AnsweredItems(Result):
             names = np.array(coding.classes.names)
             table["set"] = [" | ".join(names[own]) or "(empty)" for own in self.in_sets]
         return table
+
+    @property
+    def answers_block(self) -> Table:
+        """The answers of the first items."""
+        return first_rows("The answers (--out FILE writes all)", self.answers)
+
+    @property
+    def files(self) -> dict[str, tuple[str, Written]]:
+        """The answers."""
+        return {"out": ("probabilities, decision and expected loss of every item", self.answers)}
 
     @property
     def decided_counts(self) -> dict[str, int]:

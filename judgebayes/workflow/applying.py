@@ -1,47 +1,38 @@
 """Save a fit to a file, and apply it to new votes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from judgebayes import __version__
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 from judgebayes.inference.fit import status_of
-from judgebayes.io.columns import plain_label
-from judgebayes.io.options import split_names
+from judgebayes.show.page import Block, Findings, Paragraph
 from judgebayes.votes import MISSING, Coding, Votes
 from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
 from judgebayes.workflow.asking import open_files
-from judgebayes.workflow.binning import bins_from
-from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.fit_file import (
     SavedFit,
     answers,
+    apply_notes,
     drift,
     load_fit,
     profile,
-    save_fit,
     using,
 )
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
-from judgebayes.workflow.methods import load_plugins, traits_of
+from judgebayes.workflow.methods import load_plugins
 from judgebayes.workflow.next_steps import applied_steps
-from judgebayes.workflow.options import ROLES, ApplyRequest, Fixed, ReadingOptions, ReadRequest
+from judgebayes.workflow.options import ApplyRequest, Fixed, ReadingOptions, ReadRequest
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.sources import Earlier, Opened
-
-KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows", "verdicts")
-"""The options for reading that a fit keeps for later files, which may give others."""
+from judgebayes.workflow.results import as_notes
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,9 +54,14 @@ class Applied(AnsweredItems):
     """How the new votes differ from those of the fit."""
 
     @property
-    def sentences(self) -> list[str]:
-        """Which fit it is, what was read, what differs, and what was decided."""
-        return [*self.said, *self.warnings, self.decided_words]
+    def blocks(self) -> list[Block]:
+        """Which fit it is, what was read, what differs, what was decided, and the first answers."""
+        return [
+            *map(Paragraph, self.said),
+            Findings(as_notes(self.warnings)),
+            Paragraph(self.decided_words),
+            self.answers_block,
+        ]
 
     @property
     def next_steps(self) -> list[str]:
@@ -99,79 +95,9 @@ class Applied(AnsweredItems):
         return {"answers": self.answers}
 
 
-def save(calibration: Calibration, path: Path | str) -> None:
-    """Save a fit to a file (JSON), for `apply`.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the fit failed, its class cannot be saved, or the file cannot be written.
-    """
-    data = calibration.given
-    judges = [str(name) for name in data.coding.judges]
-    notes = {
-        "labels": int((data.labels >= 0).sum()),
-        "items": data.votes.n_items,
-        "version": __version__,
-        "seed": calibration.request.seed,
-        "judges": judges,
-        **reading_notes(data.opened),
-    }
-    tasks = [] if data.coding.tasks is None else [str(name) for name in data.coding.tasks]
-    judge_order = judges if traits_of(calibration.choice.method).knows_judges else []
-    classes, vote_profile = data.coding.classes, profile(data.votes)
-    saved = SavedFit(
-        calibration.choice.name,
-        calibration.fitted,
-        classes,
-        vote_profile,
-        tasks,
-        judge_order,
-        notes,
-    )
-    save_fit(path, saved)
-
-
-def reading_notes(opened: Opened) -> dict[str, Any]:
-    """Return the reading options to save with a fit, for later files of such votes."""
-    columns = {role: name for role, name in opened.columns.items() if name is not None}
-    request = opened.request
-    one_label = opened.label is None or request.label in (None, opened.label)
-    annotators = [] if one_label else split_names(str(request.label))
-    return {
-        **{name: getattr(request, name) for name in KEPT},
-        "repeats": request.repeats,
-        "columns": columns if opened.label is None else columns | {"label": opened.label},
-        "ignore": [*request.left_out, *annotators],
-        **({} if opened.bins is None else {"bins": opened.bins.to_json()}),
-    }
-
-
-def apply_notes(request: ReadRequest, notes: Mapping[str, Any]) -> tuple[ReadRequest, Earlier]:
-    """Return the request and what is known, by what `reading_notes` saved, which was checked."""
-    judges, label = notes.get("judges", []), request.label
-    earlier = {
-        role: name
-        for role, name in notes.get("columns", {}).items()
-        if role in ROLES and not (role == "label" and name in judges)
-    }
-    if label is None and "label" not in earlier and plain_label(judges):
-        label = "none"  # a judge with the name of a label
-    kept = {
-        name: notes[name]
-        for name in KEPT
-        if name in notes and getattr(request, name) is getattr(ReadRequest, name)
-    }
-    repeats = request.repeats or notes.get("repeats", False)
-    return (
-        replace(request, **kept, label=label, repeats=repeats),
-        Earlier(earlier, tuple(notes.get("ignore", ())), bins_from(notes.get("bins"))),
-    )
-
-
 @with_options
 @in_float64
-def apply(request: Annotated[ApplyRequest, Fixed({"out": None})]) -> Applied:
+def apply(request: Annotated[ApplyRequest, Fixed({"out": None, "html": None})]) -> Applied:
     """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones.
 
     The function behind `judgebayes apply`, with the same options; `votes` is a path or a table.

@@ -58,7 +58,7 @@ from judgebayes.workflow.methods import (
 from judgebayes.workflow.more_labels import check_forecast, more_labels
 from judgebayes.workflow.options import CalibrateRequest, Fixed, check_choice
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.win_rates import WinRate, check_ties, win_rate_of
+from judgebayes.workflow.win_rates import check_ties, win_rate_of
 
 
 @with_options
@@ -135,15 +135,13 @@ def answer(
     request: CalibrateRequest,
     given: Study,
     progress: Progress | None = None,
-    *,
-    wins: WinRate | None = None,
 ) -> Calibration:
-    """Choose a method on held-out labels, fit it to all of them, and answer every item.
-
-    `wins` is what `win_rate_of` returned, if it has been called.
-    """
-    wins = win_rate_of(given, request) if wins is None else wins
-    splits, _ = plan(request, given)
+    """Choose a method on held-out labels, fit it to all of them, and answer every item."""
+    wins = win_rate_of(given, request)
+    splits, planned = plan(request, given)
+    if progress is not None:
+        for line in planned:
+            progress(line, 0, 1)
     request = replace(request, splits=splits)  # what the result says
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
@@ -177,7 +175,9 @@ def answer(
     running = first_fit if choice is choices[0] else None
     for _ in followed([choice], f"fitting {choice.name}", progress):
         method, fitted, log_probs = fit(choice) if running is None else running.result()
-    chosen = [chosen_words(choice, choices, compared, labelled)] if auto else []
+    chosen = [*planned]
+    if auto:
+        chosen.append(chosen_words(choice, choices, compared, labelled))
     if auto and (large := too_large(given.votes)):
         chosen.append(too_large_words(large, given.votes))
     chosen += fitted.words() if hasattr(fitted, "words") else []

@@ -5,12 +5,15 @@ Sentences of a calibration: what was read, why this method, and what to be caref
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
+from judgebayes import __version__
 from judgebayes.aggregators import Davidson, Fitted, HierarchicalDavidson, Method
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
@@ -20,11 +23,14 @@ from judgebayes.inference.fit import status_of
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
 from judgebayes.sentence import percent, with_interval
+from judgebayes.show.page import Block, Findings, Paragraph, Table
+from judgebayes.show.tables import judges_table
 from judgebayes.votes import Coding, Votes
 from judgebayes.votes.classes import listing, may_compare
 from judgebayes.workflow.answers import Abstention, AnsweredItems, Decisions
 from judgebayes.workflow.comparing import (
     Compared,
+    comparison_rows,
     comparison_table,
     comparison_words,
     held_out_numbers,
@@ -32,19 +38,25 @@ from judgebayes.workflow.comparing import (
 from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.conformal_sets import ConformalSets, set_numbers
 from judgebayes.workflow.data import Study
+from judgebayes.workflow.fit_file import SavedFit, profile, reading_notes, save_fit
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import CalibrateRequest
-from judgebayes.workflow.results import ends
+from judgebayes.workflow.results import Written, as_notes, ends
 from judgebayes.workflow.scales import no_order
 from judgebayes.workflow.win_rates import WinRate
+
+MOST_JUDGES = 6
+"""The largest number of judges in the console: the best and the worst."""
+SHOWN = ("judge", "votes", "accuracy", "accuracy_low", "accuracy_high")
+"""The columns of its table of judges."""
 
 
 def read_words(data: Study) -> list[str]:
     """Return sentences about what was read, including what affects the model."""
-    coding, lines = data.coding, data.sentences
+    coding, lines = data.coding, data.said
     if len(coding.judges) > 1:
         lines.append(
             f"The votes of {len(coding.judges)} judges are used as a panel; use --set only_judge=NAME "
@@ -220,14 +232,38 @@ class Calibration(AnsweredItems):
     """What more labels would gain; None without `forecast`, or if NLL is not finite."""
 
     @property
-    def sentences(self) -> list[str]:
+    def blocks(self) -> list[Block]:
         """Who wins, what was read, the method and the reason for it, problems, and the decisions."""
-        lines = [] if self.wins is None else self.wins.lead
-        lines = [*lines, *read_words(self.given), *self.chosen]
-        lines += self.explained
-        lines += [*(f.sentence for f in self.unsound), *self.warnings]
-        lines += [] if self.sets is None else self.sets.sentences
-        return [*lines, *self.decided, *([] if self.more is None else [self.more.sentence])]
+        blocks: list[Block] = [] if self.wins is None else self.wins.lead_blocks
+        blocks += map(Paragraph, read_words(self.given))
+        if self.given.labelled:
+            blocks.append(judges_table(self.judges[[*SHOWN]], MOST_JUDGES))
+        blocks += [*map(Paragraph, self.chosen), *self.comparison_blocks]
+        blocks.append(Findings([*self.unsound, *as_notes(self.warnings)]))
+        blocks += [] if self.sets is None else self.sets.blocks
+        blocks += map(Paragraph, self.decided)
+        blocks += [] if self.more is None else [Paragraph(self.more.sentence)]
+        return [*blocks, self.answers_block]
+
+    @property
+    def comparison_blocks(self) -> list[Block]:
+        """The held-out comparison and what its columns mean; nothing if nothing was compared."""
+        if self.compared is None or self.held_out is None:
+            return []
+        rows = comparison_rows(self.held_out)
+        table = Table(self.compared.title, self.compared.head, rows)
+        return [table, *map(Paragraph, self.explained)]
+
+    @property
+    def files(self) -> dict[str, tuple[str, Written]]:
+        """The answers, and the fit."""
+        words = "the fit; judgebayes apply uses it on new votes"
+        return {**super().files, "save": (words, partial(save, self))}
+
+    @property
+    def next_commands(self) -> dict[str, str]:
+        """A check of the judges."""
+        return {"diagnose": f"A check of all judges on the same files ({self.counted}):"}
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -324,3 +360,36 @@ class Calibration(AnsweredItems):
     def counted(self) -> str:
         """The numbers of bad findings and of notes."""
         return "{problems} problem(s), {notes} note(s)".format(**count_findings(self.findings))
+
+
+def save(calibration: Calibration, path: Path | str) -> None:
+    """Save a fit to a file (JSON), for `apply`.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the fit failed, its class cannot be saved, or the file cannot be written.
+    """
+    data = calibration.given
+    judges = [str(name) for name in data.coding.judges]
+    notes = {
+        "labels": int((data.labels >= 0).sum()),
+        "items": data.votes.n_items,
+        "version": __version__,
+        "seed": calibration.request.seed,
+        "judges": judges,
+        **reading_notes(data.opened),
+    }
+    tasks = [] if data.coding.tasks is None else [str(name) for name in data.coding.tasks]
+    judge_order = judges if traits_of(calibration.choice.method).knows_judges else []
+    classes, vote_profile = data.coding.classes, profile(data.votes)
+    saved = SavedFit(
+        calibration.choice.name,
+        calibration.fitted,
+        classes,
+        vote_profile,
+        tasks,
+        judge_order,
+        notes,
+    )
+    save_fit(path, saved)

@@ -32,17 +32,10 @@ class CheckFinding(Finding):
     a question, whose recommended answer is the option; one without must be mended in the files.
     """
 
-    option: str = ""
-    """The option, as at the command line; "" if none is needed or none would do."""
     others: tuple[Mapping[str, Any], ...] = ()
     """Other options that would settle it another way."""
     question: str = ""
     """What is wrong without the option; "" if the sentence says it."""
-
-    @property
-    def text(self) -> str:
-        """The sentence with its option."""
-        return f"{self.sentence} Option: {self.option}" if self.option else self.sentence
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ The steps of a check, and what it says of what is read in the end.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from judgebayes.finding import Finding, Severity, count_findings
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
+from judgebayes.show.page import Block, Code, Findings, Paragraph, Table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.asking import decided
 from judgebayes.workflow.check_draft import CheckFinding, Draft
@@ -22,10 +23,10 @@ from judgebayes.workflow.check_labels import doubtful_join
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.methods import FEW_LABELS
-from judgebayes.workflow.options import CheckRequest
+from judgebayes.workflow.options import CheckRequest, Fixed
 from judgebayes.workflow.questions import answerable
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import BAD_INPUT, Result, Written
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.study import write_study
 
@@ -38,7 +39,7 @@ FOUND_ALREADY = (
 
 def finished(draft: Draft, data: Study) -> Draft:
     """Return the draft with what is read in the end."""
-    for line in data.sentences:
+    for line in data.said:
         said = any(line in finding.sentence for finding in draft.findings)
         if not said and not any(words in line for words in FOUND_ALREADY):
             draft = draft.with_finding("good", "read", line)
@@ -87,23 +88,32 @@ class Check(Result):
         return tuple(each for each in self.findings if each.severity == "bad")
 
     @property
-    def sentences(self) -> list[str]:
-        """The findings, what is read, the command, and which questions it can answer."""
-        lines = [f"{KINDS[each.severity].capitalize()}: {each.text}" for each in self.findings]
-        if self.command is None:
-            lines.append("No command can read these files as they are: see the problems.")
-        else:
-            lines.append(f"Command: {self.command}")
-        lines += [
-            f"{row.question} {'Yes' if row.can else 'No'}: {row.why}"
+    def blocks(self) -> list[Block]:
+        """The findings, the worst first, which questions the files can answer, and the command."""
+        findings = [each for kind in KINDS for each in self.findings if each.severity == kind]
+        rows = [
+            (str(row.question), str(row[2]), f"{'yes' if row.can else 'no'}: {row.why}")
             for row in self.questions.itertuples()
         ]
-        return lines
+        head = ("question", "command", "answered")
+        blocks: list[Block] = [
+            Findings(findings),
+            Table("What these files can answer", head, rows, words=[1, 2]),
+        ]
+        if self.command is None:
+            text = "No command can read these files as they are: mend the problems first."
+            return [*blocks, Paragraph(text)]
+        return [*blocks, Paragraph("This command runs:"), Code(self.command)]
 
     @property
-    def next_steps(self) -> list[str]:
-        """The command to run, or what to mend first."""
-        return ["Mend the problems." if self.command is None else f"Run: {self.command}"]
+    def files(self) -> dict[str, tuple[str, Written]]:
+        """Which item each label is of."""
+        return {"out": ("the items of the labels", self.ids)}
+
+    @property
+    def exit_code(self) -> int:
+        """2 if no command can read the files."""
+        return BAD_INPUT if self.command is None else 0
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -120,7 +130,7 @@ class Check(Result):
 
     @property
     def all_findings(self) -> list[Finding]:
-        """The findings as those of a diagnostic."""
+        """The findings as those of a diagnostic, with their options."""
         return [replace(each, sentence=each.text) for each in self.findings]
 
     @property
@@ -137,7 +147,9 @@ class Check(Result):
 
 
 @with_options
-def check(request: CheckRequest) -> Check:
+def check(
+    request: Annotated[CheckRequest, Fixed({"out": None, "html": None})],
+) -> Check:
     """Check files of votes and labels: all problems and guesses, and one command that runs.
 
     The function behind `judgebayes check`, with the same options; `votes`, `labels` and `items` are

@@ -23,6 +23,7 @@ from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.significance import independent_trials, item_means
 from judgebayes.sentence import percent, with_interval
+from judgebayes.show.page import Block, Paragraph, Table
 from judgebayes.votes import MISSING, Coding
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import Compared
@@ -38,8 +39,6 @@ STRATA = 3
 """The number of strata of agreement, if there are enough labels."""
 FITTED_SHARE = 2 / 3
 """The share of the labels that the method is fitted to; the others give the thresholds."""
-STRATA_TITLE = "Conformal sets on labelled items, coverage in %"
-"""The title of the table that `strata_rows` writes."""
 SET_DIVISIONS = 20
 """How often the labels are divided to measure the coverage of conformal sets."""
 OTHERS = "the others"
@@ -144,6 +143,16 @@ class ConformalSets:
     sentences: list[str]
     strata: pd.DataFrame | None = None
     """Held-out coverage by stratum, as `strata_table` gives it; None without held-out answers."""
+    no_empty: bool = False
+    """Whether empty sets are filled."""
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The sentences, and the coverage by stratum."""
+        blocks: list[Block] = [*map(Paragraph, self.sentences)]
+        if self.strata is not None:
+            blocks.append(strata_block(self.strata, no_empty=self.no_empty))
+        return blocks
 
 
 def sets_by_stratum(
@@ -371,12 +380,10 @@ def set_numbers(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def strata_rows(
-    table: pd.DataFrame, *, no_empty: bool
-) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the heading and the rows of the table as text."""
+def strata_block(table: pd.DataFrame, *, no_empty: bool) -> Table:
+    """Return the table of the strata as text."""
     head = ("items", "labels", "coverage [95 %]", "classes", "filled" if no_empty else "empty")
-    rows: list[tuple[str, ...]] = [
+    rows = [
         (
             "all" if row["by"] == "all" else f"{row['by']}: {row['stratum']}",
             f"{row['labels']:.0f}",
@@ -386,7 +393,7 @@ def strata_rows(
         )
         for _, row in table.iterrows()
     ]
-    return head, rows
+    return Table("Conformal sets on labelled items, coverage in %", head, rows)
 
 
 def strata_words(table: pd.DataFrame, *, by: str | None, level: float, no_empty: bool) -> list[str]:
@@ -453,7 +460,7 @@ def conformal_sets(
     shown = every if by is None else every | {by: strata}
     table = strata_table(evaluation, level, strata, shown, no_empty=no_empty, groups=given.groups)
     words += strata_words(table, by=by, level=level, no_empty=no_empty)
-    return ConformalSets(inside, words, table)
+    return ConformalSets(inside, words, table, no_empty)
 
 
 def _divided(given: Study, strata: Strata, splits: int, seed: int) -> Splits:

@@ -15,13 +15,14 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import listed_roles
 from judgebayes.sentence import sentences
+from judgebayes.show.page import Block, Paragraph
 from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.classes import listing
 from judgebayes.votes.columns import Evidence, name_of
 from judgebayes.workflow.annotators import merged
 from judgebayes.workflow.reading import arrays_of, labels_of
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, first_rows
 from judgebayes.workflow.sources import Opened
 
 
@@ -115,12 +116,20 @@ class Study(Result):
         return Evidence(high - low, NODE_WEIGHTS)
 
     @property
-    def sentences(self) -> list[str]:
-        """The role of each column, and what was read."""
+    def said(self) -> list[str]:
+        """The role of each column, and what was read, in sentences."""
         lines = self.words()
         if (self.labels >= 0).any():
             lines.append(labelled_words(self.labels, self.coding.classes))
         return lines
+
+    @property
+    def blocks(self) -> list[Block]:
+        """What was read, and the first items and judges."""
+        return [
+            *map(Paragraph, self.said),
+            *(first_rows(name, table) for name, table in self.tables.items()),
+        ]
 
     @property
     def numbers(self) -> dict[str, Any]:

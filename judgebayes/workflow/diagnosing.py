@@ -13,12 +13,16 @@ from judgebayes.panel import diagnostics
 from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
+from judgebayes.show.page import Block, Findings, Paragraph, Table
+from judgebayes.show.tables import judges_figure, judges_table, percent_with_interval
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, Written
+
+WEIGHT = "Weight: what a vote adds to the log-odds of its class, given the judge's accuracy."
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,10 +54,26 @@ class Diagnosis(Result):
         return [*self.data.words(), labelled, *notes]
 
     @property
-    def sentences(self) -> list[str]:
-        """What was read, the effect of groups, and the findings, the most severe first."""
-        findings = (each.sentence for each in self.findings)
-        return [*self.said, *self.grouped, *self.by_words, *findings]
+    def blocks(self) -> list[Block]:
+        """What was read, the judges, the effect of groups, and the findings, the most severe first."""
+        blocks: list[Block] = [*map(Paragraph, self.said)]
+        table = judges_table(self.judges, self.request.judges)
+        blocks.append(table)
+        if "weight" in table.head:
+            blocks.append(Paragraph(WEIGHT))
+        if np.isfinite(self.judges["accuracy"]).any():
+            blocks.append(judges_figure(self.judges, self.request.judges))
+        if self.by is not None and self.request.by is not None:
+            blocks.append(_by_table(self.by, self.request.by, self.request.judges))
+        blocks += map(Paragraph, (*self.by_words, *self.grouped))
+        return [*blocks, Findings(self.findings)]
+
+    @property
+    def files(self) -> dict[str, tuple[str, Written]]:
+        """The table of all judges, or of all by the values of a column."""
+        if self.by is not None:
+            return {"out": (f"all judges by {self.request.by!r}", self.by)}
+        return {"out": ("all judges", self.judges)}
 
     @property
     def next_steps(self) -> list[str]:
@@ -77,7 +97,7 @@ class Diagnosis(Result):
 @with_options
 @in_float64
 def diagnose(
-    request: Annotated[DiagnoseRequest, Fixed({"judges": 20, "out": None, "plot": None})],
+    request: Annotated[DiagnoseRequest, Fixed({"judges": 20, "out": None, "html": None})],
 ) -> Diagnosis:
     """Find problems of judges and labels: leaks, copies, bias, constant labels, saturation.
 
@@ -132,6 +152,25 @@ def _by(data: Study, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, .
     if data.evidence is not None:
         words.append("Rates and intervals by value count that merged labels may be wrong.")
     return table, tuple(words)
+
+
+def _by_table(rates: pd.DataFrame, column: str, most: int) -> Table:
+    """Return the rates of the first judges by the values of a column, without rates of no item."""
+    judges = rates["judge"].unique()
+    there = [
+        (rate, noun)
+        for rate, noun in (("tpr", "valid"), ("tnr", "invalid"))
+        if np.isfinite(rates[rate]).any()
+    ]
+    rows = []
+    for _, row in rates[rates["judge"].isin(judges[:most])].iterrows():
+        cells = [(percent_with_interval(row, rate), str(row[noun])) for rate, noun in there]
+        rows.append([str(row["judge"]), row["value"], *(cell for pair in cells for cell in pair)])
+    shown = " and ".join(rate.upper() for rate, _ in there) or "Rates"
+    few = "" if len(judges) <= most else f", {most} of {len(judges)} judges"
+    title = f"{shown} by {column!r}, in % with 90 % intervals{few}"
+    heads = [head for rate, noun in there for head in (rate.upper(), f"on {noun}")]
+    return Table(title, ["judge", column, *heads], rows, words=[1])
 
 
 def _grouped(data: Study, judges: pd.DataFrame, ungrouped: pd.DataFrame) -> list[str]:

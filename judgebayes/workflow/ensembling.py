@@ -22,7 +22,8 @@ from judgebayes.majority import (
     odd_sizes,
 )
 from judgebayes.progress import Progress, followed
-from judgebayes.sentence import of_votes, percent
+from judgebayes.sentence import of_votes, percent, with_interval
+from judgebayes.show.page import Block, Figure, Findings, Paragraph, Table
 from judgebayes.votes import Votes
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study, undecided_as_class
@@ -41,7 +42,7 @@ from judgebayes.workflow.ensemble_panel import (
     without_intervals,
 )
 from judgebayes.workflow.methods import FEW_LABELS
-from judgebayes.workflow.next_steps import majority_steps
+from judgebayes.workflow.next_steps import majority_steps, next_file, next_table
 from judgebayes.workflow.options import (
     TARGETS,
     EnsembleRequest,
@@ -50,8 +51,16 @@ from judgebayes.workflow.options import (
 )
 from judgebayes.workflow.panels_compared import compared_panels
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, ends
+from judgebayes.workflow.results import Result, Written, as_notes, ends
 
+MEANINGS = {
+    "split curve": "labels of all items, known or drawn given how the votes split.",
+    "model-free": "smaller panels drawn from the votes of labelled items.",
+    "mixture": "a model of hard and easy items, fitted to the labels.",
+    "independent": "the error if the votes on an item were independent.",
+    "no decision": "items on which the votes are tied, which do not count as wrong.",
+}
+"""What the columns of the tables mean."""
 FAR = 3
 MAX_REPORTED_WIDTH = 0.5
 """A share of hard items with a wider interval than this is reported as undetermined."""
@@ -90,9 +99,53 @@ class MajorityError(Result):
     """The items to label next, if requested; else None."""
 
     @property
-    def sentences(self) -> list[str]:
-        """What was read and fitted, how many labels are needed, and warnings."""
-        return [*self.said, *self.labels_to_go, *self.warnings]
+    def blocks(self) -> list[Block]:
+        """What was read and fitted, the errors, how many labels are needed, and warnings."""
+        level = percent(self.estimates.request.level)
+        both = "mixture" in self.curves
+        independent = {"independent": self.independent}
+        decision = "majority vote" if both else "plurality"
+        decision = "median" if self.distance else decision
+        main = self.curves | (independent if both else {})
+        main |= {} if self.abstained is None else {"no decision": self.abstained}
+        shown = {f"Error of a {decision} on {self.about}, in %": main}
+        if self.distance:
+            shown["Its mean distance from the label, in hundredths of a class"] = self.distance
+        if self.paper:
+            title = "Items with less than half of k votes right, P(S < k/2) (P3), in %"
+            shown[title] = self.paper | independent
+        columns = {name for curves in shown.values() for name in curves}
+        panels = [
+            (panel, with_interval(ends, ".1f", unit=""))
+            for panel, *ends in self.panels.itertuples(index=False)
+        ]
+        title = f"Error of the votes that each item has, in %, with {level} intervals"
+        return [
+            *map(Paragraph, self.said),
+            *(_curves_table(f"{t}, with {level} intervals", c) for t, c in shown.items()),
+            Paragraph(
+                " ".join(f"{name}: {MEANINGS[name]}" for name in MEANINGS if name in columns)
+            ),
+            self._figure(independent if both else {}),
+            Table(title, ("panel", "error"), panels),
+            *map(Paragraph, self.labels_to_go),
+            Findings(as_notes(self.warnings)),
+            *([] if self.next_items is None else [next_table(self.next_items)]),
+        ]
+
+    def _figure(self, other: dict[str, ErrorCurve]) -> Figure:
+        def draw() -> Any:
+            from judgebayes.plots.curves import error_curves  # Matplotlib takes long to import
+
+            return error_curves(self.curves | other, title="")
+
+        title = f"Error of a majority vote on {self.about}"
+        return Figure(draw, "errors", title, "The table has the numbers.", title)
+
+    @property
+    def files(self) -> dict[str, tuple[str, Written]]:
+        """The errors, and the items to label next."""
+        return {"out": ("the errors", self.errors)} | next_file(self.next_items, ["item"])
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -142,7 +195,7 @@ class MajorityError(Result):
 def ensemble(
     request: Annotated[
         EnsembleRequest,
-        Fixed({"out": None, "plot": None, "next_out": None}),
+        Fixed({"out": None, "html": None, "next_out": None}),
     ],
     progress: Progress | None = None,
 ) -> MajorityError:
@@ -205,6 +258,17 @@ def ensemble(
         ],
         next_items=_next_items(estimates, data, sizes),
     )
+
+
+def _curves_table(title: str, curves: dict[str, ErrorCurve]) -> Table:
+    """Return a row per number of votes: the error of each curve with its interval, if it has one."""
+    every, rows = list(curves.values()), []
+    for i, size in enumerate(every[0].size):
+        ends = ((each.error[i], each.low[i], each.high[i]) for each in every)
+        cells = (with_interval(each, ".1f", unit="") for each in ends)
+        beyond = any(each.extrapolated[i] for each in every)
+        rows.append([str(size), *cells, "extrapolated" if beyond else ""])
+    return Table(title, ("votes", *curves, ""), rows)
 
 
 def _next_items(estimates: Estimates, data: Study, sizes: tuple[int, ...]) -> pd.DataFrame | None:

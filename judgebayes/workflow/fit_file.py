@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,15 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
+from judgebayes.io.columns import plain_label
+from judgebayes.io.options import split_names
 from judgebayes.io.records import unique_fields
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow import methods  # noqa: F401 (imports every module that declares what files contain)
+from judgebayes.workflow.binning import bins_from
+from judgebayes.workflow.options import ROLES, ReadRequest
+from judgebayes.workflow.sources import Earlier, Opened
 
 FORMAT = "judgebayes fit"
 VERSION = 3
@@ -47,6 +52,8 @@ OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_posterior")
 """Fields about the optimiser, which are NaN for draws; the answers do not use them."""
 PLAIN = ("method", "tasks", "judges", "notes")
 """The fields of a fit that are stored as they are."""
+KEPT = ("wide", "missing", "undecided", "encoding", "skip_rows", "verdicts")
+"""The options for reading that a fit keeps for later files, which may give others."""
 SHARE_CHANGE = 0.05
 Z_LIMIT = 4.0
 
@@ -354,3 +361,40 @@ def _integers(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
         name: int(value) if name in static and hasattr(value, "dtype") else value
         for name, value in fields.items()
     }
+
+
+def reading_notes(opened: Opened) -> dict[str, Any]:
+    """Return the reading options to save with a fit, for later files of such votes."""
+    columns = {role: name for role, name in opened.columns.items() if name is not None}
+    request = opened.request
+    one_label = opened.label is None or request.label in (None, opened.label)
+    annotators = [] if one_label else split_names(str(request.label))
+    return {
+        **{name: getattr(request, name) for name in KEPT},
+        "repeats": request.repeats,
+        "columns": columns if opened.label is None else columns | {"label": opened.label},
+        "ignore": [*request.left_out, *annotators],
+        **({} if opened.bins is None else {"bins": opened.bins.to_json()}),
+    }
+
+
+def apply_notes(request: ReadRequest, notes: Mapping[str, Any]) -> tuple[ReadRequest, Earlier]:
+    """Return the request and what is known, by what `reading_notes` saved, which was checked."""
+    judges, label = notes.get("judges", []), request.label
+    earlier = {
+        role: name
+        for role, name in notes.get("columns", {}).items()
+        if role in ROLES and not (role == "label" and name in judges)
+    }
+    if label is None and "label" not in earlier and plain_label(judges):
+        label = "none"  # a judge with the name of a label
+    kept = {
+        name: notes[name]
+        for name in KEPT
+        if name in notes and getattr(request, name) is getattr(ReadRequest, name)
+    }
+    repeats = request.repeats or notes.get("repeats", False)
+    return (
+        replace(request, **kept, label=label, repeats=repeats),
+        Earlier(earlier, tuple(notes.get("ignore", ())), bins_from(notes.get("bins"))),
+    )

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,37 @@ from scipy.special import ndtri
 
 from judgebayes.measures.significance import Interval
 from judgebayes.sentence import of_votes, with_interval
+from judgebayes.show.page import Table
+from judgebayes.show.tables import readable
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import better_method
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.more_labels import LEAST_LABELS, WORTH, MoreLabels
 from judgebayes.workflow.precision_tables import SETTLED
+from judgebayes.workflow.results import Written
 
 MATTERS = 0.005
 """Half a percentage point of error."""
 SHOWN = 3
 """The most open orders that are named."""
+MOST_ITEMS = 20
+"""The most items to label next that are shown."""
+
+
+def next_table(items: pd.DataFrame) -> Table:
+    """Return the first of the items to label next."""
+    some = f", of which {MOST_ITEMS} are shown" if len(items) > MOST_ITEMS else ""
+    return Table(f"Label next: {len(items)} item(s){some}", *readable(items.head(MOST_ITEMS)))
+
+
+def next_file(items: pd.DataFrame | None, columns: Sequence[str]) -> dict[str, tuple[str, Written]]:
+    """Return the file of the items to label next, with an empty column for the labels."""
+    if items is None:
+        return {}
+    words = (
+        "a row for each of these items; fill in the label column, and add the rows to the labels"
+    )
+    return {"next_out": (words, items[list(columns)].assign(label=""))}
 
 
 def calibration_steps(

@@ -125,7 +125,7 @@ NextLabels = Annotated[
 ]
 NextOut = Annotated[Path | None, "Where to write the items of --next, with an empty label column."]
 Out = Annotated[Path | None, "Where to write the table: .csv, .tsv, .jsonl, .parquet."]
-Plot = Annotated[Path | None, "Where to draw the figure: .png, .pdf or .svg."]
+Html = Annotated[Path | None, "Where to write a page with all results and their figures (.html)."]
 
 ROLES = ("item", "judge", "vote", "sample", "order", "label", "task", "group")
 
@@ -284,6 +284,7 @@ class CheckRequest(ReadRequest):
         "Where to write how the files are read: a study file (.toml), which every command takes in "
         "place of VOTES.",
     ] = None
+    html: Html = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,7 +339,7 @@ class WinOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
-    """The options of `judgebayes calibrate`."""
+    """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
 
     method: Annotated[
         str,
@@ -398,10 +399,7 @@ class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
     ] = None
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
-    html: Annotated[
-        Path | None,
-        "Where to write a page with all results, their figures and the effect of more labels.",
-    ] = None
+    html: Html = None
     save: Annotated[Path | None, "Where to save the fit (JSON), for `judgebayes apply`."] = None
     allow_degenerate: AllowDegenerate = False
 
@@ -424,6 +422,7 @@ class ApplyRequest(ReadingOptions, LossOptions):
     match_ids: str = "exactly"
     plugin: Plugin = None
     out: Out = None
+    html: Html = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,7 +439,7 @@ class DiagnoseRequest(ReadRequest):
     judges: Annotated[int, Option("Maximum number of judges to print.", least=2)] = 20
     seed: Annotated[int, "Seed of the random panels (saturation)."] = 0
     out: Out = None
-    plot: Plot = None
+    html: Html = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -487,7 +486,7 @@ class EnsembleRequest(ReadRequest):
     task: None = None
     seed: Annotated[int, "Seed of the posterior draws."] = 0
     out: Out = None
-    plot: Plot = None
+    html: Html = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -519,9 +518,7 @@ class PrecisionRequest(ReadRequest):
     ] = None
     next_out: NextOut = None
     out: Annotated[Path | None, "Where to write the table of generators."] = None
-    plot: Annotated[
-        Path | None, "Where to draw the generators with their intervals: .png, .pdf, .svg."
-    ] = None
+    html: Html = None
     seed: Annotated[int, "Seed of the draws that compare generators."] = 0
 
 

@@ -20,21 +20,34 @@ from judgebayes.generators import (
     valid_share,
 )
 from judgebayes.io.options import split_names
+from judgebayes.sentence import percent
+from judgebayes.show.page import Block, Findings, Paragraph, Table
+from judgebayes.show.tables import readable
 from judgebayes.votes.columns import positions
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study
-from judgebayes.workflow.next_steps import precision_steps
-from judgebayes.workflow.options import Fixed, PrecisionRequest, check_next
+from judgebayes.workflow.next_steps import next_file, next_table, precision_steps
+from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_next
 from judgebayes.workflow.precision_methods import Given, PrecisionFit, answer
 from judgebayes.workflow.precision_tables import (
+    LEVEL,
+    SETTLED,
     generator_table,
     held_out_table,
     judge_table,
+    precision_figure,
     precision_warnings,
+    shown_shares,
 )
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, Written, as_notes
 from judgebayes.workflow.systems import EVERY, generators_of
+
+RATES = (
+    'TPR: the share of valid items that the judge calls valid; their number is in the column "on '
+    'valid". TNR: the share of invalid items that it calls invalid; their number is in the column '
+    '"on invalid". Both are over all generators.'
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,9 +78,39 @@ class Precision(Result):
     warnings: list[str]
 
     @property
-    def sentences(self) -> list[str]:
-        """What was read, and warnings."""
-        return [*self.said, *self.warnings]
+    def blocks(self) -> list[Block]:
+        """What was read, the generators, the judges, the check, and warnings."""
+        title = "Generators"
+        if "estimate" not in self.shares:
+            title += " (raw means, not corrected)"
+        if self.target:
+            title += f", with {percent(LEVEL)} intervals about {TARGETS[self.target]}"
+        shares, labelled = shown_shares(self.shares), self.shares["labelled"] > 0
+        blocks: list[Block] = [*map(Paragraph, self.said), Table(title, *readable(shares))]
+        if self.legend and labelled.any():
+            certain = self.target == "these" and self.data.log_likelihood is None
+            known = " Known: every item is labelled." if certain else ""
+            text = f"{self.legend}{known} Raw mean: the mean of the votes, uncorrected."
+            blocks.append(Paragraph(text))
+        if "beats next" in shares:
+            never = "" if labelled.all() else " and both have labels of their own"
+            text = (
+                "Beats next: the probability of being better than the next row; settled if at least "
+                f"{SETTLED:g}{never}."
+            )
+            blocks.append(Paragraph(text))
+        blocks += [precision_figure(self.shares), Table("Judges", *readable(self.judges))]
+        if self.held_out is not None:
+            title = "Check: each labelled generator, predicted from the others"
+            blocks.append(Table(title, *readable(self.held_out)))
+        blocks += [Paragraph(RATES), Findings(as_notes(self.warnings))]
+        return blocks if self.next_items is None else [*blocks, next_table(self.next_items)]
+
+    @property
+    def files(self) -> dict[str, tuple[str, Written]]:
+        """The generators, and the items to label next."""
+        table: tuple[str, Written] = ("the generators", self.shares)
+        return {"out": table} | next_file(self.next_items, ["item", "generator"])
 
     @property
     def next_steps(self) -> list[str]:
@@ -94,7 +137,7 @@ class Precision(Result):
 @with_options
 @in_float64
 def precision(
-    request: Annotated[PrecisionRequest, Fixed({"out": None, "next_out": None, "plot": None})],
+    request: Annotated[PrecisionRequest, Fixed({"out": None, "next_out": None, "html": None})],
 ) -> Precision:
     """Estimate what share of each generator's items is valid, corrected for the judges' bias.
 

@@ -5,6 +5,7 @@ Warnings of `judgebayes precision`: what the labels and the votes cannot tell.
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,6 +24,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import Posterior
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
+from judgebayes.show.page import Figure
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.precision_methods import Given, Points, PrecisionFit
 
@@ -117,6 +119,41 @@ def held_out_table(given: Given, fit: PrecisionFit) -> pd.DataFrame | None:
         "raw mean": np.asarray(mean_prediction(given.counts)),
     }
     return pd.DataFrame({name: values[checked] for name, values in columns.items()})
+
+
+def shown_shares(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of generators with fewer columns: labels of items, and the order."""
+    labelled = zip(table["labelled"], table["items"], strict=True)
+    shown = table.assign(labelled=[f"{a}/{b}" for a, b in labelled]).drop(columns="items")
+    if "order settled" not in table:
+        return shown
+    orders = zip(table["P(better than next)"], table["order settled"], strict=True)
+    shown["beats next"] = [
+        "" if np.isnan(p) else f"{p:.2f}, {'settled' if settled == 'yes' else 'open'}"
+        for p, settled in orders
+    ]
+    return shown.drop(columns=["P(better than next)", "order settled"])
+
+
+def precision_figure(table: pd.DataFrame) -> Figure:
+    """Return a figure of the generators' estimates and raw means, in per cent."""
+    nothing = {"low": np.nan, "high": np.nan}
+    parts = [table.assign(value=table["raw mean"], **nothing, series="raw mean")]
+    if "estimate" in table:
+        ends, series = ({}, "estimate, 90 % interval") if "low" in table else (nothing, "estimate")
+        parts.insert(0, table.assign(value=table["estimate"], **ends, series=series))
+    both = pd.concat(parts)
+    both[["value", "low", "high"]] *= 100
+
+    def draw() -> Any:
+        from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
+
+        return intervals(
+            both, label="generator", series="series", xlabel="valid items, %", title=""
+        )
+
+    title = "Share of each generator's items that is valid"
+    return Figure(draw, "generators", title, "The table has the numbers.", title)
 
 
 FEW_INVALID = 10

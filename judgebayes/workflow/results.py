@@ -1,32 +1,40 @@
-"""The base class of the workflow's results: sentences, tables, JSON and HTML."""
+"""The base class of the workflow's results: blocks, numbers and tables, for people and for machines."""
 
 import json
 from abc import ABC, abstractmethod
-from html import escape
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
 
 import pandas as pd
 
+from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
-from judgebayes.sentence import sentence
+from judgebayes.sentence import rounded, sentence
+from judgebayes.show.page import Block, Figure, Findings, Paragraph, Table, markup
 from judgebayes.workflow.machine import CommandResult, plain
 
-SHOWN = 10
-"""Number of rows of each table in a notebook."""
+BAD_INPUT = 2
+"""The exit code for input that cannot be read."""
 SHORT = 40
 """Longer texts are left out of the repr."""
+FIRST = 5
+"""The rows of a long table that are shown."""
+
+Written: TypeAlias = pd.DataFrame | Callable[[Path], None]
+"""What a file gets: a table, or what a function writes."""
 
 
 class Result(ABC):
-    """A frozen result: sentences with the conclusions, and tables with the numbers."""
+    """A frozen result: blocks that people read, and numbers and tables that machines read."""
 
     schema: ClassVar[str]
     """The name and version of what `to_dict` returns: `judgebayes.calibration/1`."""
 
     @property
     @abstractmethod
-    def sentences(self) -> list[str]:
-        """What was read and done, and the conclusions."""
+    def blocks(self) -> Sequence[Block]:
+        """What was read and done, and the conclusions, as the console, a notebook and a page show it."""
 
     @property
     @abstractmethod
@@ -44,17 +52,53 @@ class Result(ABC):
         return []
 
     @property
+    def next_commands(self) -> Mapping[str, str]:
+        """Commands to run next on the same files, by what they are for."""
+        return {}
+
+    @property
+    def files(self) -> Mapping[str, tuple[str, Written]]:
+        """What is written where an option names a file: by option, in words, and what it is."""
+        return {}
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command with this result."""
+        return 0
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences among the blocks."""
+        said: list[str] = []
+        for block in self.blocks:
+            match block:
+                case Paragraph(text):
+                    said.append(text)
+                case Findings(findings):
+                    said += [each.text for each in findings]
+        return said
+
+    @property
     def all_findings(self) -> list[Finding]:
         """The findings of diagnostics, and the warnings as notes."""
-        warnings = getattr(self, "warnings", [])
-        return [
-            *getattr(self, "findings", []),
-            *(Finding("note", each, "warning") for each in warnings),
-        ]
+        return [*getattr(self, "findings", []), *as_notes(getattr(self, "warnings", []))]
 
-    def for_machines(self, exit_code: int = 0) -> CommandResult:
+    def plot(self) -> Any:
+        """Return the first figure, as Matplotlib's.
+
+        Raises
+        ------
+        JudgeBayesError
+            If there is none.
+        """
+        figure = next((block for block in self.blocks if isinstance(block, Figure)), None)
+        if figure is None:
+            raise JudgeBayesError("There is nothing to draw here.")
+        return figure.draw()
+
+    def for_machines(self) -> CommandResult:
         """Return what a command with this result hands to a machine."""
-        return CommandResult(self.to_dict(), self.all_findings, exit_code)
+        return CommandResult(self.to_dict(), self.all_findings, self.exit_code)
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers, sentences and tables (a list of rows each) as plain values for JSON."""
@@ -80,17 +124,24 @@ class Result(ABC):
         return "\n".join(sentence(each) for each in [*self.sentences, *self.next_steps])
 
     def _repr_html_(self) -> str:
-        """Return the sentences, what to do next and the first rows of every table, for a notebook."""
-        said = [*self.sentences, *self.next_steps]
-        lines = "".join(f"<li>{escape(sentence(each))}</li>" for each in said)
-        parts = [f"<ul>{lines}</ul>"]
-        for name, table in self.tables.items():
-            rows = f", the first {SHOWN} of {len(table)} rows" if len(table) > SHOWN else ""
-            parts.append(f"<p><b>{escape(name)}</b>{rows}</p>")
-            parts.append(
-                table.head(SHOWN).to_html(index=False, border=0, float_format="{:.4g}".format)
-            )
-        return "".join(parts)
+        """Return the blocks and what to do next, for a notebook."""
+        return markup([*self.blocks, *map(Paragraph, self.next_steps)])
+
+
+def as_notes(lines: Sequence[str]) -> list[Finding]:
+    """Return sentences as notes of their own topic."""
+    return [Finding("note", each, "warning") for each in lines]
+
+
+def first_rows(title: str, table: pd.DataFrame) -> Table:
+    """Return the first rows of a table of any values."""
+    rows = [
+        [rounded(cell) if isinstance(cell, float) else str(cell) for cell in row]
+        for row in table.head(FIRST).itertuples(index=False)
+    ]
+    texts = [n for n, name in enumerate(table) if not pd.api.types.is_numeric_dtype(table[name])]
+    more = f", the first {FIRST} of {len(table)} rows" if len(table) > FIRST else ""
+    return Table(f"{title}{more}", [str(name) for name in table], rows, texts)
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from judgebayes.generators.logit_mixture import Verdicts, verdicts
 from judgebayes.generators.win_rate import WinRates, win_rates, win_scores
 from judgebayes.io.options import split_names
 from judgebayes.sentence import percent, with_interval
+from judgebayes.show.page import Block, Paragraph, Table
+from judgebayes.show.tables import readable
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
@@ -109,9 +111,22 @@ class WinRate(Result):
         return f"{line}, and the votes on all {len(self.data.labels)} items are used."
 
     @property
-    def sentences(self) -> list[str]:
+    def lead_blocks(self) -> list[Block]:
+        """Who wins, and, of several pairs, the tables of pairs and systems."""
+        blocks: list[Block] = [*map(Paragraph, self.lead)]
+        if len(self.pairs) > 1:
+            pairs = self.pairs[[n for n in self.pairs if not n.endswith(("_low", "_high"))]]
+            blocks.append(
+                Table("Win rates", *readable(pairs.rename(columns={"naive": "naive rate"})))
+            )
+            if self.systems is not None:
+                blocks.append(Table("Systems", *readable(self.systems)))
+        return blocks
+
+    @property
+    def blocks(self) -> list[Block]:
         """Who wins, and what was read."""
-        return [*self.lead, *self.data.sentences]
+        return [*self.lead_blocks, *map(Paragraph, self.data.said)]
 
     @property
     def rate(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     [
         ("judgebayes", HEAVY),
         # until something is drawn
-        ("judgebayes.cli.calibrating, judgebayes.cli.precision", ("matplotlib",)),
+        ("judgebayes.cli.answering, judgebayes.workflow.calibrating", ("matplotlib",)),
     ],
 )
 def test_importing_loads_nothing_that_can_wait(imported: str, unneeded: tuple[str, ...]) -> None:

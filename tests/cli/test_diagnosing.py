@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report.test_report import check
 from typer.testing import CliRunner
 
 from judgebayes.cli import app
@@ -31,8 +32,8 @@ def run(tmp_path: Path, table: pd.DataFrame, *args: str) -> str:
 
 
 def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) -> None:
-    out, plot = tmp_path / "judges.csv", tmp_path / "judges.png"
-    said = run(tmp_path, wide, "--label", "gold", "--out", str(out), "--plot", str(plot))
+    out, page = tmp_path / "judges.csv", tmp_path / "judges.html"
+    said = run(tmp_path, wide, "--label", "gold", "--out", str(out), "--html", str(page))
     assert "4 of 4 judges, in % with 90 % intervals" in said
     assert "x broken: wrong on all of 120 labelled items" in said
     assert (
@@ -42,7 +43,7 @@ def test_judges_are_listed_and_faults_named(tmp_path: Path, wide: pd.DataFrame) 
     table = pd.read_csv(out).set_index("judge")
     assert table.loc["broken", "accuracy"] == 0
     assert table.loc["c", "missing"] == 0.25
-    assert plot.stat().st_size > 3000
+    assert len(check(page.read_text()).of("svg")) == 1
 
 
 def test_in_a_terminal_findings_break_between_words_and_names_stay_whole(

@@ -7,17 +7,18 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Picture
 
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.finding import Finding
 from judgebayes.report.decisions import first_items
 from judgebayes.report.held_out import held_out_blocks
-from judgebayes.show.figures import drawing, inline_svg
+from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Code,
     Drawing,
     Facts,
+    Figure,
     Findings,
     Folded,
     Link,
@@ -119,16 +120,16 @@ def check(markup: str) -> Reader:
     return page
 
 
-def picture(names: list[str], key: str = "a-figure") -> Drawing:
-    def draw() -> Figure:
-        figure = Figure(figsize=(9, 4), layout="constrained")
+def picture(names: list[str], key: str = "a-figure") -> Figure:
+    def draw() -> Picture:
+        figure = Picture(figsize=(9, 4), layout="constrained")
         ax = figure.subplots()
         ax.plot(range(len(names)), range(len(names)), "o-", color="black", label=names[0])
         ax.set_yticks(range(len(names)), names)
         ax.legend()
         return figure
 
-    return drawing(draw, key, names[0], names[-1], names[0])
+    return Figure(draw, key, names[0], names[-1], names[0])
 
 
 def a_page(names: list[str]) -> Page:
@@ -203,7 +204,7 @@ def test_contrast_is_enough_in_light_and_dark() -> None:
 
 
 def test_a_heat_map_is_written_out_and_allowed() -> None:
-    figure = Figure()
+    figure = Picture()
     figure.subplots().imshow(np.eye(2))
     shown = Drawing(inline_svg(figure, "h", "t", "d", themed=False), "c", themed=False)
     page = check(render(Page("p", [shown], [])))

@@ -13,8 +13,8 @@ from judgebayes.workflow.conformal_sets import (
     leave_one_out_sets,
     set_words,
     sets_by_stratum,
+    strata_block,
     strata_by,
-    strata_rows,
     strata_table,
 )
 
@@ -147,8 +147,8 @@ def test_strata_of_a_column_have_thresholds_of_their_own() -> None:
     assert own.sets is not None
     assert own.sets.inside.any(1).all()
     assert any("a threshold per stratum" in line for line in own.sentences)
-    head, rows = strata_rows(own.tables["conformal"], no_empty=True)
-    assert all(len(row) == len(head) for row in rows)
+    table = strata_block(own.tables["conformal"], no_empty=True)
+    assert all(len(row) == len(table.head) for row in table.rows)
 
 
 def test_options_of_sets_need_sets() -> None:
