@@ -13,6 +13,7 @@ from judgebayes.cli.console import say, say_commands, say_next, say_plainly, sho
 from judgebayes.compiled.store import atomically
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
+from judgebayes.show.page import Figure
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.results import Result
 
@@ -53,7 +54,7 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
         say(f"The page is in {paths['html']}.")
     say_next(result.next_steps)
     say_plainly("")
-    if paths["html"] is None:
+    if paths["html"] is None and any(isinstance(block, Figure) for block in result.blocks):
         say("For a page with figures, add --html FILE.")
     for other, words in result.next_commands.items():
         say_commands((words, other_command(context, other)))

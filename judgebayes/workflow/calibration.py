@@ -24,7 +24,7 @@ from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
 from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import Block, Findings, Paragraph, Table
-from judgebayes.show.tables import judges_table
+from judgebayes.show.tables import judges_figure, judges_table
 from judgebayes.votes import Coding, Votes
 from judgebayes.votes.classes import listing, may_compare
 from judgebayes.workflow.answers import Abstention, AnsweredItems, Decisions
@@ -238,6 +238,8 @@ class Calibration(AnsweredItems):
         blocks += map(Paragraph, read_words(self.given))
         if self.given.labelled:
             blocks.append(judges_table(self.judges[[*SHOWN]], MOST_JUDGES))
+            if len(self.judges) > 1:
+                blocks.append(judges_figure(self.judges, MOST_JUDGES))
         blocks += [*map(Paragraph, self.chosen), *self.comparison_blocks]
         blocks.append(Findings([*self.unsound, *as_notes(self.warnings)]))
         blocks += [] if self.sets is None else self.sets.blocks
