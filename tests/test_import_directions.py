@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = """
 sentence errors progress finding arrays compiled models votes measures io inference calibrators
-aggregators item_response panel evaluate majority generators priors posterior collect plots show workflow
-testing report judgebayes experiments cli __main__
+aggregators item_response panel evaluate majority generators priors posteriors collect plots show
+workflow testing report judgebayes experiments cli __main__
 """
 """`judgebayes` is the top-level package, which exports names of all packages below it."""
 ORDER = ROOMS.split()

@@ -146,7 +146,7 @@ TASKS = (
         "posteriors",
         "Estimate parameters and sample posteriors",
         "Point estimates, priors, draws, checks, comparison of models.",
-        ("inference", "posterior", "priors"),
+        ("inference", "posteriors", "priors"),
     ),
     Task(
         "keep",

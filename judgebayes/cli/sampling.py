@@ -24,10 +24,10 @@ from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.sampled import Described
 from judgebayes.io.options import split_names
 from judgebayes.io.tables import check_writable, write_table
-from judgebayes.posterior.checks import Check, check, in_words
-from judgebayes.posterior.compare import Compared, compare, one_left_out, targets
-from judgebayes.posterior.models import build, sample, variant_of
-from judgebayes.posterior.story import TARGETS
+from judgebayes.posteriors.checks import Check, check, in_words
+from judgebayes.posteriors.compare import Compared, compare, one_left_out, targets
+from judgebayes.posteriors.models import build, sample, variant_of
+from judgebayes.posteriors.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.sentence import rounded, sentences, with_interval
 from judgebayes.show.tables import ends_of

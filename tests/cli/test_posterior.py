@@ -32,7 +32,7 @@ from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.posterior import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
-from judgebayes.posterior.models import MODELS, PRIORS, build
+from judgebayes.posteriors.models import MODELS, PRIORS, build
 
 ITEMS, JUDGES, LABELLED = 24, ("ann", "bob", "cy"), 18
 BINARY = ("--set", "classes=B,A", "--set", "pairwise=true")

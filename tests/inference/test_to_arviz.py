@@ -44,8 +44,8 @@ from judgebayes.inference.sampled import with_source
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
 from judgebayes.models.flat_validator import FlatModel
-from judgebayes.posterior.checks import check
-from judgebayes.posterior.compare import compare
+from judgebayes.posteriors.checks import check
+from judgebayes.posteriors.compare import compare
 from judgebayes.votes import Votes
 
 az = arviz()

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgebayes.posterior import story as of
-from judgebayes.posterior.checks import Check, in_words
-from judgebayes.posterior.compare import Compared
+from judgebayes.posteriors import story as of
+from judgebayes.posteriors.checks import Check, in_words
+from judgebayes.posteriors.compare import Compared
 
 
 def make_check(observed: float, spread: float = 1.0, before: float = 10.0) -> Check:

@@ -20,7 +20,7 @@ from judgebayes.inference.nuts import NUTS, Sampling
 from judgebayes.inference.problem import log_density, numpyro_lock
 from judgebayes.inference.sampled import Described, container, drawn_from_prior
 from judgebayes.models.item_validator import POINTS
-from judgebayes.posterior import generators, labels, votes
+from judgebayes.posteriors import generators, labels, votes
 from judgebayes.votes.array import Data
 
 

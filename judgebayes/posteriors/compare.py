@@ -11,7 +11,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.inference.posterior import K_LIMIT, leave_one_out, unreliable
-from judgebayes.posterior.story import TARGETS
+from judgebayes.posteriors.story import TARGETS
 
 SMALL = 4.0
 """Differences below this are small, and their standard error is unreliable (Sivula, Magnusson,

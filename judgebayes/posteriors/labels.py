@@ -18,7 +18,7 @@ from judgebayes.models import stacking as stacking_model
 from judgebayes.models.davidson import level_of_class
 from judgebayes.models.irt import ItemResponsePrior
 from judgebayes.models.stacking import Form
-from judgebayes.posterior.story import coords_of, of_labels, of_right
+from judgebayes.posteriors.story import coords_of, of_labels, of_right
 from judgebayes.votes.array import MISSING, Data
 
 

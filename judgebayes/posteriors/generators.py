@@ -14,7 +14,7 @@ from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.sampled import Described
 from judgebayes.models.base import PanelData
 from judgebayes.models.item_validator import ItemModel, ItemPrior
-from judgebayes.posterior.story import coords_of, of_agreement
+from judgebayes.posteriors.story import coords_of, of_agreement
 from judgebayes.votes.array import Data
 
 

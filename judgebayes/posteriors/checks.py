@@ -68,7 +68,7 @@ def check(data: Any) -> list[Check]:
     Parameters
     ----------
     data
-        The result of `judgebayes.posterior.models`, or a file of `judgebayes posterior`.
+        The result of `judgebayes.posteriors.models`, or a file of `judgebayes posterior`.
 
     Raises
     ------

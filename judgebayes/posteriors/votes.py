@@ -22,7 +22,7 @@ from judgebayes.models import one_coin as one_coin_model
 from judgebayes.models.base import PanelData
 from judgebayes.models.beta_binomial import BetaBinomialPrior, error_sizes
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.posterior.story import coords_of, of_correct, of_votes
+from judgebayes.posteriors.story import coords_of, of_correct, of_votes
 from judgebayes.votes.array import Data
 
 
