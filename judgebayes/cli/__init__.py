@@ -21,9 +21,6 @@ import typer
 from judgebayes.cli import requests
 from judgebayes.cli.command import CommandWithHeadings, Context, command_line
 from judgebayes.cli.machine import (
-    BAD_INPUT,
-    INTERRUPTED,
-    TERMINATED,
     completing,
     for_machines,
     parameter_of,
@@ -31,8 +28,8 @@ from judgebayes.cli.machine import (
 )
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.io.formats import FORMATS
-from judgebayes.workflow import options
-from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow import options, posterior_options
+from judgebayes.workflow.machine import BAD_INPUT, INTERRUPTED, TERMINATED, CommandResult
 from judgebayes.workflow.records import taking_fields
 
 __all__ = ["app", "main"]
@@ -170,33 +167,8 @@ command("ensemble")(question(options.EnsembleRequest, "ensembling:ensemble"))
 command("precision")(question(options.PrecisionRequest, "precision:precision"))
 
 
-@command()
-def posterior(context: Context, request: requests.PosteriorRequest) -> CommandResult:
-    """Sample a model's posterior, check its fit to the data, and save it for ArviZ."""
-    from judgebayes.cli.sampling import sample_posterior
-
-    return sample_posterior(request, command_line(context))
-
-
-@command("posterior-compare")
-def posterior_compare(
-    files: Annotated[
-        list[Path], typer.Argument(help="Two or more files that `judgebayes posterior` wrote.")
-    ],
-    site: Annotated[
-        str | None,
-        typer.Option(
-            help="The observed site to compare: label, votes or correct; by default all that the files "
-            "share."
-        ),
-    ] = None,
-) -> CommandResult:
-    """Compare how well posteriors predict each item from all the others (PSIS-LOO)."""
-    from judgebayes.cli.sampling import compare_posteriors
-
-    return compare_posteriors(files, site)
-
-
+command("posterior")(question(posterior_options.PosteriorRequest, "sampling:posterior"))
+command("posterior-compare")(question(posterior_options.CompareRequest, "sampling:compare"))
 command("import", help=_import_help())(asking(requests.ImportRequest, "importing:import_file"))
 
 

@@ -3,7 +3,6 @@
 import inspect
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,10 +14,8 @@ from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.show.page import Figure
 from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.records import leaves
 from judgebayes.workflow.results import Result
-
-FILES = {"out": True, "next_out": True, "save": False, "html": False}
-"""The options of questions that name a file to write, and whether it is a table."""
 
 
 def answered(context: Any, question: Callable[..., Result], request: Any) -> CommandResult:
@@ -29,15 +26,16 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
     JudgeBayesError
         For bad input, or if a file cannot be written, which is checked before the work starts.
     """
-    paths: dict[str, Path | None] = {name: getattr(request, name, None) for name in FILES}
-    for name, path in paths.items():
-        check_writable(path, table=FILES[name])
+    for leaf in leaves(type(request), {}):
+        if leaf.option.writes:
+            check_writable(getattr(request, leaf.name), table=leaf.option.writes == "table")
+    command, taken = shlex.join(command_line(context)), inspect.signature(question).parameters
     with shown() as progress:
-        followed = "progress" in inspect.signature(question).parameters
-        result = question(request, **({"progress": progress} if followed else {}))
+        given = {"progress": progress, "command": command}
+        result = question(request, **{name: x for name, x in given.items() if name in taken})
     show_blocks(result.blocks)
     for name, (words, written) in result.files.items():
-        path = paths[name]
+        path = getattr(request, name)
         if path is None:
             continue
         if isinstance(written, pd.DataFrame):
@@ -45,17 +43,17 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
         else:
             written(path)
         say(f"{path}: {words}.")
-    if paths["html"] is not None:
+    if request.html is not None:
         from judgebayes.report.pages import page_of  # imports Matplotlib
 
-        with atomically(paths["html"]) as temporary:
-            page = page_of(result, shlex.join(command_line(context)))
-            temporary.write_text(page, encoding="utf-8")
-        say(f"The page is in {paths['html']}.")
+        with atomically(request.html) as temporary:
+            temporary.write_text(page_of(result, command), encoding="utf-8")
+        say(f"The page is in {request.html}.")
     say_next(result.next_steps)
-    say_plainly("")
-    if paths["html"] is None and any(isinstance(block, Figure) for block in result.blocks):
+    if request.html is None and any(isinstance(block, Figure) for block in result.blocks):
+        say_plainly("")
         say("For a page with figures, add --html FILE.")
     for other, words in result.next_commands.items():
+        say_plainly("")
         say_commands((words, other_command(context, other)))
     return result.for_machines()

@@ -12,7 +12,6 @@ import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.cli.console import say_plainly
-from judgebayes.cli.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED
 from judgebayes.cli.requests import CollectRequest
 from judgebayes.collect.endpoint import (
     Judge,
@@ -31,7 +30,7 @@ from judgebayes.io.tables import check_writable, read_table, write_table
 from judgebayes.progress import bar
 from judgebayes.sentence import percent
 from judgebayes.votes import Classes, infer_classes
-from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED, CommandResult
 from judgebayes.workflow.records import changed
 
 if TYPE_CHECKING:

@@ -23,7 +23,13 @@ from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.options import as_pair
 from judgebayes.sentence import sentence
 from judgebayes.workflow import machine
-from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.machine import (
+    BAD_INPUT,
+    INTERRUPTED,
+    NOT_ALL_HOLDS,
+    TERMINATED,
+    CommandResult,
+)
 from judgebayes.workflow.options import Option
 from judgebayes.workflow.records import Leaf, leaves, make_record
 
@@ -59,7 +65,7 @@ def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-OUTPUTS = ("out", "html", "save", "table", "plot", "next_out", "labels_out", "answers", "json")
+OUTPUTS = ("out", "html", "save", "summary", "plot", "next_out", "labels_out", "answers", "json")
 """The names of options that name a file to write; all other files are read."""
 
 
@@ -108,8 +114,6 @@ def _identity(path: Path) -> object:
     return status.st_dev, status.st_ino
 
 
-NOT_ALL_HOLDS, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-"""The exit codes beside 0."""
 STDOUT = Path("-")
 
 

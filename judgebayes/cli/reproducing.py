@@ -16,7 +16,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from judgebayes.cli.console import Console, say, say_plainly, show_rows
-from judgebayes.cli.machine import NOT_ALL_HOLDS
 from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.compiled.stopping import keeping
 from judgebayes.compiled.store import atomically, clear_half_written, locked
@@ -33,7 +32,7 @@ from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims
 from judgebayes.experiments.writing import grades, write_index, write_text
 from judgebayes.show.page import render
 from judgebayes.show.versions import versions
-from judgebayes.workflow.machine import CommandResult
+from judgebayes.workflow.machine import NOT_ALL_HOLDS, CommandResult
 
 NO_CLAIM = "no claim to grade"
 PRINTED = ("result", "kind", "outcome", "ours", "paper")

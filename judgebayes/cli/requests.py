@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args
 
-from judgebayes.cli.priors import HELP as PRIORS_HELP
 from judgebayes.io.formats import FORMATS
 from judgebayes.io.options import Verdicts, VotesFrom
 from judgebayes.workflow.options import (
-    AllowDegenerate,
     Encoding,
-    GeneratorColumn,
     Ignore,
     ItemColumn,
     JudgeColumn,
@@ -18,7 +15,6 @@ from judgebayes.workflow.options import (
     Missing,
     Option,
     OrderColumn,
-    ReadRequest,
     SampleColumn,
     SkipRows,
     VoteColumn,
@@ -161,48 +157,6 @@ class CollectRequest:
     response_a: Annotated[str | None, "Column of the first response."] = None
     response_b: Annotated[str | None, "Column of the second response."] = None
     dry_run: Annotated[bool, "Send no requests; print a prompt and the plan."] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class PosteriorRequest(ReadRequest):
-    """The options of `judgebayes posterior`."""
-
-    model: Annotated[
-        str,
-        "The model: davidson or stacking (labels given votes), dawid-skene or one-coin (votes "
-        "given labels), irt (which votes are correct), beta-binomial (how many are correct), "
-        "generator-validator (what share of each generator's items is valid).",
-    ] = "davidson"
-    variant: Annotated[
-        str | None,
-        "For beta-binomial: mixture or single. For generator-validator: leaning (correlated "
-        "errors of the judges) or independent. For stacking: centred or uncentred. The first is the "
-        "default.",
-    ] = None
-    prior: Annotated[list[str] | None, Option(PRIORS_HELP, metavar="NAME=NUMBERS")] = None
-    out: Annotated[
-        Path,
-        Option("Where to write the posterior; a name in .nc exports netCDF.", ("--out", "-o")),
-    ] = Path("posterior.npz")
-    draws: Annotated[int, Option("Draws per chain.", least=20)] = 1000
-    warmup: Annotated[int, Option("Warm-up steps per chain.", least=20)] = 1000
-    chains: Annotated[int, Option("Number of chains, at least two, to compare them.", least=2)] = 4
-    target_accept: Annotated[
-        float,
-        "Target acceptance probability; higher means smaller steps and fewer divergences.",
-    ] = 0.9
-    table: Annotated[
-        Path | None, "Where to write the summary of all parameters: .csv, .parquet, ..."
-    ] = None
-    plot: Annotated[
-        Path | None, "Where to draw the posterior's intervals, by ArviZ: .png, .pdf or .svg."
-    ] = None
-    overwrite: Annotated[bool, "Replace existing files."] = False
-    task: None = None
-    group: None = None
-    generator: GeneratorColumn = None
-    seed: Annotated[int, "Seed of the draws."] = 0
-    allow_degenerate: AllowDegenerate = False
 
 
 @dataclass(frozen=True, kw_only=True)

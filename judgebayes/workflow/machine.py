@@ -20,6 +20,8 @@ from judgebayes.sentence import did_you_mean, sentence
 
 SCHEMA = "judgebayes.command/1"
 """The name and version of the document: a new key keeps it, one renamed or removed does not."""
+NOT_ALL_HOLDS, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+"""The exit codes beside 0."""
 ROWS = 200
 """The rows of each table whose paths are compared with a misspelt one."""
 

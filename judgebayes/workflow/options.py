@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
@@ -46,6 +46,8 @@ class Option:
     """Its type on the command line, if it differs: a path where functions also take tables."""
     metavar: str | None = None
     """What the help writes for its value."""
+    writes: Literal["", "table", "file"] = ""
+    """What is written to the file that it names."""
     key: bool = False
     """Whether it describes the user's files: at the command line a key of the study (`--set`)."""
 
@@ -123,9 +125,17 @@ Target = Annotated[
 NextLabels = Annotated[
     int | None, Option("Propose this many items to label next.", ("--next",), least=1)
 ]
-NextOut = Annotated[Path | None, "Where to write the items of --next, with an empty label column."]
-Out = Annotated[Path | None, "Where to write the table: .csv, .tsv, .jsonl, .parquet."]
-Html = Annotated[Path | None, "Where to write a page with all results and their figures (.html)."]
+NextOut = Annotated[
+    Path | None,
+    Option("Where to write the items of --next, with an empty label column.", writes="table"),
+]
+Out = Annotated[
+    Path | None, Option("Where to write the table: .csv, .tsv, .jsonl, .parquet.", writes="table")
+]
+Html = Annotated[
+    Path | None,
+    Option("Where to write a page with all results and their figures (.html).", writes="file"),
+]
 
 ROLES = ("item", "judge", "vote", "sample", "order", "label", "task", "group")
 
@@ -277,12 +287,19 @@ class CheckRequest(ReadRequest):
         ),
     ] = None
     out: Annotated[
-        Path | None, "Where to write which item each label is of: .csv, .tsv, .jsonl, .parquet."
+        Path | None,
+        Option(
+            "Where to write which item each label is of: .csv, .tsv, .jsonl, .parquet.",
+            writes="table",
+        ),
     ] = None
     save: Annotated[
         Path | None,
-        "Where to write how the files are read: a study file (.toml), which every command takes in "
-        "place of VOTES.",
+        Option(
+            "Where to write how the files are read: a study file (.toml), which every command takes in "
+            "place of VOTES.",
+            writes="file",
+        ),
     ] = None
     html: Html = None
 
@@ -400,7 +417,10 @@ class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
     html: Html = None
-    save: Annotated[Path | None, "Where to save the fit (JSON), for `judgebayes apply`."] = None
+    save: Annotated[
+        Path | None,
+        Option("Where to save the fit (JSON), for `judgebayes apply`.", writes="file"),
+    ] = None
     allow_degenerate: AllowDegenerate = False
 
 
@@ -517,7 +537,7 @@ class PrecisionRequest(ReadRequest):
         "Two generators, A,B: the items of --next are those that best tell which of the two is better.",
     ] = None
     next_out: NextOut = None
-    out: Annotated[Path | None, "Where to write the table of generators."] = None
+    out: Out = None
     html: Html = None
     seed: Annotated[int, "Seed of the draws that compare generators."] = 0
 

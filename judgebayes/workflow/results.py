@@ -14,8 +14,6 @@ from judgebayes.sentence import rounded, sentence
 from judgebayes.show.page import Block, Figure, Findings, Paragraph, Table, markup
 from judgebayes.workflow.machine import CommandResult, plain
 
-BAD_INPUT = 2
-"""The exit code for input that cannot be read."""
 SHORT = 40
 """Longer texts are left out of the repr."""
 FIRST = 5

@@ -19,10 +19,9 @@ import judgebayes as jb
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import Options, join_names
-from judgebayes.workflow.applying import apply_notes, reading_notes
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Study, encoded
-from judgebayes.workflow.fit_file import SavedFit, profile, save_fit
+from judgebayes.workflow.fit_file import SavedFit, apply_notes, profile, reading_notes, save_fit
 from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.methods import Choice, build
 from judgebayes.workflow.options import ReadRequest

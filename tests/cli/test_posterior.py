@@ -23,16 +23,16 @@ from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 from typer.testing import CliRunner, Result
 
-from judgebayes.cli import app, sampling
-from judgebayes.cli.priors import PRIORS as PRIORS_OF_HELP
-from judgebayes.cli.priors import read_priors, usual_priors
-from judgebayes.cli.requests import PosteriorRequest
+from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.posterior import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.posteriors.models import MODELS, PRIORS, build
+from judgebayes.workflow import sampling
+from judgebayes.workflow.posterior_options import PRIORS as PRIORS_OF_HELP
+from judgebayes.workflow.posterior_options import PosteriorRequest, read_priors, usual_priors
 
 ITEMS, JUDGES, LABELLED = 24, ("ann", "bob", "cy"), 18
 BINARY = ("--set", "classes=B,A", "--set", "pairwise=true")
@@ -375,17 +375,18 @@ def test_what_is_said_of_the_sampled_model(files: Files) -> None:
 def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
     for model in MODELS:
         lines = files.said[model].splitlines()
+        after = [line for line in lines if line.startswith("  judgebayes")]
         good = [line for line in lines if line.startswith("+ ")]
         if model == "one-coin":
             assert good[0].startswith("+ 2 chains of 6000 draws agree")
             assert "Do not use it" not in files.said[model]
-            assert lines[-1].strip().startswith("judgebayes posterior-compare")
+            assert after[-1].strip().startswith("judgebayes posterior-compare")
             continue
         assert "x The results below are not reliable until this is fixed." in lines
         assert good == []
         assert "x Do not use it: the chains failed (see above)." in lines
         # What to run next can be read by the command, and asks for more, over the same file.
-        words = shlex.split(lines[-1])
+        words = shlex.split(after[-1])
         command: Any = typer.main.get_command(app)
         asked = command.commands["posterior"].make_context("posterior", words[2:]).params
         assert (asked["draws"], asked["warmup"], asked["chains"]) == (1000, 1000, 2)

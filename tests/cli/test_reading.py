@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
-from judgebayes.workflow.applying import apply_notes
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Study, encoded
+from judgebayes.workflow.fit_file import apply_notes
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
 

@@ -179,7 +179,7 @@ def test_a_notebook_shows_names_and_not_their_markup(name: str, folder: Path) ->
     )
     shown = result._repr_html_()
     assert "<i>" not in shown
-    assert "<li>" in shown
+    assert "<p>" in shown
     assert "&lt;i&gt;x&lt;/i&gt; &amp; [red]" in shown
 
 

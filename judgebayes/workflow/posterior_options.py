@@ -1,4 +1,4 @@
-"""The priors of `judgebayes posterior`: names, defaults, help, and parsing.
+"""The options of `judgebayes posterior`; its priors: names, defaults, help, and parsing.
 
 The table repeats the models' defaults, because importing the models takes a second; a test compares
 them.
@@ -6,8 +6,18 @@ them.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.workflow.options import (
+    AllowDegenerate,
+    GeneratorColumn,
+    Html,
+    Option,
+    ReadRequest,
+)
 
 Numbers = float | tuple[float, ...]
 
@@ -78,3 +88,73 @@ def read_priors(model: str, given: Sequence[str]) -> dict[str, Numbers]:
             raise JudgeBayesError(f"--prior {word!r} needs {words}, for example {name}={example}.")
         priors[name] = values if len(values) > 1 else values[0]
     return priors
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorRequest(ReadRequest):
+    """Sample a model's posterior, check its fit to the data, and save it for ArviZ."""
+
+    model: Annotated[
+        str,
+        "The model: davidson or stacking (labels given votes), dawid-skene or one-coin (votes "
+        "given labels), irt (which votes are correct), beta-binomial (how many are correct), "
+        "generator-validator (what share of each generator's items is valid).",
+    ] = "davidson"
+    variant: Annotated[
+        str | None,
+        "For beta-binomial: mixture or single. For generator-validator: leaning (correlated "
+        "errors of the judges) or independent. For stacking: centred or uncentred. The first is the "
+        "default.",
+    ] = None
+    prior: Annotated[list[str] | None, Option(HELP, metavar="NAME=NUMBERS")] = None
+    out: Annotated[
+        Path | None,
+        Option(
+            "Where to write the posterior; a name in .nc exports netCDF.",
+            ("--out", "-o"),
+            writes="file",
+        ),
+    ] = Path("posterior.npz")
+    draws: Annotated[int, Option("Draws per chain.", least=20)] = 1000
+    warmup: Annotated[int, Option("Warm-up steps per chain.", least=20)] = 1000
+    chains: Annotated[int, Option("Number of chains, at least two, to compare them.", least=2)] = 4
+    target_accept: Annotated[
+        float,
+        "Target acceptance probability; higher means smaller steps and fewer divergences.",
+    ] = 0.9
+    summary: Annotated[
+        Path | None,
+        Option("Where to write the summary of all parameters: .csv, .parquet.", writes="table"),
+    ] = None
+    plot: Annotated[
+        Path | None,
+        Option(
+            "Where to draw the posterior's intervals, by ArviZ: .png, .pdf or .svg.", writes="file"
+        ),
+    ] = None
+    html: Html = None
+    overwrite: Annotated[bool, "Replace existing files."] = False
+    task: None = None
+    group: None = None
+    generator: GeneratorColumn = None
+    seed: Annotated[int, "Seed of the draws."] = 0
+    allow_degenerate: AllowDegenerate = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest:
+    """Compare how well posteriors predict each item from all the others (PSIS-LOO)."""
+
+    files: Annotated[
+        list[Path],
+        Option(
+            "Two or more files that `judgebayes posterior` wrote.",
+            positional=True,
+            metavar="FILES...",
+        ),
+    ]
+    site: Annotated[
+        str | None,
+        "The observed site to compare: label, votes or correct; by default all that the files share.",
+    ] = None
+    html: Html = None
