@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import judgebayes as jb
-from judgebayes.cli.getting import example_tables
+from judgebayes.experiments.getting import example_tables
 from judgebayes.experiments.plots import decision_regions
 
 VOTES = 8

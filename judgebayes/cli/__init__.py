@@ -27,6 +27,7 @@ from judgebayes.cli.machine import (
     show_candidates,
 )
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
+from judgebayes.experiments.request import ReproduceRequest
 from judgebayes.io.formats import FORMATS
 from judgebayes.workflow import options, posterior_options
 from judgebayes.workflow.machine import BAD_INPUT, INTERRUPTED, TERMINATED, CommandResult
@@ -143,13 +144,13 @@ def _import_help() -> str:
 
 
 @command()
-def reproduce(context: Context, request: requests.ReproduceRequest) -> CommandResult:
+def reproduce(context: Context, request: ReproduceRequest) -> CommandResult:
     """Reproduce the papers' tables and figures, next to the published numbers and an audit.
 
     Each experiment runs in its own process. If one fails, the others still run; the failed ones are
     listed with their logs at the end, and the exit status is 1.
     """
-    from judgebayes.cli.reproducing import list_experiments, merge_shards, reproduce_papers
+    from judgebayes.experiments.reproducing import list_experiments, merge_shards, reproduce_papers
 
     if request.listed:
         return list_experiments(request.what or [])
@@ -181,7 +182,7 @@ def _data_names(incomplete: str) -> list[str]:
 @command("list", group=data_app)
 def data_list(cache: Cache = None) -> CommandResult:
     """List the data sets: what they are, which ones are downloaded, licence and source."""
-    from judgebayes.cli.getting import list_data
+    from judgebayes.experiments.getting import list_data
 
     return list_data(cache)
 
@@ -210,7 +211,7 @@ def data_get(
 
     Complete data sets are not fetched again; an interrupted download resumes.
     """
-    from judgebayes.cli.getting import get_data
+    from judgebayes.experiments.getting import get_data
 
     return get_data(names, cache, local)
 
@@ -223,7 +224,7 @@ def example(
     seed: Annotated[int, typer.Option(help="Seed of the simulated votes.")] = 0,
 ) -> CommandResult:
     """Write small simulated files of votes and labels, to try the other commands on."""
-    from judgebayes.cli.getting import write_example
+    from judgebayes.experiments.getting import write_example
 
     return write_example(folder, seed)
 
@@ -263,7 +264,7 @@ def main() -> None:
     except JudgeBayesError as error:
         from rich.markup import escape
 
-        from judgebayes.cli.console import Console
+        from judgebayes.show.console import Console
 
         console = Console(stderr=True)
         words = error.question if isinstance(error, AmbiguousStudy) else str(error)

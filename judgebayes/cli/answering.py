@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from judgebayes.cli.command import command_line, other_command
-from judgebayes.cli.console import say, say_commands, say_next, say_plainly, show_blocks
 from judgebayes.compiled.store import atomically
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
+from judgebayes.show.console import say, say_commands, say_next, say_plainly, show_blocks
 from judgebayes.show.page import Figure
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.records import leaves

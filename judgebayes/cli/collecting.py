@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from judgebayes.cli.console import say_plainly
 from judgebayes.cli.requests import CollectRequest
 from judgebayes.collect.endpoint import (
     Judge,
@@ -29,6 +28,7 @@ from judgebayes.io.columns import guess_columns
 from judgebayes.io.tables import check_writable, read_table, write_table
 from judgebayes.progress import bar
 from judgebayes.sentence import percent
+from judgebayes.show.console import say_plainly
 from judgebayes.votes import Classes, infer_classes
 from judgebayes.workflow.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED, CommandResult
 from judgebayes.workflow.records import changed

@@ -17,11 +17,11 @@ from typing import Annotated, Any
 import typer
 
 from judgebayes import __version__
-from judgebayes.cli.console import send_nowhere
 from judgebayes.compiled.stopping import begin, kept
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.options import as_pair
 from judgebayes.sentence import sentence
+from judgebayes.show.console import send_nowhere
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import (
     BAD_INPUT,

@@ -94,7 +94,7 @@ def test_the_json_of_every_command_is_valid(
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr("judgebayes.cli.getting.is_whole", lambda source, cache: True)
+    monkeypatch.setattr("judgebayes.experiments.getting.is_whole", lambda source, cache: True)
     shown = {"line": [1, 2], "text": ["Close it.", "Open it."]}
     pd.DataFrame({"item": ["a", "b"], **shown}).to_csv(tmp_path / "items.csv", index=False)
     verdicts = '[{"line": 1, "text": "Close it.", "label": "valid"},]'
@@ -255,7 +255,7 @@ def test_a_signal_ends_a_command_with_its_code(
         "import pathlib, signal, sys, time, types\n"
         "from judgebayes import cli\n"
         "from judgebayes.compiled.store import atomically\n"
-        "e = sys.modules['judgebayes.cli.getting'] = types.ModuleType('examples')\n"
+        "e = sys.modules['judgebayes.experiments.getting'] = types.ModuleType('examples')\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def wait(*_):\n"
         f"    with atomically(pathlib.Path({str(whole)!r})) as one: one.touch()\n"

@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 from judgebayes.aggregators import BaseRate
 from judgebayes.cli import app
-from judgebayes.cli.getting import example_tables
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.experiments.getting import example_tables
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.report.decisions import first_items
 from judgebayes.show.page import Table

@@ -21,12 +21,12 @@ import planted
 import pytest
 from documents import check_document
 
-from judgebayes.cli.reproducing import merge_shards, reproduce_papers
-from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.compiled.store import locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming, runner
 from judgebayes.experiments.core import Experiment, Output, Run, rows
+from judgebayes.experiments.reproducing import merge_shards, reproduce_papers
+from judgebayes.experiments.request import ReproduceRequest
 from judgebayes.experiments.resuming import UNFINISHED
 from judgebayes.workflow.machine import CommandResult, document, to_json
 
@@ -36,7 +36,7 @@ import signal, sys, planted
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has it ignored
 from pathlib import Path
 from judgebayes.cli import reproducing
-from judgebayes.cli.requests import ReproduceRequest
+from judgebayes.experiments.request import ReproduceRequest
 if __name__ == "__main__":
     reproducing.find = lambda what: planted.ALL
     out = Path(sys.argv[1])
@@ -80,7 +80,7 @@ def _forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PLANTED", str(tmp_path_factory.mktemp("planted")))
         patch.setattr(runner, "multiprocessing", Forked)
-        patch.setattr("judgebayes.cli.reproducing.find", lambda what: planted.ALL)
+        patch.setattr("judgebayes.experiments.reproducing.find", lambda what: planted.ALL)
         patch.setattr("judgebayes.experiments.sharding.find", lambda what: planted.ALL)
         yield
 
@@ -280,7 +280,7 @@ def test_what_is_no_shard_of_the_run_is_refused(plant: Planted, tmp_path: Path) 
 
 def test_shards_of_other_data_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needing = [replace(experiment, needs=("votes",)) for experiment in planted.ALL]
-    monkeypatch.setattr("judgebayes.cli.reproducing.find", lambda what: needing)
+    monkeypatch.setattr("judgebayes.experiments.reproducing.find", lambda what: needing)
     for content, shard in (("a", "4/5"), ("bb", "5/5")):  # without a result
         data, out = tmp_path / f"{content} data", tmp_path / content
         (data / "votes").mkdir(parents=True)

@@ -13,7 +13,7 @@ from cases.test_reading import EVERY, LABELS
 import judgebayes as jb
 from judgebayes.cli import app
 from judgebayes.cli.command import keys_of
-from judgebayes.cli.requests import ImportRequest, PosteriorRequest
+from judgebayes.cli.requests import ImportRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import as_pair
 from judgebayes.workflow.options import (
@@ -25,6 +25,7 @@ from judgebayes.workflow.options import (
     PrecisionRequest,
     ReadRequest,
 )
+from judgebayes.workflow.posterior_options import PosteriorRequest
 from judgebayes.workflow.records import leaves, make_record
 from judgebayes.workflow.study import HowKeys, keys, read_study, write_study
 

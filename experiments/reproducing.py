@@ -15,8 +15,6 @@ import pandas as pd
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from judgebayes.cli.console import Console, say, say_plainly, show_rows
-from judgebayes.cli.requests import ReproduceRequest
 from judgebayes.compiled.stopping import keeping
 from judgebayes.compiled.store import atomically, clear_half_written, locked
 from judgebayes.errors import JudgeBayesError
@@ -25,11 +23,13 @@ from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_
 from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import index_page
 from judgebayes.experiments.public import SOURCES
+from judgebayes.experiments.request import ReproduceRequest
 from judgebayes.experiments.resuming import UNFINISHED, data_files, finished
 from judgebayes.experiments.runner import Cost, Failure, Runner
 from judgebayes.experiments.sharding import RECORD, Results, Shard, divided, merged, part_named
 from judgebayes.experiments.summary import ClaimSummary, claim_summaries, claims_table
 from judgebayes.experiments.writing import grades, write_index, write_text
+from judgebayes.show.console import Console, say, say_plainly, show_rows
 from judgebayes.show.page import render
 from judgebayes.show.versions import versions
 from judgebayes.workflow.machine import NOT_ALL_HOLDS, CommandResult

@@ -10,7 +10,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from judgebayes.cli import app
-from judgebayes.cli.console import Console
+from judgebayes.show.console import Console
 
 EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m\rname"
 

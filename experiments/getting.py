@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgebayes.cli.console import say_plainly, show_rows
 from judgebayes.compiled.stopping import keeping
 from judgebayes.compiled.store import make_folder
 from judgebayes.errors import JudgeBayesError
@@ -19,6 +18,7 @@ from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
 from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, is_whole
 from judgebayes.io.tables import write_table
 from judgebayes.progress import shown
+from judgebayes.show.console import say_plainly, show_rows
 from judgebayes.workflow.machine import CommandResult
 
 TASK, JUDGE = "RB2-Precise IF", "gemini-2.5-flash"

@@ -1,0 +1,54 @@
+"""The options of `judgebayes reproduce`, with help and defaults."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from judgebayes.workflow.options import Option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceRequest:
+    """The options of `judgebayes reproduce`."""
+
+    what: Annotated[
+        list[str] | None,
+        Option(
+            "For example `distribution-calibrated` or `distribution-calibrated/table3`; by "
+            "default all papers. With --merge, the folders of the shards.",
+            metavar="[PAPER[/TABLE]]...",
+            positional=True,
+        ),
+    ] = None
+    data: Annotated[
+        Path | None,
+        "Folder of the public data sets. By default JUDGEBAYES_DATA, else ../shared/data "
+        "beside the checkout, else the folder of `judgebayes data get`.",
+    ] = None
+    twins: Annotated[bool, "Use only the embedded twins (simulated data)."] = False
+    splits: Annotated[int, Option("Number of random calibration/evaluation splits.", least=2)] = 100
+    smoke: Annotated[bool, "Run a small version of everything, in minutes."] = False
+    seed: Annotated[int, "Seed of the random splits."] = 0
+    jobs: Annotated[int, Option("Experiments that run at a time.", least=1)] = 1
+    shard: Annotated[
+        str | None,
+        Option(
+            "Run one of N shards of about equal time, such as `1/8`, each with its own --out.",
+            metavar="I/N",
+        ),
+    ] = None
+    merge: Annotated[bool, "Merge the results of all shards: `reproduce --merge FOLDER...`."] = (
+        False
+    )
+    out: Annotated[
+        Path,
+        "Folder of the results. An interrupted run resumes if it is started again with the same "
+        "options.",
+    ] = Path("results")
+    listed: Annotated[
+        bool, Option("Only list the experiments, with their usual time and memory.", ("--list",))
+    ] = False
+    costs: Annotated[
+        Path | None,
+        "Where to write the time, memory and compiled programs of each experiment: .csv.",
+    ] = None
