@@ -104,15 +104,11 @@ Cache = Annotated[
 ]
 
 
-def _print_version() -> None:
-    from judgebayes import __version__
-
-    typer.echo(f"judgebayes {__version__}")
-
-
 def _version_and_end(wanted: bool) -> bool:
     if wanted:
-        _print_version()
+        from judgebayes import __version__
+
+        typer.echo(f"judgebayes {__version__}")
         raise typer.Exit
     return wanted
 
@@ -169,7 +165,7 @@ command("precision")(question(options.PrecisionRequest, "precision:precision"))
 
 
 command("posterior")(question(posterior_options.PosteriorRequest, "sampling:posterior"))
-command("posterior-compare")(question(posterior_options.CompareRequest, "sampling:compare"))
+command("compare")(question(posterior_options.CompareRequest, "sampling:compare"))
 command("import", help=_import_help())(asking(requests.ImportRequest, "importing:import_file"))
 
 
@@ -227,15 +223,6 @@ def example(
     from judgebayes.experiments.getting import write_example
 
     return write_example(folder, seed)
-
-
-@command()
-def version() -> CommandResult:
-    """Print the version."""
-    from judgebayes.show.versions import versions
-
-    _print_version()
-    return CommandResult({"versions": dict(versions())})
 
 
 def _list_whole_summaries(*apps: typer.Typer) -> None:

@@ -126,7 +126,7 @@ class MajorityError(Result):
             Paragraph(
                 " ".join(f"{name}: {MEANINGS[name]}" for name in MEANINGS if name in columns)
             ),
-            self._figure(independent if both else {}),
+            self._figure({"independent votes": self.independent} if both else {}),
             Table(title, ("panel", "error"), panels),
             *map(Paragraph, self.labels_to_go),
             Findings(as_notes(self.warnings)),

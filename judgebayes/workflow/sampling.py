@@ -1,4 +1,4 @@
-"""`judgebayes posterior` and `judgebayes posterior-compare`: sample, check and compare models."""
+"""`judgebayes posterior` and `judgebayes compare`: sample, check and compare models."""
 
 import json
 import shlex
@@ -148,7 +148,7 @@ class SampledPosterior(Result):
         if netcdf:  # which is not read
             return [where]
         text = "Next, sample a second model of the same data, and compare their predictions:"
-        line = f"judgebayes posterior-compare {shlex.quote(str(path))} OTHER.npz"
+        line = f"judgebayes compare {shlex.quote(str(path))} OTHER.npz"
         return [where, Paragraph(text), Code(line)]
 
     @property
@@ -286,7 +286,7 @@ def compare(
 ) -> ComparedPosteriors:
     """Compare how well posteriors of the same data predict each item from all the others (PSIS-LOO).
 
-    The function behind `judgebayes posterior-compare`.
+    The function behind `judgebayes compare`.
 
     Raises
     ------

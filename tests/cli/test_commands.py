@@ -29,7 +29,7 @@ COMMANDS: Any = typer.main.get_command(cli.app)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], *([name, "--help"] for name in COMMANDS.commands), ["version"]]
+    "arguments", [["--help"], *([name, "--help"] for name in COMMANDS.commands), ["--version"]]
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     script = (

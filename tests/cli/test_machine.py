@@ -74,7 +74,7 @@ ensemble {votes} --labels {labels} --target-width 0.3
 precision {votes} --labels {labels} --method logit-shift
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/1.npz
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/2.npz
-posterior-compare {new}/1.npz {new}/2.npz
+compare {new}/1.npz {new}/2.npz
 import tidy {votes} -o {new}/votes.csv
 import reviews {new}/answers.csv --items {new}/items.csv -o {new}/v.csv
 collect {new}/pairs.csv --judge j@{url} -n 2 -o {new}/votes.jsonl --dry-run
@@ -82,7 +82,6 @@ collect {new}/pairs.csv --judge j@{url} -n 2 -o {new}/votes.jsonl
 data list --cache {new}
 data get llmbar --cache {new}
 example {new}/example
-version
 reproduce --list
 """
 
@@ -180,7 +179,7 @@ def test_json_that_cannot_be_finished_leaves_the_old_file(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    result = invoke("version", "--json", path)
+    result = invoke("data", "list", "--json", path)
     assert isinstance(result.exception, JudgeBayesError)
     assert "cannot be written: No space left on device" in str(result.exception)
     assert path.read_text() == "old"
@@ -288,6 +287,5 @@ def test_bad_usage_is_2_and_the_version_0() -> None:
     result = invoke("calibrate", "--no-such-option")
     assert result.exit_code == 2
     assert "No such option" in result.stderr
-    for words in (["--version"], ["version"]):
-        result = invoke(*words)
-        assert (result.exit_code, result.stdout) == (0, f"judgebayes {cli.machine.__version__}\n")
+    result = invoke("--version")
+    assert (result.exit_code, result.stdout) == (0, f"judgebayes {cli.machine.__version__}\n")

@@ -1,4 +1,4 @@
-"""`judgebayes posterior` and `posterior-compare`: seven models on one file, with checked numbers.
+"""`judgebayes posterior` and `compare`: seven models on one file, with checked numbers.
 
 Six of the seven draw from their priors here, which compiles fast and suffices to check what is
 computed from draws; the one-coin model, whose posterior has a closed form, is sampled. `-m slow`
@@ -380,7 +380,7 @@ def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
         if model == "one-coin":
             assert good[0].startswith("+ 2 chains of 6000 draws agree")
             assert "Do not use it" not in files.said[model]
-            assert after[-1].strip().startswith("judgebayes posterior-compare")
+            assert after[-1].strip().startswith("judgebayes compare")
             continue
         assert "x The results below are not reliable until this is fixed." in lines
         assert good == []
@@ -399,7 +399,7 @@ def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
 
 def test_two_posteriors_are_compared_on_the_items_that_both_predict(files: Files) -> None:
     one, other = (files.folder / f"{name}.npz" for name in ("one-coin", "dawid-skene"))
-    said = run("posterior-compare", one, other).output
+    said = run("compare", one, other).output
     assert "All of 24 items, 3 judge(s), 70 votes, 18 labels." in said
     assert "Predicting the label of an item" in said
     assert "Predicting the votes on an item" in said
@@ -413,10 +413,10 @@ def test_two_posteriors_are_compared_on_the_items_that_both_predict(files: Files
 
 def test_what_has_nothing_in_common_is_not_compared(files: Files) -> None:
     paths = [files.folder / f"{name}.npz" for name in ("davidson", "beta-binomial")]
-    error = run("posterior-compare", *paths).exception
+    error = run("compare", *paths).exception
     assert "do not all predict the same" in str(error)
     assert "davidson.npz label" in str(error)
-    error = run("posterior-compare", *paths[::-1], "--site", "tea").exception
+    error = run("compare", *paths[::-1], "--site", "tea").exception
     assert "choose one of: label, votes, correct" in str(error)
 
 
@@ -439,7 +439,7 @@ def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> N
     other.attrs["data_checksum"] = checksum(tmp_path, *table(seed=1))
     posterior.save(other, tmp_path / "other.npz")
     paths = files.folder / "davidson.npz", tmp_path / "other.npz"
-    error = str(run("posterior-compare", *paths).exception)
+    error = str(run("compare", *paths).exception)
     assert "are posteriors of different data, so their scores cannot be compared" in error
     assert "Sample both models on the same votes and labels" in error
 
@@ -455,7 +455,7 @@ def test_posteriors_that_do_not_record_their_data_are_refused(
         changed.attrs[attribute] = value
     other = tmp_path / "other.npz"
     posterior.save(changed, other)
-    error = str(run("posterior-compare", files.folder / "davidson.npz", other).exception)
+    error = str(run("compare", files.folder / "davidson.npz", other).exception)
     assert "does not record its data" in error
 
 
@@ -465,7 +465,7 @@ def test_posteriors_of_other_items_are_refused(files: Files, tmp_path: Path) -> 
     names[:] = [f"other {name}" for name in names]
     other = tmp_path / "other.npz"
     write_stored(arrays, rest, other)
-    error = str(run("posterior-compare", files.folder / "davidson.npz", other).exception)
+    error = str(run("compare", files.folder / "davidson.npz", other).exception)
     assert "predict no item in common" in error
 
 
@@ -534,7 +534,7 @@ def test_an_interrupt_keeps_the_draws_that_there_are(files: Files, interrupted: 
 def test_an_interrupted_posterior_is_not_compared(files: Files, interrupted: Result) -> None:
     assert interrupted.exit_code == 130
     paths = (files.folder / f"{name}.npz" for name in ("one-coin", "interrupted"))
-    error = run("posterior-compare", *paths).exception
+    error = run("compare", *paths).exception
     assert "has no predictions" in str(error)
 
 
@@ -576,11 +576,11 @@ def test_a_request_that_fails_is_one_sentence(
 def test_a_file_without_a_posterior_is_one_sentence(files: Files, tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_text("no")
     good = files.folder / "davidson.npz"
-    wrong = str(run("posterior-compare", good, tmp_path / "a.npz").exception)
+    wrong = str(run("compare", good, tmp_path / "a.npz").exception)
     assert "is damaged, or no posterior" in wrong
-    assert "There is no file" in str(run("posterior-compare", good, tmp_path / "b.npz").exception)
-    assert "named twice" in str(run("posterior-compare", good, good).exception)
-    assert "two or more files" in str(run("posterior-compare", good).exception)
+    assert "There is no file" in str(run("compare", good, tmp_path / "b.npz").exception)
+    assert "named twice" in str(run("compare", good, good).exception)
+    assert "two or more files" in str(run("compare", good).exception)
 
 
 # --- priors --------------------------------------------------------------------------------------
