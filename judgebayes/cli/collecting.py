@@ -1,5 +1,6 @@
 """`judgebayes collect`: votes from judges behind OpenAI-compatible endpoints."""
 
+import importlib.util
 import json
 import shlex
 from collections import Counter
@@ -8,29 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Int
 
 from judgebayes.cli.requests import CollectRequest
-from judgebayes.collect.endpoint import (
-    Judge,
-    RetryPolicy,
-    in_the_clear,
-    parse_judges,
-    require_client,
-)
 from judgebayes.collect.items import ROLES, ItemTable, fill_template, read_items
-from judgebayes.collect.ledger import Budget, Ledger, Line
-from judgebayes.collect.sampling import Outcome, Plan, Watch, collect_votes
+from judgebayes.collect.judges import Judge, in_the_clear, parse_judges
+from judgebayes.collect.ledger import Budget, ledger_path, open_ledger
+from judgebayes.collect.sampling import Line, Plan, Run, collect_votes
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import guess_columns
-from judgebayes.io.tables import check_writable, read_table, write_table
-from judgebayes.progress import bar
+from judgebayes.io.tables import check_writable, read_table
 from judgebayes.sentence import percent
 from judgebayes.show.console import say_plainly
 from judgebayes.votes import Classes, infer_classes
-from judgebayes.workflow.machine import INTERRUPTED, NOT_ALL_HOLDS, TERMINATED, CommandResult
+from judgebayes.workflow.machine import NOT_ALL_HOLDS, CommandResult
 from judgebayes.workflow.records import changed
 
 if TYPE_CHECKING:
@@ -40,6 +33,8 @@ VOTES = 12
 """Default number of votes of a judge on an item, as in P1."""
 LABELS = "labels.csv"
 FIT = "fit.json"
+BODY = {"temperature": 1.0, "max_tokens": 2048}
+"""Fields of each request, unless the user says otherwise."""
 NOT_BODY = ("messages", "model", "stream", "n")
 
 
@@ -53,16 +48,13 @@ def collect(request: CollectRequest) -> CommandResult:
     JudgeBayesError
         For bad input, a missing key, or a file that was started with other settings.
     """
-    early = {"fit", "give_up", "answers"} & {name for name, _ in changed(request)}
-    if early and not request.until_settled:
-        raise JudgeBayesError("--fit, --give-up and --answers need --until-settled.")
-    require_client()
+    if {"fit", "give_up"} & {name for name, _ in changed(request)} and not request.until_settled:
+        raise JudgeBayesError("--fit and --give-up need --until-settled.")
     if request.out.suffix.lower() != ".jsonl":
         raise JudgeBayesError(
-            f"--out {str(request.out)!r} must end in .jsonl: answers are written line by line."
+            f"--out {str(request.out)!r} must end in .jsonl: it gets a line for each answer."
         )
     check_writable(request.out)
-    check_writable(request.answers)
     judges = parse_judges(request.judge, request.key_env or [])
     template = None if request.template is None else _read_template(request.template)
     named = {role: getattr(request, role) for role in ROLES}
@@ -80,30 +72,28 @@ def collect(request: CollectRequest) -> CommandResult:
             f"Dry run: no requests are sent. The prompt of item {plan.items[0].name}:", prompt
         )
         return CommandResult(_planned(plan, request.out) | {"dry_run": True})
-    saved = f"Every answer that was received is saved in {str(request.out)!r}."
-    with keeping(saved), Ledger(request.out, _settings(plan)) as ledger:
-        if ledger.torn:
-            say_plainly(
-                f"The last line of the file was incomplete ({ledger.torn} bytes) and was removed; "
-                "its vote is requested again."
+    for module in ("openai", "httpx2"):
+        if importlib.util.find_spec(module) is None:
+            raise JudgeBayesError(
+                "judgebayes collect needs the OpenAI SDK: pip install 'judgebayes[collect]'."
             )
-        outcome = _with_progress(plan, ledger)
-        asked = {judge.name for judge in judges}
-        lines = [line for line in ledger.lines if line.judge in asked]
-    values = _planned(plan, request.out) | _results(plan, outcome, lines)
+    saved = f"Every answer that was received is saved in {str(ledger_path(request.out))!r}."
+    with keeping(saved), open_ledger(request.out, _settings(plan)) as ledger:
+        run = collect_votes(plan, ledger, request.out)
+    asked = {judge.name for judge in judges}
+    lines = [line for line in run.lines.values() if line.judge in asked]
+    values = _planned(plan, request.out) | _results(run, lines)
     say_plainly(*_account(values, lines))
     if request.until_settled:
         say_plainly(*_settling(plan, lines))
-    if request.answers is not None:
-        write_table(_answers(plan, lines), request.answers)
-        say_plainly(f"Answers: {request.answers}")
     say_plainly(f"Votes: {request.out}")
-    if outcome.complete:
-        say_plainly(f"Next: {_next_command(request, table, lines)}")
-        return CommandResult(values)
-    say_plainly(*_unfinished(plan, outcome))
-    ended = TERMINATED if outcome.terminated else INTERRUPTED
-    return CommandResult(values, exit_code=ended if outcome.interrupted else NOT_ALL_HOLDS)
+    if run.missing:
+        say_plainly(*_unfinished(run))
+        return CommandResult(values, exit_code=128 + run.signal if run.signal else NOT_ALL_HOLDS)
+    if request.fit is not None:
+        say_plainly("The next command gives the calibrated answers.")
+    say_plainly(f"Next: {_next_command(request, table, lines)}")
+    return CommandResult(values)
 
 
 def _planned(plan: Plan, out: Path) -> dict[str, Any]:
@@ -118,10 +108,10 @@ def _planned(plan: Plan, out: Path) -> dict[str, Any]:
     }
 
 
-def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
+def _results(run: Run, lines: list[Line]) -> dict[str, Any]:
     """Return the numbers of answers, and those of each judge."""
     rows = []
-    for judge in plan.judges:
+    for judge in run.plan.judges:
         why = Counter(line.missing for line in lines if line.judge == judge.name)
         rows.append(
             {
@@ -129,18 +119,18 @@ def _results(plan: Plan, outcome: Outcome, lines: list[Line]) -> dict[str, Any]:
                 "answers": why.total(),
                 "votes": why[None],
                 "missing": _counted((+Counter({**why, None: 0})).most_common()) or None,
-                "unanswered": outcome.unanswered[judge.name],
-                "reason": outcome.reasons.get(judge.name),
+                "unanswered": run.unanswered[judge.name],
+                "reason": run.reasons.get(judge.name),
             }
         )
-    tokens = [line.tokens for line in lines if line.tokens is not None]
+    tokens = [n for line in lines if (n := line.tokens) is not None]
     repairs = Counter(each for line in lines if line.repairs for each in line.repairs.split(", "))
     return {
-        "complete": outcome.complete,
-        "new": outcome.asked,
-        "earlier": outcome.kept,
-        "missing": outcome.missing,
-        "retried": outcome.retried,
+        "complete": run.missing == 0,
+        "new": len(run.lines) - run.kept,
+        "earlier": run.kept,
+        "missing": run.missing,
+        "retried": run.retried,
         "repaired": dict(repairs.most_common()),
         "tokens": sum(tokens) if tokens else None,
         "tables": {"judges": rows},
@@ -161,33 +151,33 @@ def _plan(
         raise JudgeBayesError(
             f"-n {votes} cannot be divided equally between two orders; use -n {votes + 1}."
         )
-    budget = Budget(request.budget_calls, request.budget_tokens)
-    for name, limit in (("calls", budget.calls), ("tokens", budget.tokens)):
+    for name, limit in (("calls", request.budget_calls), ("tokens", request.budget_tokens)):
         if limit is not None and limit < 1:
             raise JudgeBayesError(f"--budget-{name} is {limit}; it must be 1 or more.")
-    body = {"temperature": request.temperature, "max_tokens": request.max_tokens}
+    body = _body(request.body)
+    longest = body.get("max_tokens")
     return Plan(
-        table.items,
-        judges,
-        table.task,
-        template,
-        votes,
-        body | _body(request.body),
-        budget,
-        RetryPolicy(request.timeout, request.retries),
-        request.concurrency,
-        rule,
-        orders if request.until_settled else 0,
-        class_votes,
+        items=table.items,
+        judges=judges,
+        task=table.task,
+        template=template,
+        votes=votes,
+        body=body,
+        budget=Budget(
+            request.budget_calls, request.budget_tokens, longest if type(longest) is int else 0
+        ),
+        timeout=request.timeout,
+        retries=request.retries,
+        concurrency=request.concurrency,
+        rule=rule,
+        class_votes=class_votes,
     )
 
 
 def _body(text: str | None) -> dict[str, Any]:
-    """Return the JSON fields that the user adds to each request; null removes a field."""
-    if text is None:
-        return {}
+    """Return the fields of each request: those of `BODY` and the user's, whose null removes one."""
     try:
-        fields = json.loads(text)
+        fields = json.loads(text or "{}")
     except ValueError:
         fields = None
     if not isinstance(fields, dict):
@@ -197,7 +187,7 @@ def _body(text: str | None) -> dict[str, Any]:
     for name in NOT_BODY:
         if name in fields:
             raise JudgeBayesError(f"--body cannot contain {name!r}: judgebayes collect sets it.")
-    return fields
+    return {name: value for name, value in (BODY | fields).items() if value is not None}
 
 
 def _read_template(path: Path) -> str:
@@ -290,25 +280,6 @@ def _intention(plan: Plan, out: Path) -> list[str]:
     return lines
 
 
-def _with_progress(plan: Plan, ledger: Ledger) -> Outcome:
-    with bar() as progress:
-        task = progress.add_task("answers", total=0)
-
-        def more(by: int) -> None:
-            progress.update(task, total=(progress.tasks[0].total or 0) + by)
-
-        def answered(by: int) -> None:
-            progress.advance(task, by)
-
-        def interrupted(waiting: int) -> None:
-            progress.console.print(
-                f"Interrupted: waiting up to a second for {waiting} answers that are on their way.",
-                soft_wrap=True,
-            )
-
-        return collect_votes(plan, ledger, Watch(more, answered, interrupted))
-
-
 def _account(values: dict[str, Any], lines: list[Line]) -> list[str]:
     """Return the numbers of answers in sentences."""
     said = [f"Answers: {values['new']} new, {values['earlier']} from earlier runs."]
@@ -334,30 +305,31 @@ def _counted(counts: Iterable[tuple[str | None, int]]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts)
 
 
-def _unfinished(plan: Plan, outcome: Outcome) -> list[str]:
+def _unfinished(run: Run) -> list[str]:
+    plan = run.plan
     least = "at least " if plan.rule is not None else ""
     sentences = [
-        f"{judge} did not answer {count} request(s): {outcome.reasons[judge]}."
-        for judge, count in outcome.unanswered.items()
+        f"{judge} did not answer {count} request(s): {run.reasons[judge]}."
+        for judge, count in run.unanswered.items()
     ]
-    if outcome.spent is not None:
-        limit = plan.budget.calls if outcome.spent == "calls" else plan.budget.tokens
-        sentences.append(f"The budget of {limit:,} {outcome.spent} does not allow another request.")
-    if outcome.uncounted is not None:
+    if run.spent is not None:
+        limit = plan.budget.calls if run.spent == "calls" else plan.budget.tokens
+        sentences.append(f"The budget of {limit:,} {run.spent} does not allow another request.")
+    if run.uncounted is not None:
         sentences.append(
-            f"The server of {outcome.uncounted} does not count tokens, so --budget-tokens cannot be "
+            f"The server of {run.uncounted} does not count tokens, so --budget-tokens cannot be "
             "enforced; use --budget-calls."
         )
-    if outcome.interrupted:
+    if run.signal is not None:
         sentences.append("Interrupted; every answer that was received is saved.")
-        if outcome.abandoned:
+        if run.abandoned:
             sentences.append(
-                f"{outcome.abandoned} answer(s) that were on their way did not arrive in time; they are "
+                f"{run.abandoned} answer(s) that were on their way did not arrive in time; they are "
                 "requested again."
             )
     return [
         *sentences,
-        f"Missing: {least}{outcome.missing:,} answer(s). Run the same command again to continue.",
+        f"Missing: {least}{run.missing:,} answer(s). Run the same command again to continue.",
     ]
 
 
@@ -381,30 +353,11 @@ def _settling(plan: Plan, lines: list[Line]) -> list[str]:
     names = {item.name for item in plan.items}
     used = sum(line.item in names for line in lines)
     full = plan.votes * len(plan.items)
-    settled = plan.rule.settled(counts) & (counts.sum(1) >= plan.fewest)
+    settled = plan.rule.settled(counts) & (counts.sum(1) >= plan.batch)
     return [
         f"Settled: {int(settled.sum())} of {len(counts)} items, with {used:,} answers instead of "
         f"{full:,} ({percent(1 - used / full)} fewer than {plan.votes} votes for each item)."
     ]
-
-
-def _answers(plan: Plan, lines: list[Line]) -> pd.DataFrame:
-    """Return the class probabilities, decision and expected loss of every item, from its votes."""
-    from judgebayes.measures.decide import absolute_loss, bayes_action, risk
-    from judgebayes.votes.coding import Coding
-
-    assert plan.rule is not None
-    counts = _counts(plan, lines)
-    log_probs = plan.rule.log_probs(counts)
-    loss = absolute_loss(counts.shape[1])
-    coding = Coding(
-        pd.Index([item.name for item in plan.items], name="item"),
-        pd.Index([judge.name for judge in plan.judges], name="judge"),
-        Classes(plan.class_votes, plan.task.kind == "pair"),
-    )
-    expected = np.asarray(risk(log_probs, loss)).min(1)
-    table = coding.decode(log_probs, np.asarray(bayes_action(log_probs, loss)), expected)
-    return table.assign(votes=counts.sum(1), settled=plan.rule.settled(counts))
 
 
 def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) -> str:

@@ -65,7 +65,7 @@ def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-OUTPUTS = ("out", "html", "save", "summary", "plot", "next_out", "labels_out", "answers", "json")
+OUTPUTS = ("out", "html", "save", "summary", "plot", "next_out", "labels_out", "json")
 """The names of options that name a file to write; all other files are read."""
 
 

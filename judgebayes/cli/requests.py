@@ -68,13 +68,11 @@ class CollectRequest:
         "Your own prompt: a text file with {prompt}, {response_a} and {response_b}, or "
         "{response}; other columns can be used in the same way.",
     ] = None
-    temperature: Annotated[float, Option("Temperature of the judges.", least=0.0)] = 1.0
-    max_tokens: Annotated[int, Option("Maximum length of an answer, in tokens.", least=1)] = 2048
     body: Annotated[
         str | None,
         Option(
-            "Additional fields of each request; null removes a field: "
-            '`{"max_tokens": null, "max_completion_tokens": 2048}`.',
+            "Fields of each request, by default temperature 1 and max_tokens 2048; null removes a "
+            'field: `{"temperature": 0.7, "max_tokens": null, "max_completion_tokens": 2048}`.',
             metavar="JSON",
         ),
     ] = None
@@ -100,10 +98,6 @@ class CollectRequest:
     give_up: Annotated[
         float, "Accepted increase of the mean loss from stopping early, in class steps."
     ] = 0.002
-    answers: Annotated[
-        Path | None,
-        "Where to write the calibrated results: probabilities and decision for each item.",
-    ] = None
     item: ItemColumn = None
     prompt: Annotated[str | None, "Column of the prompt that the responses answer."] = None
     response: Annotated[str | None, "Column of the response."] = None

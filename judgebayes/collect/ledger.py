@@ -1,46 +1,35 @@
-"""The growing file of votes: a line per answer, so that no answer is paid for twice.
-
-The calls of a file of votes, each written down before its request leaves.
+"""The ledger of a file of votes: every call and every reply, in a SQLite database beside the file.
 
 A budget must hold over all runs, also where a run is killed while its requests are under way. So a call
-is booked in a file beside the votes first, and then sent. A request that the server refused is taken
-back; one whose answer was lost stays booked, because it may have been charged for.
-
-What the calls of a file of votes have cost, and whether the budget allows another one.
+is committed before its request leaves, and its reply before anything reads it. A call that the server
+refused is taken back; one whose reply was lost stays, because it may have been charged for.
 """
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple
 
+from judgebayes.collect.replies import Answer
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.appended import Appended, excerpt
+
+OTHER = "choose another file with -o"
+OPENING = (
+    "PRAGMA locking_mode = EXCLUSIVE",  # only one run at a time
+    "PRAGMA journal_mode = WAL",
+    "BEGIN EXCLUSIVE",
+    "CREATE TABLE IF NOT EXISTS calls (id INTEGER PRIMARY KEY, question TEXT NOT NULL, reply TEXT)",
+    "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+)
+"""Questions, replies and values are JSON: its escapes hold any text, also half of a surrogate pair."""
 
 
-def bookings_path(path: Path) -> Path:
-    """Return the path of the bookings of a file of votes."""
-    return path.with_name(path.name + ".calls.jsonl")
-
-
-def _change(record: dict[str, Any], path: Path) -> int:
-    calls = record.get("calls")
-    if type(calls) is not int or not -1 <= calls < 2**53:
-        raise JudgeBayesError(
-            f"{str(path)!r} has a line that is not a booking of judgebayes collect; restore the file, "
-            "or choose another file of votes with -o."
-        )
-    return calls
-
-
-MOST = 2**53
-"""Numbers of samples and tokens are below this."""
-
-
-OPTIONAL = ("order", "repairs")
-"""Fields of an answer that are written only if they have a value."""
+def ledger_path(path: Path) -> Path:
+    """Return the path of the ledger of a file of votes."""
+    return path.with_name(path.name + ".sqlite")
 
 
 class Question(NamedTuple):
@@ -50,148 +39,9 @@ class Question(NamedTuple):
     item: str
     sample: int
     order: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One answer. Other commands read only `item` to `order`."""
-
-    item: str
-    judge: str
-    vote: str | None
-    """The vote with responses in the labels' order: votes in swapped order are already mapped back."""
-    sample: int
-    order: str | None
-    """AB, or BA if the responses were shown swapped; None (no column) for a single response."""
-    missing: str | None
-    """The reason for a missing vote."""
-    level: str | None
-    """The level of the verdict parser that matched."""
-    text: str
-    """The raw answer."""
-    finish: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    answered_by: str | None
+    """AB, or BA if the responses are shown swapped."""
     content: str
     """A digest of the item's fields."""
-    repairs: str | None = None
-    """What was malformed in the answer's JSON and was read all the same, separated by commas."""
-
-    @property
-    def question(self) -> Question:
-        """The request that this line answers."""
-        return Question(self.judge, self.item, self.sample, self.order or "AB")
-
-    @property
-    def tokens(self) -> int | None:
-        """The number of tokens, None if the server did not count them."""
-        if self.prompt_tokens is None or self.completion_tokens is None:
-            return None
-        return self.prompt_tokens + self.completion_tokens
-
-
-class Ledger:
-    """A file of answers, and that of their bookings, open for appending by one process only.
-
-    Parameters
-    ----------
-    path
-        The JSONL file; it is created if it does not exist.
-    settings
-        Values by name that must not change between two runs into the same file, without secrets.
-
-    Raises
-    ------
-    JudgeBayesError
-        If a file cannot be written, another process has it open, it is not a file of answers or of
-        bookings, or it was written with other settings.
-    """
-
-    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
-        self.path = path
-        with ExitStack() as opened:
-            self._answers = opened.enter_context(Appended(path, settings))
-            self.torn = self._answers.torn
-            """Number of bytes removed with a cut last line."""
-            self.lines = [_line(number, record, path) for number, record in self._answers.records]
-            self._bookings = opened.enter_context(Appended(bookings_path(path), None))
-            changes = self._bookings.records
-            self.calls = sum(_change(record, self._bookings.path) for _, record in changes)
-            """Number of booked calls, each answer one of them."""
-            changes.clear()  # there may be millions
-            if self.calls < len(self.lines):  # an earlier version wrote no bookings
-                self.book(len(self.lines) - self.calls, "answers of earlier runs")
-            self._opened = opened.pop_all()
-
-    def append(self, line: Line) -> None:
-        """Write an answer.
-
-        Raises
-        ------
-        JudgeBayesError
-            If the line cannot be written (for example on a full disk), so that no answers are paid for
-            and lost.
-        """
-        fields = {k: v for k, v in asdict(line).items() if k not in OPTIONAL or v is not None}
-        self._answers.append(fields)
-        self.lines.append(line)
-
-    def book(self, calls: int, what: str) -> None:
-        """Write down a call, 1, before it is sent, or that it was refused, -1.
-
-        Raises
-        ------
-        JudgeBayesError
-            If it cannot be written.
-        """
-        self._bookings.append({"calls": calls, "what": what})
-        self.calls += calls
-
-    def __enter__(self) -> "Ledger":
-        """Return the ledger."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Write everything to the disk, and release the files."""
-        self._opened.__exit__(kind, error, trace)
-
-
-def _line(number: int, record: dict[str, Any], path: Path) -> Line:
-    record = dict.fromkeys(OPTIONAL) | record
-    names = Line.__dataclass_fields__.keys()
-    if names - record.keys():
-        raise JudgeBayesError(
-            f"Line {number} of {str(path)!r} is not an answer of judgebayes collect: it has no "
-            f"{min(names - record.keys())!r}. Choose another file with -o."
-        )
-    line = Line(**{name: record[name] for name in names})
-    wrong = _wrong(line)
-    if wrong is not None:
-        raise JudgeBayesError(
-            f"Line {number} of {str(path)!r} is not an answer of judgebayes collect: its {wrong} is "
-            f"{excerpt(record[wrong])}. Choose another file with -o."
-        )
-    return line
-
-
-def _wrong(line: Line) -> str | None:
-    """Return the name of the first field of another type or range than declared; None if all are right.
-
-    The types are exact: true is no number of a sample, and neither is 1.0.
-    """
-    for name, hint in get_type_hints(Line).items():
-        value = getattr(line, name)
-        if type(value) not in (get_args(hint) or (hint,)):
-            return name
-        if type(value) is int and not 0 <= value < MOST:
-            return name
-    return None if line.order in (None, "AB", "BA") else "order"
 
 
 @dataclass(frozen=True)
@@ -205,70 +55,136 @@ class Budget:
 
     calls: int | None = None
     tokens: int | None = None
+    longest: int = 0
+    """The tokens that a lost answer is assumed to have cost while no answer was counted."""
 
 
-@dataclass
-class Spending:
-    """The spending on a file so far, and bounds for pending answers."""
+class Ledger:
+    """The calls of a file of votes so far, their replies, and what they cost."""
 
-    budget: Budget
-    ledger: Ledger
-    tokens: int
-    """Tokens of all answers with a count."""
-    counted: int
-    """The number of these answers."""
-    largest: int
-    """The largest number of tokens of an answer so far, 0 if unknown."""
-    longest: int
-    """The tokens that a lost answer is assumed to have cost while `largest` is unknown."""
-    under_way: int = 0
-    """The number of booked calls that are neither answered nor failed."""
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        rows = database.execute("SELECT question, reply FROM calls ORDER BY id").fetchall()
+        try:
+            self.replies = {
+                Question(**json.loads(question)): Answer(**json.loads(reply))
+                for question, reply in rows
+                if reply is not None
+            }
+        except (TypeError, ValueError) as error:
+            raise sqlite3.DatabaseError("a row is not a call of this command") from error
+        self.calls = len(rows)
+        """Number of calls: those with a reply, those that were lost, and those under way."""
+        self.under_way: set[int] = set()
+        """The calls that are neither answered nor failed."""
+        counted = [reply.tokens for reply in self.replies.values() if reply.tokens is not None]
+        self.counted, self.tokens, self.largest = (
+            len(counted),
+            sum(counted),
+            max(counted, default=0),
+        )
+        """Answers with a count of tokens, their tokens, and those of the most costly one."""
 
-    @classmethod
-    def of(cls, budget: Budget, ledger: Ledger, longest: object) -> "Spending":
-        """Return the spending on a file, whose answers have at most `longest` tokens, if a number."""
-        counted = [line.tokens for line in ledger.lines if line.tokens is not None]
-        limit = longest if isinstance(longest, int) else 0
-        return cls(budget, ledger, sum(counted), len(counted), max(counted, default=0), limit)
-
-    def short_of(self) -> str | None:
-        """Return the budget that another call might exceed, or None."""
-        calls = self.ledger.calls
-        if self.budget.calls is not None and calls >= self.budget.calls:
-            return "calls"
-        if self.budget.tokens is None:
-            return None
-        if self.largest == 0 and self.under_way > 0:
-            return "tokens"  # nothing is known yet: wait for the first answer
-        uncounted = calls - self.counted - self.under_way
-        after = self.tokens + uncounted * (self.largest or self.longest)
-        after += (self.under_way + 1) * self.largest
-        return "tokens" if after > self.budget.tokens else None
-
-    def book(self, what: str) -> bool:
-        """Book an attempt, before it is sent; False if the budget does not allow it.
+    def check(self, settings: Mapping[str, Any], path: Path) -> None:
+        """Check that settings equal those of the earlier runs, and keep new ones.
 
         Raises
         ------
         JudgeBayesError
-            If the booking cannot be written.
+            If a setting is another.
         """
-        if self.short_of() is not None:
-            return False
-        self.ledger.book(1, what)
-        self.under_way += 1
-        return True
+        if not self.replies:
+            self._database.execute("DELETE FROM settings")
+        before = dict(self._database.execute("SELECT name, value FROM settings").fetchall())
+        for name, value in settings.items():
+            now = json.dumps(value, sort_keys=True)
+            was = before.setdefault(name, now)  # a new judge has no earlier settings
+            if was != now:
+                raise JudgeBayesError(
+                    f"{str(path)!r} was started with another {name}: {_excerpt(was)}, now "
+                    f"{_excerpt(now)}. All votes in a file must have the same settings. Use the earlier "
+                    f"{name}, or {OTHER}."
+                )
+        self._database.executemany("REPLACE INTO settings VALUES (?, ?)", before.items())
 
-    def failed(self, what: str, *, charged: bool) -> None:
-        """Note a failed attempt; one that was not charged for is taken back."""
-        self.under_way -= 1
-        if not charged:
-            self.ledger.book(-1, f"{what} was refused")
+    def short_of(self, budget: Budget) -> str | None:
+        """Return the budget that another call might exceed, or None."""
+        if budget.calls is not None and self.calls >= budget.calls:
+            return "calls"
+        if budget.tokens is None:
+            return None
+        waiting = len(self.under_way)
+        if self.largest == 0 and waiting > 0:
+            return "tokens"  # nothing is known yet: wait for the first answer
+        uncounted = self.calls - self.counted - waiting
+        after = self.tokens + uncounted * (self.largest or budget.longest)
+        return "tokens" if after + (waiting + 1) * self.largest > budget.tokens else None
 
-    def answered(self, tokens: int | None) -> None:
-        """Count an answer."""
-        self.under_way -= 1
-        if tokens is not None:
-            self.tokens += tokens
+    def book(self, question: Question) -> int:
+        """Write down a call before it is sent; return its number."""
+        content = json.dumps(question._asdict())
+        row = self._database.execute("INSERT INTO calls (question) VALUES (?)", (content,))
+        call = row.lastrowid or 0
+        self.calls += 1
+        self.under_way.add(call)
+        return call
+
+    def refused(self, call: int) -> None:
+        """Take back a call that the server refused."""
+        self._database.execute("DELETE FROM calls WHERE id = ?", (call,))
+        self.calls -= 1
+
+    def answered(self, call: int, question: Question, answer: Answer) -> None:
+        """Keep the reply to a call."""
+        content = json.dumps(asdict(answer))
+        self._database.execute("UPDATE calls SET reply = ? WHERE id = ?", (content, call))
+        self.replies[question] = answer
+        if answer.tokens is not None:
             self.counted += 1
-            self.largest = max(self.largest, tokens)
+            self.tokens += answer.tokens
+            self.largest = max(self.largest, answer.tokens)
+
+
+@contextmanager
+def open_ledger(path: Path, settings: Mapping[str, Any]) -> Iterator[Ledger]:
+    """Open the ledger of a file of votes, for one run at a time; it is created if it does not exist.
+
+    Parameters
+    ----------
+    path
+        The file of votes.
+    settings
+        Values by name that must not change between two runs into the same file, without secrets.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the ledger cannot be read or written, also later, another run has it open, it was written
+        with other settings, or the file of votes has none.
+    """
+    place = ledger_path(path)
+    if path.exists() and not place.exists():
+        raise JudgeBayesError(
+            f"{str(path)!r} has no ledger {place.name!r} beside it, so this command cannot continue it; "
+            f"the file stays as it is. Restore the ledger, or {OTHER}."
+        )
+    try:
+        with closing(sqlite3.connect(place, timeout=0, isolation_level=None)) as database:
+            for statement in OPENING:
+                database.execute(statement)
+            ledger = Ledger(database)
+            ledger.check(settings, path)
+            database.execute("COMMIT")
+            yield ledger
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            raise JudgeBayesError(
+                f"Another run is writing to {str(path)!r}; wait until it ends, or {OTHER}."
+            ) from error
+        raise JudgeBayesError(
+            f"The ledger {str(place)!r} cannot be read or written: {error}. Earlier answers are kept."
+        ) from error
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:40]}... of {len(text)} characters"

@@ -1,6 +1,6 @@
-"""Read a server's reply: unpacked up to a limit, then as a chat completion.
+"""Read a server's reply as a chat completion.
 
-Nothing in a reply is believed: its size, its encoding, its nesting and the types of its fields.
+Nothing in a reply is believed: its encoding, its nesting and the types of its fields.
 
 Remove a key from texts that a server sent: whole, in part, abbreviated or encoded.
 """
@@ -8,10 +8,9 @@ Remove a key from texts that a server sent: whole, in part, abbreviated or encod
 import base64
 import json
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from judgebayes.io.records import unique_fields
@@ -80,12 +79,6 @@ def _parts(key: str) -> set[str]:
     return parts | {part[::-1] for part in parts}
 
 
-if TYPE_CHECKING:
-    import httpx2
-
-ACCEPT_ENCODING = "gzip, deflate"
-MAX_REPLY = 8 * 2**20
-"""Bytes of a reply, unpacked; a longer one is not read further."""
 MAX_TEXT = 2**20
 """Characters of an answer that are kept."""
 MAX_NAME = 200
@@ -96,7 +89,6 @@ MARGIN = 10_000
 """Characters beyond a limit that are searched for the key, which must be whole to be found."""
 MAX_EXCERPT = 200
 READ_FOR_EXCERPT = 20_000
-WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
 class UnreadableError(Exception):
@@ -116,33 +108,12 @@ class Answer:
     cut: bool = False
     """Whether the text was longer than `MAX_TEXT`."""
 
-
-async def body_of(reply: "httpx2.Response") -> bytes:
-    """Return the unpacked bytes of a reply, whose body was not read yet.
-
-    The bytes are counted as they are unpacked, so a reply that unpacks to gigabytes costs no memory.
-
-    Raises
-    ------
-    UnreadableError
-        If it is longer than `MAX_REPLY`, damaged, or packed in a way that was not asked for.
-    """
-    packing = reply.headers.get("content-encoding", "").strip().casefold()
-    if packing not in ("", "identity", *WINDOWS):
-        raise UnreadableError("a reply in a content-encoding that was not asked for")
-    unpacker = zlib.decompressobj(WINDOWS[packing]) if packing in WINDOWS else None
-    content = bytearray()
-    async for raw in reply.aiter_raw():
-        left = MAX_REPLY + 1 - len(content)
-        try:
-            content += raw if unpacker is None else unpacker.decompress(raw, left)
-        except zlib.error:
-            raise UnreadableError("a reply that is not in its content-encoding") from None
-        if len(content) > MAX_REPLY:
-            raise UnreadableError(f"a reply of more than {MAX_REPLY / 2**20:.0f} MiB")
-        if unpacker is not None and unpacker.eof:
-            break
-    return bytes(content)
+    @property
+    def tokens(self) -> int | None:
+        """The number of tokens, None if the server did not count them."""
+        if self.prompt_tokens is None or self.completion_tokens is None:
+            return None
+        return self.prompt_tokens + self.completion_tokens
 
 
 def answer_of(content: bytes, key: str | None) -> Answer:

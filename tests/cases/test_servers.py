@@ -1,28 +1,14 @@
-"""What a server sends takes time that is linear in its length, and never the loop of the requests."""
+"""What a server sends takes time that is linear in its length."""
 
-import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 
 from judgebayes.collect import replies
-from judgebayes.collect.endpoint import Endpoint, Judge, NoAnswerError, RetryPolicy
-from judgebayes.collect.replies import MAX_TEXT, Answer, answer_of, without_key
+from judgebayes.collect.replies import MAX_TEXT, answer_of, without_key
 
 KEY = "sk-proj-8Zq1wL3vX5tR7bN9mKd2"
-
-
-class Free:
-    """A budget without limits."""
-
-    def book(self, what: str) -> bool:  # noqa: ARG002
-        return True
-
-    def failed(self, what: str, *, charged: bool) -> None:
-        pass
 
 
 @pytest.mark.parametrize(
@@ -57,46 +43,3 @@ def test_a_text_is_cut_before_it_is_cleaned(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(answer.text) <= MAX_TEXT
     assert not any(KEY[i : i + 6] in answer.text for i in range(len(KEY) - 5))
     assert sum(length > 1_000_000 for length in lengths) == 1
-
-
-def test_the_loop_of_requests_runs_while_a_reply_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that takes seconds to read: others go on, and the time limit counts."""
-    monkeypatch.setenv("SOME_KEY", KEY)
-    content = json.dumps({"choices": [{"message": {"content": "[[A]]"}}]}).encode()
-
-    def slow(answer: Answer) -> str:
-        time.sleep(0.6)
-        return answer.text
-
-    async def asking(timeout: float) -> tuple[str, int]:
-        ticks = 0
-
-        async def ticking() -> None:
-            nonlocal ticks
-            while True:
-                await asyncio.sleep(0.01)
-                ticks += 1
-
-        async def parts() -> AsyncIterator[bytes]:
-            yield content
-
-        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=parts()))
-        async with httpx2.AsyncClient(transport=transport) as client:
-            endpoint = Endpoint(
-                Judge("j", "m", "http://h/v1", "SOME_KEY"),
-                client,
-                RetryPolicy(timeout=timeout, retries=0),
-                {},
-                asyncio.Event(),
-            )
-            clock = asyncio.create_task(ticking())
-            try:
-                return await endpoint.ask("?", "j on q", Free(), slow), ticks
-            finally:
-                clock.cancel()
-
-    said, ticks = asyncio.run(asking(30.0))
-    assert said == "[[A]]"
-    assert ticks > 10
-    with pytest.raises(NoAnswerError, match=r"no answer within 0\.1 seconds"):
-        asyncio.run(asking(0.1))

@@ -1,83 +1,121 @@
 """Replies that no honest server sends: each costs its own question, and the key stays where it is."""
 
 import asyncio
+import base64
 import gzip
 import json
-import subprocess
-import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx2
 import pytest
 
-from judgebayes.collect.endpoint import Endpoint, Judge, NoAnswerError, RetryPolicy
-from judgebayes.collect.ledger import Budget, Ledger, Spending
-from judgebayes.collect.replies import without_key
+from judgebayes.collect.endpoint import Endpoint, NoAnswerError
+from judgebayes.collect.items import TASKS
+from judgebayes.collect.judges import Judge
+from judgebayes.collect.ledger import Budget, Question, open_ledger
+from judgebayes.collect.replies import Answer, without_key
+from judgebayes.collect.sampling import Plan, Run
 
-httpx2 = pytest.importorskip("httpx2")
 KEY = "sk-Zq8v1Lw3Xt5Rb7Nm9Kd2"
 GOOD = {"choices": [{"message": {"content": "[[A]]"}, "finish_reason": "stop"}]}
-BOMB = gzip.compress(b" " * 2**25)
+LONG = b" " * (2**23 + 1)
+PACKED = {"content_encoding": "gzip"}
 
 
-class Free(Spending):
-    """A budget without end, and without a file."""
-
-    def __init__(self) -> None:
-        pass
-
-    def book(self, what: str) -> bool:  # noqa: ARG002
-        return True
-
-    def failed(self, what: str, *, charged: bool) -> None:
-        pass
-
-
-def ask(reply: "httpx2.Response", monkeypatch: pytest.MonkeyPatch) -> object:
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", KEY)
 
-    async def asking() -> object:
-        async with httpx2.AsyncClient(transport=httpx2.MockTransport(lambda _: reply)) as client:
-            judge = Judge("j", "m", "http://h/v1", "SOME_KEY")
-            policy = RetryPolicy(retries=0)
-            return await Endpoint(judge, client, policy, {}, asyncio.Event()).ask(
-                "?", "j on q", Free(), lambda answer: answer
-            )
 
-    return asyncio.run(asking())
+def ask(folder: Path, reply: httpx2.Response, timeout: float = 20.0) -> tuple[Answer, bytes, int]:
+    """Return the answer, the ledger's content, and the number of calls that count."""
+    nothing = {"items": (), "judges": (), "template": "", "votes": 1, "rule": None}
+    plan = Plan(
+        task=TASKS["valid"],
+        body={},
+        budget=Budget(),
+        timeout=timeout,
+        retries=0,
+        concurrency=1,
+        class_votes=(),
+        **nothing,
+    )
+
+    async def asking(run: Run) -> Answer:
+        judge = Judge("j", "m", "http://h/v1", "SOME_KEY")
+        endpoint = Endpoint(judge, run, transport=httpx2.MockTransport(lambda _: reply))
+        async with endpoint.sdk:
+            return await endpoint.ask(Question("j", "q", 1, "AB", "c"), "?")
+
+    with open_ledger(folder / "v.jsonl", {}) as ledger:
+        try:
+            answer = asyncio.run(asking(Run(plan, ledger, {}, 0)))
+        finally:
+            assert not ledger.under_way
+            (folder / "calls").write_text(str(ledger.calls))
+    return answer, (folder / "v.jsonl.sqlite").read_bytes(), ledger.calls
 
 
-def streamed(content: bytes, status: int = 200, **headers: str) -> "httpx2.Response":
+def streamed(content: bytes, status: int = 200, **headers: str) -> httpx2.Response:
     """A reply whose body is sent as it is, whatever its headers say."""
 
-    async def parts():  # type: ignore[no-untyped-def]
-        yield content
+    async def parts() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 2**16):
+            yield content[start : start + 2**16]
 
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx2.Response(status, headers=named, content=parts())
 
 
 @pytest.mark.parametrize(
-    ("content", "headers"),
+    ("content", "headers", "said"),
     [
-        (b"no gzip", {"content_encoding": "gzip"}),
-        (b"no brotli", {"content_encoding": "br"}),
-        (b"[" * 5000 + b"]" * 5000, {}),
-        (b"[" * 200_000, {}),
-        (b"\xff\xfe", {"content_type": "application/json; charset=base64"}),
-        (b"<html>", {"content_type": "text/html; charset=zip"}),
-        (b'{"choices": 1' + b"0" * 5000 + b"}", {}),
-        (json.dumps(GOOD).encode().replace(b'"content"', b'"content": "[[B]]", "content"'), {}),
-        (BOMB, {"content_encoding": "gzip"}),
+        (gzip.compress(b" " * 2**25), PACKED, "content-encoding that was not asked for"),
+        (json.dumps(GOOD).encode(), {"content_encoding": "br"}, "content-encoding"),
+        (LONG, {}, "a reply of more than 8 MiB"),
+        (b"[" * 5000 + b"]" * 5000, {}, "not a chat completion"),
+        (b"[" * 200_000, {}, "not a chat completion"),
+        (b"\xff\xfe", {"content_type": "application/json; charset=base64"}, "not a chat"),
+        (b"<html>", {"content_type": "text/html; charset=zip"}, r"not a chat completion \(<html>"),
+        (b"\x1b[31mred\0", {}, r"not a chat completion \(\[31mred\)"),
+        (b'{"choices": 1' + b"0" * 5000 + b"}", {}, "not a chat completion"),
+        (
+            json.dumps(GOOD).encode().replace(b'"content"', b'"content": "[[B]]", "content"'),
+            {},
+            "not a chat completion",
+        ),
     ],
 )
-def test_a_bad_reply_is_no_answer(
-    content: bytes, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+def test_a_bad_reply_is_no_answer_and_counts(
+    content: bytes, headers: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(NoAnswerError) as error:
-        ask(streamed(content, **headers), monkeypatch)
+    with pytest.raises(NoAnswerError, match=said) as error:
+        ask(tmp_path, streamed(content, **headers))
     assert not error.value.fatal
-    assert (content is BOMB) == ("a reply of more than 8 MiB" in str(error.value))
+    assert (tmp_path / "calls").read_text() == "1"
+
+
+@pytest.mark.parametrize("headers", [PACKED, {"content_type": "text/html; charset=zip"}, {}])
+@pytest.mark.parametrize(("status", "calls"), [(401, 0), (400, 0), (503, 0), (500, 1), (302, 1)])
+def test_a_status_says_enough(
+    status: int, calls: int, headers: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(NoAnswerError, match=f"HTTP {status}") as error:
+        ask(tmp_path, streamed(LONG if not headers else b"\xff", status, **headers))
+    assert error.value.fatal == (status == 401)
+    assert (tmp_path / "calls").read_text() == str(calls)
+
+
+def test_a_reply_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.01)
+
+    with pytest.raises(NoAnswerError, match=r"no answer within 0\.1 seconds"):
+        ask(tmp_path, httpx2.Response(200, content=parts()), timeout=0.1)
 
 
 @pytest.mark.parametrize(
@@ -85,22 +123,23 @@ def test_a_bad_reply_is_no_answer(
     [
         *(KEY, KEY[3:15], quote(KEY, safe=""), f"{KEY[:5]}***{KEY[-4:]}", f"...{KEY[-4:]}"),
         *(KEY[::-1], KEY[::-1][4:14], KEY.encode().hex(), KEY.encode().hex().upper()[::-1]),
+        base64.b64encode(KEY.encode()).decode(),
     ],
 )
-def test_no_field_holds_the_key(spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_field_holds_the_key(spelling: str, tmp_path: Path) -> None:
     said = f"Your key is {spelling} ok"
     choice = {"message": {"content": said}, "finish_reason": said}
     reply = json.dumps({"choices": [choice], "model": said}).encode()
-    answer = ask(streamed(reply), monkeypatch)
-    shown = repr(answer)
-    assert "ok" in shown
-    assert KEY[-4:] not in shown
-    assert KEY[3:9] not in shown
-    assert spelling[2:14] not in shown
+    answer, written, _ = ask(tmp_path, streamed(reply))
+    assert b"Your key is [key]" in written
+    for shown in (repr(answer), written.decode("latin-1")):
+        assert KEY[-4:] not in shown
+        assert KEY[3:9] not in shown
+        assert spelling[2:14] not in shown
     escaped = "".join(f"\\u{ord(c):04x}" for c in said)
     for text in (said, f'{{"message": "{escaped}"}}'):
         with pytest.raises(NoAnswerError) as error:
-            ask(streamed(text.encode(), 400), monkeypatch)
+            ask(tmp_path, streamed(text.encode(), 400))
         assert "Your key is" in str(error.value)
         assert KEY[-4:] not in str(error.value)
 
@@ -108,49 +147,3 @@ def test_no_field_holds_the_key(spelling: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("text", ["llama3.1:8b", "The llama.cpp answer is better. See v1.2"])
 def test_words_that_resemble_a_short_key_stay(text: str) -> None:
     assert without_key(text, "ollama") == text
-
-
-def test_lost_calls_count_in_later_runs(tmp_path: Path) -> None:
-    made = 0
-    for _ in range(3):
-        with Ledger(tmp_path / "v.jsonl", {}) as ledger:
-            spending = Spending.of(Budget(calls=4), ledger, None)
-            while spending.book("j on q"):
-                made += 1
-                spending.failed("j on q", charged=True)
-    assert made == 4
-
-
-def test_refused_calls_are_taken_back(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "v.jsonl", {}) as ledger:
-        spending = Spending.of(Budget(1), ledger, None)
-        assert spending.book("j on q")
-        spending.failed("j on q", charged=False)
-        assert spending.book("j on q")
-        assert not spending.book("j on q")
-
-
-FULL = """
-import resource, sys
-from pathlib import Path
-from judgebayes.collect.ledger import Ledger, Line
-from judgebayes.errors import JudgeBayesError
-resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
-line = Line("q", "j", "A", 1, "AB", None, None, "x" * 1000, None, 1, 1, None, "c")
-try:
-    with Ledger(Path(sys.argv[1]), {}) as ledger:
-        for _ in range(9):
-            ledger.append(line)
-except JudgeBayesError as error:
-    print(error)
-"""
-
-
-def test_a_full_disk_is_one_sentence_and_leaves_whole_lines(tmp_path: Path) -> None:
-    path = tmp_path / "v.jsonl"
-    said = subprocess.run(
-        [sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True
-    )
-    assert "cannot be written" in said.stdout
-    assert said.stderr == ""
-    assert [json.loads(line)["item"] for line in path.read_text().splitlines()] == ["q", "q"]
