@@ -4,25 +4,20 @@ import importlib.util
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from jaxtyping import Int
 
 from judgebayes.cli.requests import CollectRequest
 from judgebayes.collect.items import ROLES, ItemTable, fill_template, read_items
 from judgebayes.collect.judges import Judge, in_the_clear, parse_judges
 from judgebayes.collect.ledger import Budget, ledger_path, open_ledger
-from judgebayes.collect.sampling import Line, Plan, Run, collect_votes
+from judgebayes.collect.sampling import Plan, Run, collect_votes
 from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import guess_columns
-from judgebayes.io.tables import check_writable, read_table
+from judgebayes.io.tables import check_writable
 from judgebayes.sentence import percent
 from judgebayes.show.console import say_plainly
-from judgebayes.votes import Classes, infer_classes
+from judgebayes.votes import Classes
 from judgebayes.workflow.machine import NOT_ALL_HOLDS, CommandResult
 from judgebayes.workflow.records import changed
 
@@ -80,19 +75,17 @@ def collect(request: CollectRequest) -> CommandResult:
     saved = f"Every answer that was received is saved in {str(ledger_path(request.out))!r}."
     with keeping(saved), open_ledger(request.out, _settings(plan)) as ledger:
         run = collect_votes(plan, ledger, request.out)
-    asked = {judge.name for judge in judges}
-    lines = [line for line in run.lines.values() if line.judge in asked]
-    values = _planned(plan, request.out) | _results(run, lines)
-    say_plainly(*_account(values, lines))
+    values = _planned(plan, request.out) | _results(run)
+    say_plainly(*_account(run, values))
     if request.until_settled:
-        say_plainly(*_settling(plan, lines))
+        say_plainly(_settling(run))
     say_plainly(f"Votes: {request.out}")
     if run.missing:
         say_plainly(*_unfinished(run))
         return CommandResult(values, exit_code=128 + run.signal if run.signal else NOT_ALL_HOLDS)
     if request.fit is not None:
         say_plainly("The next command gives the calibrated answers.")
-    say_plainly(f"Next: {_next_command(request, table, lines)}")
+    say_plainly(f"Next: {_next_command(request, table, run)}")
     return CommandResult(values)
 
 
@@ -108,41 +101,38 @@ def _planned(plan: Plan, out: Path) -> dict[str, Any]:
     }
 
 
-def _results(run: Run, lines: list[Line]) -> dict[str, Any]:
+def _results(run: Run) -> dict[str, Any]:
     """Return the numbers of answers, and those of each judge."""
-    rows = []
+    rows, repairs = [], Counter[str]()
     for judge in run.plan.judges:
-        why = Counter(line.missing for line in lines if line.judge == judge.name)
+        lines = [line for line in run.lines.values() if line["judge"] == judge.name]
+        for line in lines:
+            repairs.update(line["repairs"].split(", ") if "repairs" in line else ())
+        why = Counter(line["missing"] for line in lines)
         rows.append(
             {
                 "judge": judge.name,
                 "answers": why.total(),
-                "votes": why[None],
-                "missing": _counted((+Counter({**why, None: 0})).most_common()) or None,
+                "votes": why.pop(None, 0),
+                "missing": _counted(why) or None,
                 "unanswered": run.unanswered[judge.name],
                 "reason": run.reasons.get(judge.name),
             }
         )
-    tokens = [n for line in lines if (n := line.tokens) is not None]
-    repairs = Counter(each for line in lines if line.repairs for each in line.repairs.split(", "))
+    counted = [count for count in _tokens(run) if count is not None]
     return {
         "complete": run.missing == 0,
         "new": len(run.lines) - run.kept,
         "earlier": run.kept,
         "missing": run.missing,
-        "retried": run.retried,
+        "retried": run.attempts.total() - len(run.attempts),
         "repaired": dict(repairs.most_common()),
-        "tokens": sum(tokens) if tokens else None,
+        "tokens": sum(counted) if counted else None,
         "tables": {"judges": rows},
     }
 
 
-def _plan(
-    request: CollectRequest,
-    table: ItemTable,
-    judges: list[Judge],
-    template: str,
-) -> Plan:
+def _plan(request: CollectRequest, table: ItemTable, judges: list[Judge], template: str) -> Plan:
     orders = len(table.task.orders)
     votes, rule, class_votes = (
         _rule(request, table, judges) if request.until_settled else (request.n or VOTES, None, ())
@@ -280,20 +270,21 @@ def _intention(plan: Plan, out: Path) -> list[str]:
     return lines
 
 
-def _account(values: dict[str, Any], lines: list[Line]) -> list[str]:
+def _account(run: Run, values: dict[str, Any]) -> list[str]:
     """Return the numbers of answers in sentences."""
     said = [f"Answers: {values['new']} new, {values['earlier']} from earlier runs."]
-    said += [
-        f"{row['judge']}: {row['votes']} of {row['answers']} answers contain a vote "
-        f"({percent(row['votes'] / row['answers'], 1)})"
-        + (f"; missing votes: {row['missing']}." if row["missing"] else ".")
-        for row in values["tables"]["judges"]
-        if row["answers"]
-    ]
+    for row in values["tables"]["judges"]:
+        if row["answers"]:
+            share = percent(row["votes"] / row["answers"], 1)
+            missing = f"; missing votes: {row['missing']}" if row["missing"] else ""
+            said.append(
+                f"{row['judge']}: {row['votes']} of {row['answers']} answers contain a vote "
+                f"({share}){missing}."
+            )
     if values["repaired"]:
-        said.append(f"Repaired: {_counted(values['repaired'].items())}.")
+        said.append(f"Repaired: {_counted(Counter(values['repaired']))}.")
     if values["tokens"] is not None:
-        silent = sum(line.tokens is None for line in lines)
+        silent = _tokens(run).count(None)
         without = f", without {silent} answers whose tokens the server did not count"
         said.append(f"Tokens: {values['tokens']:,}{without if silent else ''}.")
     if values["retried"]:
@@ -301,8 +292,13 @@ def _account(values: dict[str, Any], lines: list[Line]) -> list[str]:
     return said
 
 
-def _counted(counts: Iterable[tuple[str | None, int]]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts)
+def _tokens(run: Run) -> list[int | None]:
+    judges = {judge.name for judge in run.plan.judges}
+    return [answer.tokens for asked, answer in run.ledger.replies.items() if asked.judge in judges]
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common())
 
 
 def _unfinished(run: Run) -> list[str]:
@@ -333,56 +329,26 @@ def _unfinished(run: Run) -> list[str]:
     ]
 
 
-def _counts(plan: Plan, lines: list[Line]) -> Int[np.ndarray, "item class"]:
-    class_of = {name: index for index, name in enumerate(plan.class_votes)}
-    row_of = {item.name: row for row, item in enumerate(plan.items)}
-    counts = np.zeros((len(row_of), len(class_of)), np.int64)
-    for line in lines:
-        if (
-            line.vote is not None
-            and line.item in row_of
-            and line.sample <= plan.votes // plan.batch
-        ):
-            counts[row_of[line.item], class_of[line.vote]] += 1
-    return counts
-
-
-def _settling(plan: Plan, lines: list[Line]) -> list[str]:
-    assert plan.rule is not None
-    counts = _counts(plan, lines)
-    names = {item.name for item in plan.items}
-    used = sum(line.item in names for line in lines)
+def _settling(run: Run) -> str:
+    plan, judge = run.plan, run.plan.judges[0].name
+    used = sum(q in run.lines for item in plan.items for q in plan.questions(judge, item))
     full = plan.votes * len(plan.items)
-    settled = plan.rule.settled(counts) & (counts.sum(1) >= plan.batch)
-    return [
-        f"Settled: {int(settled.sum())} of {len(counts)} items, with {used:,} answers instead of "
-        f"{full:,} ({percent(1 - used / full)} fewer than {plan.votes} votes for each item)."
-    ]
+    settled = len(plan.items) - len({question.item for question in run.wanted(judge)})
+    return (
+        f"Settled: {settled} of {len(plan.items)} items, with {used:,} answers instead of {full:,} "
+        f"({percent(1 - used / full)} fewer than {plan.votes} votes for each item)."
+    )
 
 
-def _next_command(request: CollectRequest, table: ItemTable, lines: list[Line]) -> str:
-    labels: list[str] = [LABELS]
-    if table.label is not None and _labels_readable(request.items, table):
-        labels = [str(request.items), "--label", table.label]
+def _next_command(request: CollectRequest, table: ItemTable, run: Run) -> str:
     pair = ["--set", "votes_as=original"] if len(table.task.orders) > 1 else []
-    cast = {line.vote for line in lines}
-    names = ",".join(table.task.votes)
-    classes = [] if cast >= set(table.task.votes) else ["--set", f"classes={names}"]
     if request.fit is not None:
-        words = ["apply", str(request.fit), str(request.out), *pair]
-    else:
-        words = ["calibrate", str(request.out), "--labels", *labels, *pair, *classes, "--save", FIT]
+        return shlex.join(["judgebayes", "apply", str(request.fit), str(request.out), *pair])
+    labels = [LABELS]
+    if table.label is not None and table.columns["item"] is not None and request.item is None:
+        labels = [str(request.items), "--label", table.label]
+    votes = table.task.votes
+    seen = {line["vote"] for line in run.lines.values()} >= set(votes)
+    classes = [] if seen else ["--set", f"classes={','.join(votes)}"]
+    words = ["calibrate", str(request.out), "--labels", *labels, *pair, *classes, "--save", FIT]
     return shlex.join(["judgebayes", *words])
-
-
-def _labels_readable(path: Path, table: ItemTable) -> bool:
-    """Return whether `calibrate` can read the labels from the table of items itself."""
-    frame = read_table(path)
-    try:
-        columns = guess_columns(
-            frame.columns, {"item": None, "label": table.label}, needed=("item",)
-        )
-        infer_classes(list(frame[str(table.label)].unique()), "labels")
-    except JudgeBayesError:
-        return False
-    return columns["item"] == table.columns["item"]

@@ -7,7 +7,6 @@ measured while it is read, and kept before anything else.
 import asyncio
 import sqlite3
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -23,27 +22,18 @@ if TYPE_CHECKING:
 
 MAX_REPLY = 8 * 2**20
 """Bytes of a reply; a longer one is not read further."""
+MAX_FAILURES = 5
+"""After this many consecutive questions without an answer, a judge is not asked again."""
 FATAL = frozenset({401, 402, 403, 404, 405})
 """HTTP statuses after which the server will not answer any request."""
 
 
-class NoAnswerError(Exception):
-    """No answer after all retries; `fatal` if no other request would get an answer."""
-
-    def __init__(self, reason: str, *, fatal: bool = False) -> None:
-        super().__init__(reason)
-        self.fatal = fatal
+class _LostError(httpx2.RequestError):
+    """No reply that can be read; the message says why."""
 
 
-@dataclass
-class _Asking:
-    """A question, and the number of attempts to get an answer to it."""
-
-    question: Question
-    attempts: int = 0
-
-
-_ASKING: ContextVar[_Asking] = ContextVar("_ASKING")
+_ASKED: ContextVar[Question] = ContextVar("_ASKED")
+"""The question that a task asks."""
 
 
 class Endpoint:
@@ -74,18 +64,15 @@ class Endpoint:
                 f"The address of judge {judge.name!r} is not valid: {error}."
             ) from error
 
-    async def ask(self, question: Question, prompt: str) -> Answer:
-        """Return the answer to a question.
+    async def ask(self, question: Question, prompt: str) -> Answer | None:
+        """Return the answer to a question; None if the server refuses, or fails too often.
 
         Raises
         ------
-        NoAnswerError
-            If the server refuses, or fails more often than the plan allows.
         asyncio.CancelledError
             If the run has ended.
         """
-        asking = _Asking(question)
-        _ASKING.set(asking)
+        _ASKED.set(question)
         try:
             await self.sdk.chat.completions.with_raw_response.create(
                 model=self.judge.model,
@@ -93,27 +80,23 @@ class Endpoint:
                 extra_body=self.run.plan.body,
                 extra_headers={} if self.key else {"Authorization": openai.Omit()},
             )
+            self.failures = 0
+            return self.run.ledger.replies[question]
         except openai.APIStatusError as error:
-            said = excerpt(error.response.content, self.key)
-            reason, fatal = f"HTTP {error.status_code}{said}", error.status_code in FATAL
+            reason = f"HTTP {error.status_code}{excerpt(error.response.content, self.key)}"
+            self.given_up = error.status_code in FATAL
         except Exception as error:
             # The boundary: whatever a server sends, it costs this question and no other.
-            reason, fatal = self._reason(error.__cause__ or error), False
-        else:
-            return self.run.ledger.replies[question]
-        finally:
-            self.run.retried += max(asking.attempts - 1, 0)
-        tries = f" after {asking.attempts} attempts" if asking.attempts > 1 else ""
-        raise NoAnswerError(reason + tries, fatal=fatal)
-
-    def _reason(self, error: BaseException) -> str:
-        if isinstance(error, httpx2.DecodingError):
-            return str(error)
-        if isinstance(error, httpx2.TimeoutException):
-            return f"no answer within {self.run.plan.timeout:g} seconds"
-        if isinstance(error, httpx2.ConnectError):
-            return f"no connection to {self.judge.url} ({type(error).__name__})"
-        return f"the connection broke ({type(error).__name__})"
+            cause = error.__cause__ or error
+            known = isinstance(cause, _LostError)
+            reason = str(cause) if known else f"the connection broke ({type(cause).__name__})"
+        attempts = self.run.attempts[question]
+        tries = f" after {attempts} attempts" if attempts > 1 else ""
+        self.run.unanswered[question.judge] += 1
+        self.run.reasons[question.judge] = reason + tries
+        self.failures += 1
+        self.given_up = self.given_up or self.failures >= MAX_FAILURES
+        return None
 
 
 class _Attempts(httpx2.AsyncClient):
@@ -135,39 +118,32 @@ class _Attempts(httpx2.AsyncClient):
         asyncio.CancelledError
             If the run has ended.
         """
-        asking = _ASKING.get()
+        question, ledger, seconds = _ASKED.get(), self.run.ledger, self.run.plan.timeout
         try:
-            call = await self.run.book(asking.question)
-            asking.attempts += 1
+            call = await self.run.book(question)
             try:
-                return await self._reply(request, call, asking.question, options)
+                async with asyncio.timeout(seconds):
+                    reply = await super().send(request, **options | {"stream": True})
+                    content = await _body(reply)
+                if reply.is_success:
+                    ledger.answered(call, question, answer_of(content, self.key))
+            except httpx2.ConnectError as error:
+                ledger.refused(call)
+                words = f"no connection to {request.url} ({type(error).__name__})"
+                raise _LostError(words, request=request) from None
+            except (TimeoutError, httpx2.TimeoutException):
+                raise _LostError(f"no answer within {seconds:g} seconds", request=request) from None
+            except UnreadableError as error:
+                raise _LostError(str(error), request=request) from None
             finally:
-                self.run.ledger.under_way.discard(call)
+                ledger.under_way.discard(call)
+            status = reply.status_code
+            if status in (503, 529) or (400 <= status < 500 and status != 408):
+                ledger.refused(call)
         except sqlite3.Error as error:  # no answer may be paid for that cannot be kept
-            self.run.failed = error
-            self.run.ended = True
+            self.run.failed, self.run.ended = error, True
             raise asyncio.CancelledError from None
-
-    async def _reply(
-        self, request: httpx2.Request, call: int, question: Question, options: dict[str, Any]
-    ) -> httpx2.Response:
-        ledger = self.run.ledger
-        try:
-            async with asyncio.timeout(self.run.plan.timeout):
-                reply = await super().send(request, **options | {"stream": True})
-                content = await _body(reply)
-            if reply.is_success:
-                ledger.answered(call, question, answer_of(content, self.key))
-        except TimeoutError:
-            raise httpx2.ReadTimeout("", request=request) from None
-        except UnreadableError as error:
-            raise httpx2.DecodingError(str(error), request=request) from None
-        except httpx2.ConnectError:
-            ledger.refused(call)
-            raise
-        status = reply.status_code
-        if status in (503, 529) or (400 <= status < 500 and status != 408):
-            ledger.refused(call)
+        # Nothing else of a reply reaches the SDK.
         named = ("retry-after", "retry-after-ms")
         headers = {name: reply.headers[name] for name in named if name in reply.headers}
         return httpx2.Response(status, headers=headers, content=content, request=request)

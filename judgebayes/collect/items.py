@@ -203,13 +203,10 @@ def read_items(
     table = read_table(path, Layout(as_text=True))
     if task is not None and task not in TASKS:
         raise JudgeBayesError(f"There is no task {task!r}; choose one of: {', '.join(TASKS)}.")
-    columns = guess_columns(table.columns, named, ROLES)
-    pair = columns["response_a"] is not None and columns["response_b"] is not None
+    guessed = guess_columns(table.columns, named, ROLES)
+    pair = guessed["response_a"] is not None and guessed["response_b"] is not None
     chosen = TASKS[task or ("ternary" if pair else "valid")]
-    if chosen.kind == "pair":
-        columns["response"] = None
-    elif columns["response"] is None or named.get("response") is None:
-        columns |= {"response_a": None, "response_b": None} if columns["response"] else {}
+    columns = {role: guessed[role] for role in ("item", "prompt", *chosen.roles)}
     text = chosen.template if template is None else template
     column_of = {
         role: name for role, name in columns.items() if name is not None and role != "item"

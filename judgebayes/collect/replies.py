@@ -8,7 +8,6 @@ Remove a key from texts that a server sent: whole, in part, abbreviated or encod
 import base64
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -19,12 +18,8 @@ PART = 6
 """This many characters of a key in a row are a part of it."""
 MARK = "[key]"
 STARS = "*.…•"
-STARRED = re.compile(
-    r"""(?<![\w\-])(?<!\[key\])   # from its beginning, so that a text is read once
-        ((?:\[key\]|[\w\-])*+)     # a word, and what stands behind it: stars, or stars and words
-        ((?:[*.…•]++(?:\[key\]|[\w\-])*+)++)""",
-    re.VERBOSE,
-)
+STARRED = re.compile(r"[\w\-*.…•]+")
+"""A word, and what may stand for its middle: stars or dots."""
 
 
 def without_key(text: str, key: str | None) -> str:
@@ -36,6 +31,9 @@ def without_key(text: str, key: str | None) -> str:
     """
     if not key:
         return text
+    text = text.replace(key, MARK)
+    if len(key) >= PART:
+        text = STARRED.sub(lambda word: _without_stars(word[0], key), text)
     hidden = bytearray(len(text))
     for part in _parts(key):
         start = text.find(part)
@@ -46,23 +44,16 @@ def without_key(text: str, key: str | None) -> str:
     for span in re.finditer(rb"\x01+", bytes(hidden)):
         pieces += [text[end : span.start()], MARK]
         end = span.end()
-    text = "".join([*pieces, text[end:]])
-    return text if len(key) < PART else _without_stars(text, key[:4], key[-4:])
+    return "".join([*pieces, text[end:]])
 
 
-def _without_stars(text: str, head: str, tail: str) -> str:
-    """Replace a key with its middle left out, "sk-ab***yz", also where a part was replaced before."""
-
-    def replaced(match: re.Match[str]) -> str:
-        word, starred = match.groups()
-        # What was replaced before may be the beginning of a key, which goes on after the stars.
-        for start in (head, MARK) if starred.strip(STARS) else (head,):
-            if start in word:
-                return word.partition(start)[0] + MARK
-        end = starred.rfind(tail)
-        return word + MARK + starred[end + len(tail) :] if end >= 0 else match[0]
-
-    return STARRED.sub(replaced, text)
+def _without_stars(word: str, key: str) -> str:
+    """Return `[key]` for a key with its middle left out, "sk-ab***yz", else the word."""
+    core = word.rstrip(STARS)
+    beginning = key[:4] in word and any(star in word for star in STARS)
+    return (
+        MARK if beginning or (core.endswith(key[-4:]) and any(s in core for s in STARS)) else word
+    )
 
 
 def _parts(key: str) -> set[str]:
@@ -80,13 +71,11 @@ def _parts(key: str) -> set[str]:
 
 
 MAX_TEXT = 2**20
-"""Characters of an answer that are kept."""
+"""Characters of an answer; none is longer."""
 MAX_NAME = 200
-"""Characters that are kept of a model's name and of the reason for an answer's end."""
+"""Characters of a model's name, and of the reason for an answer's end; longer ones are not kept."""
 MAX_TOKENS = 10**9
 """A larger number of tokens is not believed."""
-MARGIN = 10_000
-"""Characters beyond a limit that are searched for the key, which must be whole to be found."""
 MAX_EXCERPT = 200
 READ_FOR_EXCERPT = 20_000
 
@@ -103,10 +92,8 @@ class Answer:
     finish: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
-    model: str | None
+    answered_by: str | None
     """The model that answered, according to the server."""
-    cut: bool = False
-    """Whether the text was longer than `MAX_TEXT`."""
 
     @property
     def tokens(self) -> int | None:
@@ -138,15 +125,15 @@ def answer_of(content: bytes, key: str | None) -> Answer:
         message_text = "".join(part for part in parts if isinstance(part, str))
     if not isinstance(message_text, str):
         message_text = ""
-    text = without_key(message_text[: MAX_TEXT + MARGIN], key)
-    usage = usage if isinstance(usage, dict) else {}
+    if len(message_text) > MAX_TEXT:
+        raise UnreadableError(f"an answer of more than {MAX_TEXT:,} characters")
+    counts = usage if isinstance(usage, dict) else {}
     return Answer(
-        text[:MAX_TEXT],
+        without_key(message_text, key),
         _name(finish, key),
-        _count(usage, "prompt_tokens"),
-        _count(usage, "completion_tokens"),
+        _count(counts.get("prompt_tokens")),
+        _count(counts.get("completion_tokens")),
         _name(model, key),
-        len(message_text) > MAX_TEXT,
     )
 
 
@@ -170,11 +157,9 @@ def _unescaped(text: str) -> str:
 
 
 def _name(value: object, key: str | None) -> str | None:
-    return (
-        without_key(value[: MAX_NAME + MARGIN], key)[:MAX_NAME] if isinstance(value, str) else None
-    )
+    short = isinstance(value, str) and len(value) <= MAX_NAME
+    return without_key(str(value), key) if short else None
 
 
-def _count(usage: Mapping[str, object], name: str) -> int | None:
-    value = usage.get(name)
+def _count(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= MAX_TOKENS else None

@@ -5,9 +5,8 @@ import contextlib
 import json
 import signal
 import sqlite3
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -25,7 +24,6 @@ from judgebayes.io.verdict import parse_verdict
 from judgebayes.progress import bar
 
 if TYPE_CHECKING:
-    from judgebayes.collect.endpoint import Endpoint
     from judgebayes.workflow.adaptive import StoppingRule
 
 ON_THEIR_WAY = 0.5
@@ -34,75 +32,32 @@ POLL = 0.05
 """Seconds between two looks at whether calls under way left something of the budget."""
 UNFINISHED = {"length": "cut off at max_tokens", "content_filter": "filtered by the server"}
 """Why there is no vote, by the server's reason for an answer's end."""
-MAX_FAILURES = 5
-"""After this many consecutive requests without an answer, a judge is not asked again."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-OPTIONAL = ("order", "repairs")
-"""Fields of a line that are written only if they have a value."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """One answer as a line of the file of votes. Other commands read only `item` to `order`."""
+def vote_line(task: Task, question: Question, answer: Answer) -> dict[str, Any]:
+    """Return an answer as a line of the file of votes. Other commands read only `item` to `order`.
 
-    item: str
-    judge: str
-    vote: str | None
-    """The vote with responses in the labels' order: votes in swapped order are already mapped back."""
-    sample: int
-    order: str | None
-    """AB, or BA if the responses were shown swapped; None (no column) for a single response."""
-    missing: str | None
-    """The reason for a missing vote."""
-    level: str | None
-    """The level of the verdict parser that matched."""
-    text: str
-    """The raw answer."""
-    finish: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    answered_by: str | None
-    content: str
-    """A digest of the item's fields."""
-    repairs: str | None
-    """What was malformed in the answer's JSON and was read all the same, separated by commas."""
-
-    @property
-    def tokens(self) -> int | None:
-        """TODO."""
-        if self.prompt_tokens is None or self.completion_tokens is None:
-            return None
-        return self.prompt_tokens + self.completion_tokens
-
-
-def line_of(task: Task, question: Question, answer: Answer) -> Line:
-    """Return the line of an answer, with its verdict as a vote on the responses in the labels' order."""
+    Its vote is on the responses in the labels' order, also where they were shown swapped. `missing` is
+    the reason for a missing vote, `level` that of the verdict parser that matched.
+    """
     verdict = parse_verdict(answer.text, task.kind)
     vote = vote_of(verdict.value, task, question.order)
-    missing = "longer than is kept" if answer.cut else UNFINISHED.get(answer.finish or "")
+    missing = UNFINISHED.get(answer.finish or "")
     if missing is not None:
         vote = None  # an answer may not have reached its verdict
+    elif vote is None and verdict.value is not None:
+        missing = f"{verdict.value!r} is not an answer to the task"
     elif vote is None:
-        empty = "empty answer" if not answer.text.strip() else verdict.why
-        missing = (
-            empty if verdict.value is None else f"{verdict.value!r} is not an answer to the task"
-        )
-    return Line(
-        item=question.item,
-        judge=question.judge,
-        vote=vote,
-        sample=question.sample,
-        order=question.order if len(task.orders) > 1 else None,
-        missing=missing,
-        level=verdict.level if vote is not None else None,
-        text=answer.text,
-        finish=answer.finish,
-        prompt_tokens=answer.prompt_tokens,
-        completion_tokens=answer.completion_tokens,
-        answered_by=answer.model,
-        content=question.content,
-        repairs=", ".join(verdict.repairs) or None if vote is not None else None,
-    )
+        missing = verdict.why if answer.text.strip() else "empty answer"
+    line: dict[str, Any] = {"item": question.item, "judge": question.judge, "vote": vote}
+    line["sample"] = question.sample
+    if len(task.orders) > 1:
+        line["order"] = question.order
+    line |= {"missing": missing, "level": None if vote is None else verdict.level}
+    line |= asdict(answer) | {"content": question.content}
+    if vote is not None and verdict.repairs:
+        line["repairs"] = ", ".join(verdict.repairs)
+    return line
 
 
 @dataclass(frozen=True)
@@ -148,8 +103,8 @@ class Run:
 
     plan: Plan
     ledger: Ledger
-    lines: dict[Question, Line]
-    """The answers of this run and of earlier ones."""
+    lines: dict[Question, dict[str, Any]]
+    """The answers of this run and of earlier ones, as lines of the file of votes."""
     kept: int
     """Number of answers of earlier runs."""
     ended: bool = False
@@ -170,9 +125,8 @@ class Run:
     """Why the ledger cannot be written."""
     missing: int = 0
     """Number of planned votes that were not requested or not answered; with a rule, the least."""
-    retried: int = 0
-    """Number of attempts after a failed one."""
-    workers: list[asyncio.Task[None]] = field(default_factory=list)
+    attempts: Counter[Question] = field(default_factory=Counter)
+    """Number of requests by question."""
 
     def wanted(self, judge: str) -> list[Question]:
         """Return the questions to ask now: all without an answer, or with a rule, one batch an item.
@@ -191,7 +145,7 @@ class Run:
         # Votes in both orders come together, and every item has at least one batch.
         if following[0].sample == 1 or len(following) < self.plan.batch:
             return following
-        votes = [self.lines[question].vote for question in questions if question in self.lines]
+        votes = [self.lines[question]["vote"] for question in questions if question in self.lines]
         counts = np.array([[votes.count(name) for name in self.plan.class_votes]])
         return [] if rule.settled(counts)[0] else following
 
@@ -203,6 +157,7 @@ class Run:
             self.spent, self.ended = short, True
         if self.ended:
             raise asyncio.CancelledError
+        self.attempts[question] += 1
         return self.ledger.book(question)
 
 
@@ -227,23 +182,18 @@ def collect_votes(plan: Plan, ledger: Ledger, path: Path) -> Run:
                 f"The text of item {item.name!r} has changed since {str(path)!r} was started. Give "
                 f"the item another name, or {OTHER}."
             )
-    lines = {q: line_of(plan.task, q, answer) for q, answer in ledger.replies.items()}
+    lines = {q: vote_line(plan.task, q, answer) for q, answer in ledger.replies.items()}
     run = Run(plan, ledger, lines, len(lines))
     try:
-        asyncio.run(_collect(run))
+        with contextlib.suppress(asyncio.CancelledError):  # by a signal that came at the very end
+            asyncio.run(_collect(run))
     finally:
-        _write(run.lines.values(), path)
+        with atomically(path) as part, part.open("w", encoding="ascii") as file:
+            file.writelines(json.dumps(line) + "\n" for line in run.lines.values())
     if run.failed is not None:
         raise run.failed
     run.missing = sum(len(run.wanted(judge.name)) for judge in plan.judges)
     return run
-
-
-def _write(lines: Iterable[Line], path: Path) -> None:
-    with atomically(path) as part, part.open("w", encoding="ascii") as file:
-        for line in lines:
-            fields = {k: v for k, v in asdict(line).items() if k not in OPTIONAL or v is not None}
-            file.write(json.dumps(fields) + "\n")
 
 
 async def _collect(run: Run) -> None:
@@ -257,82 +207,63 @@ async def _collect(run: Run) -> None:
         for endpoint in endpoints:
             await opened.enter_async_context(endpoint.sdk)
         progress = opened.enter_context(bar())
-        opened.enter_context(_interruptible(run, progress.console.print))
-        every = [
-            q
-            for each in plan.judges
-            for item in plan.items
-            for q in plan.questions(each.name, item)
-        ]
-        had = sum(question in run.lines for question in every)
-        task = progress.add_task("answers", total=len(every), completed=had)
+        task = progress.add_task("answers", total=0)
 
         async def work(endpoint: Endpoint, questions: Iterator[Question]) -> None:
             with contextlib.suppress(asyncio.CancelledError):
                 for question in questions:
                     if run.ended or endpoint.given_up:
                         return
-                    await _ask(run, endpoint, question, items[question.item])
-                    progress.update(task, completed=had + len(run.lines) - run.kept)
+                    fields = items[question.item].fields
+                    prompt = fill_template(plan.template, fields, question.order)
+                    answer = await endpoint.ask(question, prompt)
+                    if answer is not None:
+                        run.lines[question] = vote_line(plan.task, question, answer)
+                        progress.update(task, completed=len(run.lines) - run.kept)
+                        if answer.tokens is None and plan.budget.tokens is not None:
+                            run.uncounted, run.ended = question.judge, True
 
+        opened.enter_context(_interruptible(run))
         while not run.ended:
-            run.workers = []
+            workers = []
             for endpoint in endpoints:
                 wanted = [q for q in run.wanted(endpoint.judge.name) if q not in asked]
                 asked.update(wanted)
+                progress.update(task, total=(progress.tasks[0].total or 0) + len(wanted))
                 questions = iter(wanted)  # shared by the workers of a judge
-                for _ in range(min(plan.concurrency, len(wanted))):
-                    run.workers.append(asyncio.create_task(work(endpoint, questions)))
-            if not run.workers:
+                each = min(plan.concurrency, len(wanted))
+                workers += [asyncio.create_task(work(endpoint, questions)) for _ in range(each)]
+            if not workers:
                 return
-            await asyncio.gather(*run.workers)
-
-
-async def _ask(run: Run, endpoint: "Endpoint", question: Question, item: Item) -> None:
-    from judgebayes.collect.endpoint import NoAnswerError
-
-    judge = endpoint.judge.name
-    try:
-        answer = await endpoint.ask(
-            question, fill_template(run.plan.template, item.fields, question.order)
-        )
-    except NoAnswerError as failure:
-        run.unanswered[judge] += 1
-        run.reasons[judge] = str(failure)
-        endpoint.failures += 1
-        endpoint.given_up = failure.fatal or endpoint.failures >= MAX_FAILURES
-        return
-    endpoint.failures = 0
-    run.lines[question] = line_of(run.plan.task, question, answer)
-    if answer.tokens is None and run.plan.budget.tokens is not None:
-        run.uncounted, run.ended = judge, True
+            try:
+                await asyncio.wait(workers)
+            except asyncio.CancelledError:
+                under_way = run.ledger.under_way
+                progress.console.print(
+                    f"Interrupted: waiting up to a second for {len(under_way)} answers that are on "
+                    "their way.",
+                    soft_wrap=True,
+                )
+                await asyncio.wait(workers, timeout=ON_THEIR_WAY)
+                run.abandoned = len(under_way)
+                for worker in workers:
+                    worker.cancel()
+            await asyncio.gather(*workers)
 
 
 @contextlib.contextmanager
-def _interruptible(run: Run, say: Callable[[str], None]) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM stop asking, and soon, or on a second signal, cancel pending requests."""
-    loop = asyncio.get_running_loop()
+def _interruptible(run: Run) -> Iterator[None]:
+    """End the run at the first Ctrl-C or SIGTERM; the second is an ordinary Ctrl-C."""
+    loop, collecting = asyncio.get_running_loop(), asyncio.current_task()
+    assert collecting is not None
 
-    def interrupt(number: int) -> None:
-        if run.signal is None:
-            say(
-                f"Interrupted: waiting up to a second for {len(run.ledger.under_way)} answers that are "
-                "on their way."
-            )
-        loop.call_later(ON_THEIR_WAY if run.signal is None else 0, abandon)
+    def stop(number: int, _: FrameType | None) -> None:
+        if run.signal is not None:
+            raise KeyboardInterrupt
         run.signal, run.ended = number, True
+        loop.call_soon_threadsafe(collecting.cancel)
 
-    def abandon() -> None:
-        run.abandoned = max(run.abandoned, len(run.ledger.under_way))
-        for worker in run.workers:
-            worker.cancel()
-
-    def handle(number: int, _: FrameType | None) -> None:
-        # Not by the loop's own method, which would not restore the handlers of before.
-        loop.call_soon_threadsafe(interrupt, number)
-
-    able = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, handle) for number in SIGNALS if able}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

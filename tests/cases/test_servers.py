@@ -6,7 +6,7 @@ import time
 import pytest
 
 from judgebayes.collect import replies
-from judgebayes.collect.replies import MAX_TEXT, answer_of, without_key
+from judgebayes.collect.replies import MAX_TEXT, UnreadableError, answer_of, without_key
 
 KEY = "sk-proj-8Zq1wL3vX5tR7bN9mKd2"
 
@@ -23,23 +23,22 @@ def test_a_long_text_is_cleaned_in_linear_time(part: str) -> None:
     assert KEY not in cleaned
 
 
-def test_a_text_is_cut_before_it_is_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_long_is_not_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths: list[int] = []
 
     def counting(text: str, key: str | None) -> str:
         lengths.append(len(text))
         return without_key(text, key)
 
+    def reply(text: str) -> bytes:
+        choice = {"message": {"content": text}, "finish_reason": "f" * 1_000_000}
+        return json.dumps({"choices": [choice], "model": "m" * 1_000_000}).encode()
+
     monkeypatch.setattr(replies, "without_key", counting)
-    # The key begins before the end of what is kept.
-    text = "." * (MAX_TEXT - 10) + KEY + "x" * 3_000_000
-    reply = {
-        "choices": [{"message": {"content": text}, "finish_reason": "f" * 1_000_000}],
-        "model": "m" * 1_000_000,
-    }
-    answer = answer_of(json.dumps(reply).encode(), KEY)
-    assert max(lengths) < MAX_TEXT + 100_000
-    assert answer.cut
-    assert len(answer.text) <= MAX_TEXT
-    assert not any(KEY[i : i + 6] in answer.text for i in range(len(KEY) - 5))
-    assert sum(length > 1_000_000 for length in lengths) == 1
+    answer = answer_of(reply("x" * (MAX_TEXT - len(KEY)) + KEY), KEY)
+    assert answer.text.endswith("x[key]")
+    assert answer.finish is None
+    assert answer.answered_by is None
+    with pytest.raises(UnreadableError, match="an answer of more than 1,048,576 characters"):
+        answer_of(reply("x" * (MAX_TEXT + 1)), KEY)
+    assert lengths == [MAX_TEXT]

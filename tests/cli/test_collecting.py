@@ -1,5 +1,6 @@
 """`judgebayes collect` against a server that ties, stalls, fails, rate-limits and talks nonsense."""
 
+import importlib.util
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from endpoint import Fake, Reply, serving
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.collect.ledger import Question, ledger_path
+from judgebayes.collect.ledger import Ledger, Question, ledger_path
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import encoded
@@ -296,6 +297,39 @@ def test_killed_and_resumed_nothing_is_paid_twice(tmp_path: Path) -> None:
         before = sum(fake.paid.values())
         assert "Answers: 0 new, 24 from earlier runs" in run(fake, items, "-n", "2")
         assert sum(fake.paid.values()) == before
+
+
+def test_a_ledger_that_cannot_be_written_ends_the_run_and_keeps_the_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = pairs(tmp_path, 6)
+    answered = Ledger.answered
+
+    def full(self: Ledger, *words: object) -> None:
+        if len(self.replies) == 5:
+            raise sqlite3.OperationalError("database or disk is full")
+        answered(self, *words)  # type: ignore[arg-type]
+
+    with serving(first_is_better) as fake, monkeypatch.context() as patched:
+        patched.setattr(Ledger, "answered", full)
+        with pytest.raises(JudgeBayesError, match="cannot be read or written: database or disk is"):
+            run(fake, items, "-n", "2", "--concurrency", "2")
+        assert len(votes(tmp_path)) == 5
+        assert sum(fake.asked.values()) <= 7
+    with serving(first_is_better) as fake:
+        run(fake, items, "-n", "2")
+        assert sum(fake.paid.values()) == 7
+
+
+def test_without_the_sdk_a_dry_run_works_and_a_run_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == "openai" else found(n))
+    with serving(first_is_better) as fake:
+        assert "Dry run" in run(fake, pairs(tmp_path), "-n", "2", "--dry-run")
+        with pytest.raises(JudgeBayesError, match=r"pip install 'judgebayes\[collect\]'"):
+            run(fake, pairs(tmp_path), "-n", "2")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ HEAVY = (
     "arviz",
     "pyarrow",
     "httpx2",
+    "openai",
 )
 
 
@@ -51,6 +52,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     ("imported", "unneeded"),
     [
         ("judgebayes", HEAVY),
+        ("judgebayes.cli.collecting", ("httpx2", "openai")),  # until something is asked
         # until something is drawn
         ("judgebayes.cli.answering, judgebayes.workflow.calibrating", ("matplotlib",)),
     ],

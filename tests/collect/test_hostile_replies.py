@@ -5,13 +5,14 @@ import base64
 import gzip
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
 import httpx2
 import pytest
 
-from judgebayes.collect.endpoint import Endpoint, NoAnswerError
+from judgebayes.collect.endpoint import Endpoint
 from judgebayes.collect.items import TASKS
 from judgebayes.collect.judges import Judge
 from judgebayes.collect.ledger import Budget, Question, open_ledger
@@ -29,33 +30,46 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", KEY)
 
 
-def ask(folder: Path, reply: httpx2.Response, timeout: float = 20.0) -> tuple[Answer, bytes, int]:
-    """Return the answer, the ledger's content, and the number of calls that count."""
-    nothing = {"items": (), "judges": (), "template": "", "votes": 1, "rule": None}
+@dataclass
+class Asked:
+    """What came of a question."""
+
+    answer: Answer | None
+    reason: str
+    given_up: bool
+    calls: int
+    """The number of calls that count."""
+    written: bytes
+
+
+def ask(folder: Path, reply: httpx2.Response, timeout: float = 20.0) -> Asked:
     plan = Plan(
+        items=(),
+        judges=(),
         task=TASKS["valid"],
+        template="",
+        votes=1,
         body={},
         budget=Budget(),
         timeout=timeout,
         retries=0,
         concurrency=1,
+        rule=None,
         class_votes=(),
-        **nothing,
     )
 
-    async def asking(run: Run) -> Answer:
+    async def asking() -> Asked:
         judge = Judge("j", "m", "http://h/v1", "SOME_KEY")
         endpoint = Endpoint(judge, run, transport=httpx2.MockTransport(lambda _: reply))
         async with endpoint.sdk:
-            return await endpoint.ask(Question("j", "q", 1, "AB", "c"), "?")
+            answer = await endpoint.ask(Question("j", "q", 1, "AB", "c"), "?")
+        assert not ledger.under_way
+        return Asked(answer, run.reasons.get("j", ""), endpoint.given_up, ledger.calls, b"")
 
     with open_ledger(folder / "v.jsonl", {}) as ledger:
-        try:
-            answer = asyncio.run(asking(Run(plan, ledger, {}, 0)))
-        finally:
-            assert not ledger.under_way
-            (folder / "calls").write_text(str(ledger.calls))
-    return answer, (folder / "v.jsonl.sqlite").read_bytes(), ledger.calls
+        run = Run(plan, ledger, {}, 0)
+        asked = asyncio.run(asking())
+    return replace(asked, written=(folder / "v.jsonl.sqlite").read_bytes())
 
 
 def streamed(content: bytes, status: int = 200, **headers: str) -> httpx2.Response:
@@ -78,8 +92,8 @@ def streamed(content: bytes, status: int = 200, **headers: str) -> httpx2.Respon
         (b"[" * 5000 + b"]" * 5000, {}, "not a chat completion"),
         (b"[" * 200_000, {}, "not a chat completion"),
         (b"\xff\xfe", {"content_type": "application/json; charset=base64"}, "not a chat"),
-        (b"<html>", {"content_type": "text/html; charset=zip"}, r"not a chat completion \(<html>"),
-        (b"\x1b[31mred\0", {}, r"not a chat completion \(\[31mred\)"),
+        (b"<html>", {"content_type": "text/html; charset=zip"}, "not a chat completion (<html>"),
+        (b"\x1b[31mred\0", {}, "not a chat completion ([31mred)"),
         (b'{"choices": 1' + b"0" * 5000 + b"}", {}, "not a chat completion"),
         (
             json.dumps(GOOD).encode().replace(b'"content"', b'"content": "[[B]]", "content"'),
@@ -91,10 +105,11 @@ def streamed(content: bytes, status: int = 200, **headers: str) -> httpx2.Respon
 def test_a_bad_reply_is_no_answer_and_counts(
     content: bytes, headers: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(NoAnswerError, match=said) as error:
-        ask(tmp_path, streamed(content, **headers))
-    assert not error.value.fatal
-    assert (tmp_path / "calls").read_text() == "1"
+    asked = ask(tmp_path, streamed(content, **headers))
+    assert said in asked.reason
+    assert asked.answer is None
+    assert not asked.given_up
+    assert asked.calls == 1
 
 
 @pytest.mark.parametrize("headers", [PACKED, {"content_type": "text/html; charset=zip"}, {}])
@@ -102,10 +117,10 @@ def test_a_bad_reply_is_no_answer_and_counts(
 def test_a_status_says_enough(
     status: int, calls: int, headers: dict[str, str], tmp_path: Path
 ) -> None:
-    with pytest.raises(NoAnswerError, match=f"HTTP {status}") as error:
-        ask(tmp_path, streamed(LONG if not headers else b"\xff", status, **headers))
-    assert error.value.fatal == (status == 401)
-    assert (tmp_path / "calls").read_text() == str(calls)
+    asked = ask(tmp_path, streamed(LONG if not headers else b"\xff", status, **headers))
+    assert asked.reason.startswith(f"HTTP {status}")
+    assert asked.given_up == (status == 401)
+    assert asked.calls == calls
 
 
 def test_a_reply_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
@@ -114,8 +129,9 @@ def test_a_reply_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
             yield b" "
             await asyncio.sleep(0.01)
 
-    with pytest.raises(NoAnswerError, match=r"no answer within 0\.1 seconds"):
-        ask(tmp_path, httpx2.Response(200, content=parts()), timeout=0.1)
+    asked = ask(tmp_path, httpx2.Response(200, content=parts()), timeout=0.1)
+    assert asked.reason == "no answer within 0.1 seconds"
+    assert asked.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -130,18 +146,17 @@ def test_no_field_holds_the_key(spelling: str, tmp_path: Path) -> None:
     said = f"Your key is {spelling} ok"
     choice = {"message": {"content": said}, "finish_reason": said}
     reply = json.dumps({"choices": [choice], "model": said}).encode()
-    answer, written, _ = ask(tmp_path, streamed(reply))
-    assert b"Your key is [key]" in written
-    for shown in (repr(answer), written.decode("latin-1")):
+    asked = ask(tmp_path, streamed(reply))
+    assert b"Your key is [key]" in asked.written
+    for shown in (repr(asked.answer), asked.written.decode("latin-1")):
         assert KEY[-4:] not in shown
         assert KEY[3:9] not in shown
         assert spelling[2:14] not in shown
     escaped = "".join(f"\\u{ord(c):04x}" for c in said)
     for text in (said, f'{{"message": "{escaped}"}}'):
-        with pytest.raises(NoAnswerError) as error:
-            ask(tmp_path, streamed(text.encode(), 400))
-        assert "Your key is" in str(error.value)
-        assert KEY[-4:] not in str(error.value)
+        reason = ask(tmp_path, streamed(text.encode(), 400)).reason
+        assert "Your key is" in reason
+        assert KEY[-4:] not in reason
 
 
 @pytest.mark.parametrize("text", ["llama3.1:8b", "The llama.cpp answer is better. See v1.2"])

@@ -1,7 +1,5 @@
 """The ledger: calls, replies, settings and budgets over runs, also after a kill."""
 
-import multiprocessing
-import os
 import signal
 import sqlite3
 import subprocess
@@ -67,23 +65,25 @@ def test_a_lost_call_costs_as_many_tokens_as_the_most_costly_one(path: Path) -> 
         assert ledger.short_of(Budget(tokens=23)) == "tokens"
 
 
-def killed_while_it_writes(path: Path) -> None:
-    with open_ledger(path, {}) as ledger:
-        for sample in range(1, 6):
-            asked = ASKED._replace(sample=sample)
-            ledger.answered(ledger.book(asked), asked, ANSWER)
-        ledger.book(ASKED._replace(sample=6))
-        os.kill(os.getpid(), signal.SIGKILL)
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from judgebayes.collect.ledger import Question, open_ledger
+from judgebayes.collect.replies import Answer
+with open_ledger(Path(sys.argv[1]), {}) as ledger:
+    for sample in range(1, 6):
+        asked = Question("j", "q", sample, "AB", "c")
+        ledger.answered(ledger.book(asked), asked, Answer("A", None, 7, 1, None))
+    ledger.book(asked)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def test_a_kill_loses_no_answer_and_no_call(tmp_path: Path) -> None:
-    process = multiprocessing.get_context("spawn").Process(
-        target=killed_while_it_writes, args=(tmp_path / "v.jsonl",)
-    )
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-    ledger = opened(tmp_path / "v.jsonl", {})
+    path = tmp_path / "v.jsonl"
+    ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    ledger = opened(path, {})
     assert [asked.sample for asked in ledger.replies] == [1, 2, 3, 4, 5]
     assert ledger.calls == 6
     assert ledger.tokens == 40
