@@ -21,8 +21,8 @@ class Reply:
     wait: float = 0.0
     finish: str = "stop"
     usage: bool = True
-    body: str | None = None
-    """Raw text, sent instead of a completion."""
+    body: str | bytes | None = None
+    """Sent instead of a completion."""
     hang_up: bool = False
 
 
@@ -83,7 +83,8 @@ def serving(answering: Answering) -> Iterator[Fake]:
             usage = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}} if reply.usage else {}
             choice = {"message": message, "finish_reason": reply.finish}
             content = json.dumps({"model": "fake-1", "choices": [choice], **usage})
-            sent = (content if reply.body is None else reply.body).encode()
+            body = content if reply.body is None else reply.body
+            sent = body.encode() if isinstance(body, str) else body
             if reply.status == 200 and reply.body is None:
                 with lock:
                     fake.paid[prompt] += 1

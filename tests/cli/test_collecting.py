@@ -22,7 +22,7 @@ from endpoint import Fake, Reply, serving
 from typer.testing import CliRunner
 
 from judgebayes import cli
-from judgebayes.collect.ledger import Ledger, Question, ledger_path
+from judgebayes.collect.ledger import Ledger, ledger_path
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import encoded
@@ -35,7 +35,11 @@ QUICK = ("--timeout", "20", "--retries", "2")
 
 @pytest.fixture(autouse=True)
 def _local(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy between the tests and their server, and failures that are soon tried again."""
+    """No proxy between the tests and their server, and failures that are soon tried again.
+
+    A key that the SDK would take from the environment is sent to no judge that is asked without one.
+    """
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -278,23 +282,17 @@ def test_killed_and_resumed_nothing_is_paid_twice(tmp_path: Path) -> None:
             time.sleep(0.005)
         assert not out.exists()
         calls = rows(out)
-        whole = [Question(**json.loads(asked)) for asked, reply in calls if reply is not None]
+        whole = [asked for asked, reply in calls if reply is not None]
         assert 3 <= len(whole) < 24
         assert len(calls) == sum(fake.asked.values())  # each was booked before it was sent
-        paid = fake.paid.copy()
+        paid = sum(fake.paid.values())
         said = run(fake, items, "-n", "2")
         assert f"{24 - len(whole)} new, {len(whole)} from earlier runs" in said
         table = votes(tmp_path)
         assert len(table) == 24
         assert not table.duplicated(["item", "sample", "order"]).any()
-        for asked in whole:
-            prompt = next(
-                p
-                for p in fake.paid
-                if f"one {asked.item[1:]}." in p and swapped(p) == (asked.order == "BA")
-            )
-            assert fake.paid[prompt] == paid[prompt] == 1
         before = sum(fake.paid.values())
+        assert before == paid + 24 - len(whole)
         assert "Answers: 0 new, 24 from earlier runs" in run(fake, items, "-n", "2")
         assert sum(fake.paid.values()) == before
 
@@ -324,8 +322,8 @@ def test_a_ledger_that_cannot_be_written_ends_the_run_and_keeps_the_answers(
 def test_without_the_sdk_a_dry_run_works_and_a_run_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == "openai" else found(n))
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == "openai" else find(n))
     with serving(first_is_better) as fake:
         assert "Dry run" in run(fake, pairs(tmp_path), "-n", "2", "--dry-run")
         with pytest.raises(JudgeBayesError, match=r"pip install 'judgebayes\[collect\]'"):

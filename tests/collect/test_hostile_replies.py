@@ -1,28 +1,25 @@
 """Replies that no honest server sends: each costs its own question, and the key stays where it is."""
 
-import asyncio
 import base64
 import gzip
 import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx2
 import pytest
+from endpoint import Reply, serving
+from typer.testing import CliRunner
 
-from judgebayes.collect.endpoint import Endpoint
-from judgebayes.collect.items import TASKS
-from judgebayes.collect.judges import Judge
-from judgebayes.collect.ledger import Budget, Question, open_ledger
-from judgebayes.collect.replies import Answer, without_key
-from judgebayes.collect.sampling import Plan, Run
+from judgebayes import cli
+from judgebayes.collect.replies import without_key
 
 KEY = "sk-Zq8v1Lw3Xt5Rb7Nm9Kd2"
 GOOD = {"choices": [{"message": {"content": "[[A]]"}, "finish_reason": "stop"}]}
 LONG = b" " * (2**23 + 1)
 PACKED = {"content_encoding": "gzip"}
+CHARSET = {"content_type": "application/json; charset=base64"}
 
 
 @pytest.fixture(autouse=True)
@@ -30,57 +27,17 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", KEY)
 
 
-@dataclass
-class Asked:
-    """What came of a question."""
-
-    answer: Answer | None
-    reason: str
-    given_up: bool
-    calls: int
-    """The number of calls that count."""
-    written: bytes
-
-
-def ask(folder: Path, reply: httpx2.Response, timeout: float = 20.0) -> Asked:
-    plan = Plan(
-        items=(),
-        judges=(),
-        task=TASKS["valid"],
-        template="",
-        votes=1,
-        body={},
-        budget=Budget(),
-        timeout=timeout,
-        retries=0,
-        concurrency=1,
-        rule=None,
-        class_votes=(),
-    )
-
-    async def asking() -> Asked:
-        judge = Judge("j", "m", "http://h/v1", "SOME_KEY")
-        endpoint = Endpoint(judge, run, transport=httpx2.MockTransport(lambda _: reply))
-        async with endpoint.sdk:
-            answer = await endpoint.ask(Question("j", "q", 1, "AB", "c"), "?")
-        assert not ledger.under_way
-        return Asked(answer, run.reasons.get("j", ""), endpoint.given_up, ledger.calls, b"")
-
-    with open_ledger(folder / "v.jsonl", {}) as ledger:
-        run = Run(plan, ledger, {}, 0)
-        asked = asyncio.run(asking())
-    return replace(asked, written=(folder / "v.jsonl.sqlite").read_bytes())
-
-
-def streamed(content: bytes, status: int = 200, **headers: str) -> httpx2.Response:
-    """A reply whose body is sent as it is, whatever its headers say."""
-
-    async def parts() -> AsyncIterator[bytes]:
-        for start in range(0, len(content), 2**16):
-            yield content[start : start + 2**16]
-
+def ask(folder: Path, body: str | bytes, status: int = 200, **headers: str) -> tuple[str, int]:
+    """Return what `collect` prints about a reply to its only question, and how many calls count."""
+    (folder / "items.jsonl").write_text('{"id": "q", "prompt": "?", "response": "!"}')
+    out = folder / f"v{len([*folder.iterdir()])}.jsonl"
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx2.Response(status, headers=named, content=parts())
+    with serving(lambda *_: Reply(status=status, body=body, headers=named)) as fake:
+        words = ["collect", folder / "items.jsonl", "--judge", f"j@{fake.url}", "-n", "1"]
+        words += ["--key-env", "SOME_KEY", "--retries", "0", "-o", out]
+        said = CliRunner().invoke(cli.app, list(map(str, words))).output
+    with closing(sqlite3.connect(f"{out}.sqlite")) as database:
+        return said, database.execute("SELECT count(*) FROM calls").fetchone()[0]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +48,7 @@ def streamed(content: bytes, status: int = 200, **headers: str) -> httpx2.Respon
         (LONG, {}, "a reply of more than 8 MiB"),
         (b"[" * 5000 + b"]" * 5000, {}, "not a chat completion"),
         (b"[" * 200_000, {}, "not a chat completion"),
-        (b"\xff\xfe", {"content_type": "application/json; charset=base64"}, "not a chat"),
+        (b"\xff\xfe", CHARSET, "not a chat"),
         (b"<html>", {"content_type": "text/html; charset=zip"}, "not a chat completion (<html>"),
         (b"\x1b[31mred\0", {}, "not a chat completion ([31mred)"),
         (b'{"choices": 1' + b"0" * 5000 + b"}", {}, "not a chat completion"),
@@ -105,33 +62,20 @@ def streamed(content: bytes, status: int = 200, **headers: str) -> httpx2.Respon
 def test_a_bad_reply_is_no_answer_and_counts(
     content: bytes, headers: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    asked = ask(tmp_path, streamed(content, **headers))
-    assert said in asked.reason
-    assert asked.answer is None
-    assert not asked.given_up
-    assert asked.calls == 1
+    printed, calls = ask(tmp_path, content, **headers)
+    assert "j did not answer 1 request(s): a" in printed
+    assert said in printed
+    assert calls == 1
 
 
-@pytest.mark.parametrize("headers", [PACKED, {"content_type": "text/html; charset=zip"}, {}])
+@pytest.mark.parametrize(("body", "headers"), [(b"\xff", PACKED), (b"\xff", CHARSET), (LONG, {})])
 @pytest.mark.parametrize(("status", "calls"), [(401, 0), (400, 0), (503, 0), (500, 1), (302, 1)])
 def test_a_status_says_enough(
-    status: int, calls: int, headers: dict[str, str], tmp_path: Path
+    status: int, calls: int, body: bytes, headers: dict[str, str], tmp_path: Path
 ) -> None:
-    asked = ask(tmp_path, streamed(LONG if not headers else b"\xff", status, **headers))
-    assert asked.reason.startswith(f"HTTP {status}")
-    assert asked.given_up == (status == 401)
-    assert asked.calls == calls
-
-
-def test_a_reply_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
-    async def parts() -> AsyncIterator[bytes]:
-        while True:
-            yield b" "
-            await asyncio.sleep(0.01)
-
-    asked = ask(tmp_path, httpx2.Response(200, content=parts()), timeout=0.1)
-    assert asked.reason == "no answer within 0.1 seconds"
-    assert asked.calls == 1
+    said, counted = ask(tmp_path, body, status, **headers)
+    assert f"j did not answer 1 request(s): HTTP {status}" in said
+    assert counted == calls
 
 
 @pytest.mark.parametrize(
@@ -143,20 +87,17 @@ def test_a_reply_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
     ],
 )
 def test_no_field_holds_the_key(spelling: str, tmp_path: Path) -> None:
-    said = f"Your key is {spelling} ok"
-    choice = {"message": {"content": said}, "finish_reason": said}
-    reply = json.dumps({"choices": [choice], "model": said}).encode()
-    asked = ask(tmp_path, streamed(reply))
-    assert b"Your key is [key]" in asked.written
-    for shown in (repr(asked.answer), asked.written.decode("latin-1")):
+    words = f"Your key is {spelling} ok"
+    choice = {"message": {"content": words}, "finish_reason": words}
+    printed, _ = ask(tmp_path, json.dumps({"choices": [choice], "model": words}))
+    written = b"".join(path.read_bytes() for path in tmp_path.glob("v*")).decode("latin-1")
+    escaped = "".join(f"\\u{ord(c):04x}" for c in words)
+    reasons = [ask(tmp_path, text, 400)[0] for text in (words, f'{{"message": "{escaped}"}}')]
+    assert all("Your key is [key]" in shown for shown in (written, *reasons))
+    for shown in (written, printed, *reasons):
         assert KEY[-4:] not in shown
         assert KEY[3:9] not in shown
         assert spelling[2:14] not in shown
-    escaped = "".join(f"\\u{ord(c):04x}" for c in said)
-    for text in (said, f'{{"message": "{escaped}"}}'):
-        reason = ask(tmp_path, streamed(text.encode(), 400)).reason
-        assert "Your key is" in reason
-        assert KEY[-4:] not in reason
 
 
 @pytest.mark.parametrize("text", ["llama3.1:8b", "The llama.cpp answer is better. See v1.2"])

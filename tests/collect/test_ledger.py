@@ -1,9 +1,6 @@
-"""The ledger: calls, replies, settings and budgets over runs, also after a kill."""
+"""The ledger: calls, replies, settings and budgets over runs."""
 
-import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -65,30 +62,6 @@ def test_a_lost_call_costs_as_many_tokens_as_the_most_costly_one(path: Path) -> 
         assert ledger.short_of(Budget(tokens=23)) == "tokens"
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from judgebayes.collect.ledger import Question, open_ledger
-from judgebayes.collect.replies import Answer
-with open_ledger(Path(sys.argv[1]), {}) as ledger:
-    for sample in range(1, 6):
-        asked = Question("j", "q", sample, "AB", "c")
-        ledger.answered(ledger.book(asked), asked, Answer("A", None, 7, 1, None))
-    ledger.book(asked)
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_kill_loses_no_answer_and_no_call(tmp_path: Path) -> None:
-    path = tmp_path / "v.jsonl"
-    ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    ledger = opened(path, {})
-    assert [asked.sample for asked in ledger.replies] == [1, 2, 3, 4, 5]
-    assert ledger.calls == 6
-    assert ledger.tokens == 40
-
-
 def test_a_second_run_waits(path: Path) -> None:
     with (
         open_ledger(path, SETTINGS),
@@ -136,32 +109,3 @@ def test_a_file_of_votes_without_a_ledger_stays(tmp_path: Path) -> None:
     with pytest.raises(JudgeBayesError, match=r"has no ledger 'v\.jsonl\.sqlite' beside it"):
         opened(path)
     assert [each.name for each in tmp_path.iterdir()] == ["v.jsonl"]
-
-
-FULL = """
-import resource, sys
-from pathlib import Path
-from judgebayes.collect.ledger import Question, open_ledger
-from judgebayes.collect.replies import Answer
-from judgebayes.errors import JudgeBayesError
-resource.setrlimit(resource.RLIMIT_FSIZE, (90_000, 90_000))
-try:
-    with open_ledger(Path(sys.argv[1]), {}) as ledger:
-        for sample in range(99):
-            asked = Question("j", "q", sample, "AB", "c")
-            ledger.answered(ledger.book(asked), asked, Answer("x" * 1000, None, 1, 1, None))
-            print(sample)
-except JudgeBayesError as error:
-    print(error)
-"""
-
-
-def test_a_full_disk_is_one_sentence_and_loses_no_answer(tmp_path: Path) -> None:
-    path = tmp_path / "v.jsonl"
-    command = [sys.executable, "-c", FULL, path]
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
-    *kept, sentence = said.stdout.splitlines()
-    assert "cannot be read or written" in sentence
-    assert said.stderr == ""
-    assert 3 < len(kept) < 99
-    assert [str(asked.sample) for asked in opened(path, {}).replies] == kept
