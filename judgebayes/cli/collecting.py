@@ -137,13 +137,10 @@ def _plan(request: CollectRequest, table: ItemTable, judges: list[Judge], templa
     votes, rule, class_votes = (
         _rule(request, table, judges) if request.until_settled else (request.n or VOTES, None, ())
     )
-    if votes < 1 or votes % orders:
+    if votes % orders:
         raise JudgeBayesError(
             f"-n {votes} cannot be divided equally between two orders; use -n {votes + 1}."
         )
-    for name, limit in (("calls", request.budget_calls), ("tokens", request.budget_tokens)):
-        if limit is not None and limit < 1:
-            raise JudgeBayesError(f"--budget-{name} is {limit}; it must be 1 or more.")
     body = _body(request.body)
     longest = body.get("max_tokens")
     return Plan(
@@ -182,14 +179,11 @@ def _body(text: str | None) -> dict[str, Any]:
 
 def _read_template(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise JudgeBayesError(
             f"The template {str(path)!r} cannot be read as UTF-8 text."
         ) from error
-    if not text.strip():
-        raise JudgeBayesError(f"The template {str(path)!r} is empty.")
-    return text
 
 
 def _settings(plan: Plan) -> dict[str, Any]:

@@ -82,12 +82,18 @@ class CollectRequest:
         int, Option("Maximum number of times that a failed request is sent again.", least=0)
     ] = 6
     budget_calls: Annotated[
-        int | None, "Maximum number of paid answers, over all runs that write to the same file."
+        int | None,
+        Option(
+            "Maximum number of paid answers, over all runs that write to the same file.", least=1
+        ),
     ] = None
     budget_tokens: Annotated[
         int | None,
-        "Maximum number of paid tokens (prompts and answers), over all runs that write to "
-        "the same file.",
+        Option(
+            "Maximum number of paid tokens (prompts and answers), over all runs that write to "
+            "the same file.",
+            least=1,
+        ),
     ] = None
     until_settled: Annotated[
         bool,

@@ -213,7 +213,7 @@ def read_items(
     }
     # A template may also use the columns' names in the table.
     field_columns = {name: name for name in table.columns if PLAIN.fullmatch(name)} | column_of
-    _check_template(text, chosen, field_columns, columns, table, path)
+    _check_template(text, chosen, field_columns, table, path)
     column, advice = columns["item"], ". Use --item NAME if another column names the items"
     numbers = pd.Series(range(1, len(table) + 1)).map(str)
     names = numbers if column is None else names_of_items(table, column, path, advice)
@@ -234,16 +234,11 @@ PLAIN = re.compile(r"[A-Za-z_][\w ]*")
 
 
 def _check_template(
-    text: str,
-    task: Task,
-    field_columns: Mapping[str, str],
-    columns: Mapping[str, str | None],
-    table: pd.DataFrame,
-    path: Path,
+    text: str, task: Task, columns: Mapping[str, str], table: pd.DataFrame, path: Path
 ) -> None:
     used = placeholders(text)
     for role in task.roles:
-        if columns[role] is None:
+        if role not in columns:
             raise JudgeBayesError(unrecognised(role, list(table.columns)))
         if role not in used:
             raise JudgeBayesError(
@@ -251,7 +246,7 @@ def _check_template(
                 f"{' and '.join('{' + r + '}' for r in task.roles)}."
             )
     for name in used:
-        if name not in field_columns:
+        if name not in columns:
             hint = "; use --prompt NAME" if name == "prompt" else ""
             raise JudgeBayesError(
                 f"The template names {{{name}}}, but {str(path)!r} has no such column; it has "

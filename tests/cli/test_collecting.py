@@ -284,7 +284,8 @@ def test_killed_and_resumed_nothing_is_paid_twice(tmp_path: Path) -> None:
         calls = rows(out)
         whole = [asked for asked, reply in calls if reply is not None]
         assert 3 <= len(whole) < 24
-        assert len(calls) == sum(fake.asked.values())  # each was booked before it was sent
+        # Each was booked before it was sent, and two were perhaps not sent yet.
+        assert 0 <= len(calls) - sum(fake.asked.values()) <= 2
         paid = sum(fake.paid.values())
         said = run(fake, items, "-n", "2")
         assert f"{24 - len(whole)} new, {len(whole)} from earlier runs" in said
@@ -421,7 +422,6 @@ def test_one_response_is_valid_or_invalid(tmp_path: Path) -> None:
         (("--body", "n=3"), "must be a JSON object"),
         (("--give-up", "0.1"), "need --until-settled"),
         (("--until-settled",), "needs --fit"),
-        (("--budget-calls", "0"), "must be 1 or more"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(
@@ -431,6 +431,8 @@ def test_what_is_wrong_is_one_sentence(
     items = pairs(tmp_path, 2)
     with pytest.raises(JudgeBayesError, match=match):
         run(Fake("http://127.0.0.1:9/v1"), items, *words)
+    said = run(Fake("http://127.0.0.1:9/v1"), items, "--budget-calls", "0", code=2)
+    assert "Invalid value for '--budget-calls'" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["items.csv"]
 
 
