@@ -235,9 +235,6 @@ def _rule(
 def _vote_names(classes: Classes, votes: tuple[str, ...], fit: Path) -> tuple[str, ...]:
     """Return the vote names of the task, in the order of the fit's classes."""
     places = {vote: classes.index(vote) for vote in votes}
-    numbers = all(isinstance(value, int) for value in classes.values)
-    if len(classes) == len(votes) and numbers:
-        return votes  # -1, 0, 1 and 0, 1 stand for B, tie, A and invalid, valid
     if sorted(i for i in places.values() if i is not None) != list(range(len(classes))):
         raise JudgeBayesError(
             f"{str(fit)!r} has the classes {', '.join(classes.names)}, but the votes of this task are "

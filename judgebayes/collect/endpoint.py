@@ -37,7 +37,7 @@ _ASKED: ContextVar[Question] = ContextVar("_ASKED")
 
 
 class Endpoint:
-    """The client of one judge, shared by all its workers; `options` are those of the HTTP client.
+    """The client of one judge, shared by all its workers.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class Endpoint:
         If the key is missing, or the address is not valid.
     """
 
-    def __init__(self, judge: Judge, run: "Run", **options: Any) -> None:
+    def __init__(self, judge: Judge, run: "Run") -> None:
         self.judge, self.run = judge, run
         self.key = judge.key()
         self.failures = 0
@@ -57,7 +57,7 @@ class Endpoint:
                 base_url=judge.url,
                 timeout=run.plan.timeout,
                 max_retries=run.plan.retries,
-                http_client=_Attempts(run, self.key, **options),
+                http_client=_Attempts(run, self.key),
             )
         except httpx2.InvalidURL as error:
             raise JudgeBayesError(
@@ -84,7 +84,7 @@ class Endpoint:
             return self.run.ledger.replies[question]
         except openai.APIStatusError as error:
             reason = f"HTTP {error.status_code}{excerpt(error.response.content, self.key)}"
-            self.given_up = error.status_code in FATAL
+            self.given_up |= error.status_code in FATAL
         except Exception as error:
             # The boundary: whatever a server sends, it costs this question and no other.
             cause = error.__cause__ or error
@@ -95,17 +95,17 @@ class Endpoint:
         self.run.unanswered[question.judge] += 1
         self.run.reasons[question.judge] = reason + tries
         self.failures += 1
-        self.given_up = self.given_up or self.failures >= MAX_FAILURES
+        self.given_up |= self.failures >= MAX_FAILURES
         return None
 
 
 class _Attempts(httpx2.AsyncClient):
     """The HTTP client of the SDK: each request that it sends is one attempt to get an answer."""
 
-    def __init__(self, run: "Run", key: str | None, **options: Any) -> None:
-        # Packed replies could unpack to gigabytes.
+    def __init__(self, run: "Run", key: str | None) -> None:
         limits = httpx2.Limits(max_connections=run.plan.concurrency)
-        super().__init__(headers={"Accept-Encoding": "identity"}, limits=limits, **options)
+        # Packed replies could unpack to gigabytes.
+        super().__init__(headers={"Accept-Encoding": "identity"}, limits=limits)
         self.run, self.key = run, key
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
