@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the version bounds in pyproject.toml: installs the lowest or the newest versions that they
-# allow into a new environment, runs the main commands there, and the tests of what reads files and
-# counts: pandas, pyarrow and the standard library differ more between versions than what models call.
+# allow into a new environment, runs the main commands there, and the tests of what reads files, counts
+# and asks judges: pandas, pyarrow, the OpenAI SDK and the standard library differ more between versions
+# than what models call.
 #
 #   tests/resolutions.sh [lowest] [newest]       both, if none is named
 #
