@@ -99,8 +99,6 @@ class Format:
     """The class that the tool means by a shorter word, in files of labels."""
     parts: tuple[str, ...] = ()
     """By which `has_parts` of its first record a file is known, so that commands read it directly."""
-    reader: str = ""
-    """`module:function` in `judgebayes.io`, if not named like the format; imported on first use."""
 
 
 FORMATS: dict[str, Format] = {
@@ -159,7 +157,6 @@ FORMATS: dict[str, Format] = {
     "inspect": Format(
         "logs of Inspect (inspect_ai): .eval or .json",
         ("sample", "label", "votes_from"),
-        reader="inspect_log:read_inspect",
         patterns=("*.eval", "*.json"),
         classes=("incorrect", "partial", "correct"),
         letters={"I": "incorrect", "P": "partial", "C": "correct"},
@@ -310,7 +307,6 @@ def import_votes(
 
 def reader_of(name: str) -> "Reader":
     """Return the reader of a format: of rows or a table of them, and of sentences for the user."""
-    reader = FORMATS[name].reader or f"{name}:read_{name}".replace("-", "_")
-    file, function = reader.split(":")
-    read: Reader = getattr(importlib.import_module(f"judgebayes.io.{file}"), function)
+    file = name.replace("-", "_")
+    read: Reader = getattr(importlib.import_module(f"judgebayes.io.{file}"), f"read_{file}")
     return read

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io import inspect_log, records
+from judgebayes.io import inspect, records
 from judgebayes.io.formats import FORMATS, reader_of
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
@@ -580,14 +580,14 @@ def test_archives_that_cannot_be_unpacked_say_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, value: int
 ) -> None:
     path = archive(tmp_path / "l.eval", log([sample(1, {"f": "C"})]))
-    plain = inspect_log.zipfile.ZipFile.getinfo
+    plain = inspect.zipfile.ZipFile.getinfo
 
     def changed(self: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
         member = plain(self, name)
         setattr(member, field, value)
         return member
 
-    monkeypatch.setattr(inspect_log.zipfile.ZipFile, "getinfo", changed)
+    monkeypatch.setattr(inspect.zipfile.ZipFile, "getinfo", changed)
     with pytest.raises(JudgeBayesError, match=r"cannot be read .* save it as JSON"):
         import_votes("inspect", path)
 
