@@ -60,7 +60,6 @@ def import_file(request: ImportRequest) -> CommandResult:
             "labels": None if imported.labels is None else len(imported.labels),
             "missing": dict(imported.missing),
             "dropped": dict(imported.dropped),
-            "repaired": dict(imported.repairs),
             "next": command,
             "sentences": sentences([*said, *to_do]),
             "tables": {"judges": rows_of(imported.coverage().reset_index())},

@@ -1,20 +1,17 @@
 """Collect records into a table of votes, and account for all of them."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import changed, missing_values, plain_column, without
-from judgebayes.io.options import Options, option, short_names, split_names
-from judgebayes.io.verdict import LEVELS
-from judgebayes.sentence import percent, sentences
-from judgebayes.votes.classes import Usual, canonical, listing, usual_classes
-from judgebayes.votes.coding import partly_asked
+from judgebayes.io.options import Options, short_names, split_names
+from judgebayes.sentence import sentences
+from judgebayes.votes.classes import canonical, listing
 from judgebayes.votes.slots import VotesAs
 
 if TYPE_CHECKING:
@@ -48,10 +45,6 @@ class Row:
     order: str | None = None
     score: float | None = None
     label: str | int | float | None = None
-    level: str | None = None
-    """The level of the verdict parser, of a vote that it read."""
-    repairs: tuple[str, ...] | None = None
-    """What was malformed in the answer and was read all the same."""
     person: str | None = None
     """Who voted, if it was a person: then `judge` is the question that the person answered."""
 
@@ -71,10 +64,6 @@ class Imported:
     read: int
     missing: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
-    levels: Counter[str] = field(default_factory=Counter)
-    """Votes per level of the verdict parser, if it was used."""
-    repairs: Counter[str] = field(default_factory=Counter)
-    """What was malformed in answers and was read all the same."""
     votes_as: VotesAs | None = None
     """With an order: whether votes name the responses as shown, or were mapped back already."""
     classes: tuple[str, ...] | None = None
@@ -96,44 +85,24 @@ class Imported:
         return share.sort_values(kind="stable").rename("coverage")
 
     def words(self) -> list[str]:
-        """Return sentences about the votes read, those missing and those left out, with reasons."""
-        votes, coverage, usual = self.votes, self.coverage(), self.usual()
+        """Return sentences about the votes read, those missing and those left out, with reasons.
+
+        What every command says of votes, for instance by which judge they are missing, is not repeated.
+        """
+        votes = self.votes
         n_items, cast = votes["item"].nunique(), int(votes["vote"].notna().sum())
         lines = [
             f"Read {self.read} records: {cast} votes of {votes['judge'].nunique()} judge(s) on "
             f"{n_items} items ({reasons(votes['vote'].value_counts())})."
         ]
         if self.missing:
-            shares = coverage[coverage < 1].map(lambda share: percent(share, 1))
             lines.append(f"Missing votes: {sum(self.missing.values())} ({reasons(self.missing)}).")
-            lines.append(f"Coverage: {reasons(shares)}.")
-        lines += partly_asked(votes.groupby("judge")["item"].nunique(), n_items)
-        if usual is not None:
-            names = ", ".join(usual.classes.names)
-            lines.append(
-                f"{sum(usual.odd.values())} votes are not one of {names}: {reasons(usual.odd)}. To read "
-                f"them as missing votes, use {option('missing', usual.odd)}."
-            )
-        if self.levels:
-            lines.append(f"Verdicts by level of the parser: {reasons(self.levels)}.")
-        if self.repairs:
-            lines.append(f"Repaired: {reasons(self.repairs)}.")
         if self.dropped:
             lines.append(f"Left out: {sum(self.dropped.values())} ({reasons(self.dropped)}).")
         if self.labels is not None:
             shown = reasons(self.labels["label"].value_counts())
             lines.append(f"Labels of {self.labels['item'].nunique()} items ({shown}).")
         return sentences([*lines, *self.notes])
-
-    def usual(self) -> Usual | None:
-        """Return the classes of most votes, and the votes outside them; None if no vote is outside."""
-        if self.classes is not None:
-            return None
-        counts: Counter[Hashable] = Counter()
-        for value, count in self.votes["vote"].value_counts(sort=False).items():
-            counts[canonical(value)] += count
-        scores = len(counts) > MAX_CLASSES and is_numeric_dtype(self.votes["vote"].dtype)
-        return None if scores else usual_classes(counts)
 
 
 def reasons(counts: "Counter[str] | pd.Series") -> str:
@@ -203,11 +172,6 @@ def gather(
         )
     values = table["vote"].dropna().unique()
     inner = slice(None) if form.always else slice(1, -1)
-    if len(values) > MAX_CLASSES and is_numeric_dtype(table["vote"].dtype):
-        notes.append(
-            f"The votes take {len(values)} different values: these are scores; the other commands group "
-            "them into classes with --set bins=5."
-        )
     if "order" in table.columns and table["order"].isna().any():
         notes.append("Some votes have no presentation order: the column 'order' is left out.")
         table = table.drop(columns="order")
@@ -217,8 +181,6 @@ def gather(
         len(records),
         Counter(kept.loc[kept["vote"].isna(), "missing"]),
         dropped,
-        Counter(sorted(records["level"].dropna(), key=LEVELS.index)),
-        Counter(name for names in records["repairs"].dropna() for name in names),
         form.votes_as if "order" in table.columns else None,
         form.classes if {*values} & {*form.classes[inner]} else None,
         tuple(dict.fromkeys(notes)),

@@ -52,7 +52,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
             "with the columns item, group, line and text."
         )
     groups, grouped = _read_items(options.items, options)
-    lost: Counter[str] = Counter()
+    repairs, lost = Counter[str](), Counter[str]()
     for file in given.files:
         table = read_table(file, options.layout())
         alone = file.name.split(".")[0] if len(given.files) > 1 else "judge"
@@ -75,6 +75,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
             repaired = repair_verdicts(
                 record[columns["text"]], [each.shown for each in groups[name]]
             )
+            repairs += repaired.repairs
             lost += repaired.lost
             for place, each in enumerate(groups[name]):
                 yield Row(
@@ -84,8 +85,9 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
                     WHY[repaired.reasons[place]],
                     sample=cell(record, columns["sample"]),
                     label=each.label,
-                    repairs=None if place else tuple(repaired.repairs.elements()),
                 )
+    if repairs:
+        yield f"Repaired: {reasons(repairs)}."
     if lost:
         yield f"Verdicts and answers that are not votes: {reasons(lost)}."
 

@@ -1,6 +1,7 @@
 """Tables of votes: a row per vote, a row per item with a column per judge, a row per raw answer."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -12,11 +13,12 @@ import pandas as pd
 from judgebayes.io.cells import changed
 from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.formats import TABLES
+from judgebayes.io.gathering import reasons
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Layout, Verdicts
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import noted, notes_of, read_table
-from judgebayes.io.verdict import parse_verdict
+from judgebayes.io.verdict import LEVELS, parse_verdict
 from judgebayes.votes.classes import canonical, written
 
 TEXTS = (
@@ -124,26 +126,23 @@ def cell(record: dict[Any, Any], column: str | None) -> Any:
     return None if column is None else canonical(record[column])
 
 
-def verdicts_in(texts: pd.Series, kind: Verdicts) -> pd.DataFrame:
-    """Return the verdict in each raw answer as a vote, why it is missing, and how it was read."""
-    names = ["vote", "missing", "level", "repairs"]
+def verdicts_in(texts: pd.Series, kind: Verdicts) -> tuple[pd.DataFrame, list[str]]:
+    """Return the vote in each raw answer and why it is missing, and sentences on how they were read."""
     verdicts = [parse_verdict(text, kind) for text in texts]
-    rows = [(each.value, each.why, each.level, each.repairs) for each in verdicts]
-    table = pd.DataFrame(rows, texts.index, names, dtype=object)
-    table.loc[table["vote"].isna(), ["level", "repairs"]] = None
     blank = [not isinstance(text, str) or not text.strip() for text in texts]
-    return table.assign(missing=table["missing"].mask(blank, "no answer"))
-
-
-def with_verdicts(table: pd.DataFrame, column: str, kind: Verdicts) -> tuple[pd.DataFrame, str]:
-    """Return a table with verdicts in place of raw answers, and a sentence on how many were read."""
-    verdicts = verdicts_in(table[column], kind)
-    read, answered = verdicts["vote"].notna().sum(), (verdicts["missing"] != "no answer").sum()
-    message = (
-        f"Verdicts are read from the texts in column {column!r}: {read} of {answered}; the others are "
-        "missing votes."
-    )
-    return table.assign(**{column: list(verdicts["vote"])}), message
+    read = [each for each in verdicts if each.value is not None]
+    levels = Counter(sorted((str(each.level) for each in read), key=LEVELS.index))
+    repaired = Counter(name for each in read for name in each.repairs)
+    columns = {
+        "vote": [each.value for each in verdicts],
+        "missing": [each.why for each in verdicts],
+    }
+    table = pd.DataFrame(columns, texts.index, dtype=object)
+    return table.assign(missing=table["missing"].mask(blank, "no answer")), [
+        f"Verdicts are read from the texts in column {str(texts.name)!r}: {len(read)} of "
+        f"{len(texts) - sum(blank)} ({reasons(levels)}); the others are missing votes.",
+        *([f"Repaired: {reasons(repaired)}."] if repaired else []),
+    ]
 
 
 def kind_of_answers(texts: Iterable[object]) -> Verdicts | None:

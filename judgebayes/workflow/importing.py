@@ -93,7 +93,8 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
         )
     records["missing"] = changed(cells["vote"], why_none)
     if kind is not None:
-        records = records.assign(**verdicts_in(table.loc[records.index, columns["vote"]], kind))
+        verdicts, _ = verdicts_in(table.loc[records.index, columns["vote"]], kind)
+        records = records.assign(**verdicts)
     if request.wide:
         advice = " (for repeated votes, use the format tidy, with a row per vote)"
         names_of_items(opened.table, str(columns["item"]), source, advice)

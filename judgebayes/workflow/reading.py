@@ -18,7 +18,7 @@ from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Options, Verdicts, option
 from judgebayes.io.tables import notes_of
-from judgebayes.io.vote_tables import with_verdicts
+from judgebayes.io.vote_tables import verdicts_in
 from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
 from judgebayes.votes.classes import (
     canonical,
@@ -109,8 +109,9 @@ def open_votes(
             raise JudgeBayesError(
                 "verdicts reads raw answers in a column of votes, which a wide file has not."
             )
-        table, message = with_verdicts(table, columns["vote"], cast(Verdicts, request.verdicts))
-        notes.append(message)
+        name = columns["vote"]
+        verdicts, said = verdicts_in(table[name], cast(Verdicts, request.verdicts))
+        table, notes = table.assign(**{name: list(verdicts["vote"])}), [*notes, *said]
         if columns["order"] is not None and request.votes_as is None:
             request = replace(request, votes_as="shown")
     if request.votes_as is not None and columns["order"] is None:

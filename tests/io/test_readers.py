@@ -66,7 +66,7 @@ def test_tidy_columns_are_recognised_by_their_names(tmp_path: Path) -> None:
     assert labels_of(imported) == {"p1": "A", "p2": "B"}
     assert imported.missing == {"empty cell": 1}
     assert imported.coverage().to_dict() == {"claude": 0.5, "gpt": 1.0}
-    assert any("Coverage: claude 50.0 %" in line for line in imported.words())
+    assert "Missing votes: 1 (empty cell 1)." in imported.words()
 
 
 def test_a_column_without_orders_is_left_out_with_a_note(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_raw_answers_become_verdicts_with_their_levels(tmp_path: Path) -> None:
         ("p3", "g", "AB"): None,
     }
     assert imported.missing == {"no verdict found": 1, "no answer": 1, "verdicts contradict": 1}
-    assert imported.levels == {"brackets": 1, "phrase": 1}
+    assert any("2 of 4 (brackets 1, phrase 1)" in note for note in imported.notes)
     assert imported.votes_as == "shown"
     scores = import_votes(
         "text",
