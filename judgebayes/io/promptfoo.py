@@ -1,23 +1,20 @@
 """Results of promptfoo eval, as JSON or JSONL."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.tools import at, names_of, records_in
+from judgebayes.io.records import field_of
+from judgebayes.io.tools import an_object, at, name_in, names_of, objects, plain, records_in
 
 PROVIDER_ERROR = 2
 """`failureReason` of a test without an output."""
-NO_VERDICT = (
-    "Could not extract JSON from llm-rubric response",
-    "Could not parse",
-    "llm-rubric produced malformed response",
-    "No output",
-    "API error",
-    "API call error",
+NO_VERDICT = re.compile(
+    r"\s*(Could not (extract JSON from llm-rubric response|parse)|llm-rubric produced malformed response"
+    r"|No output|API (call )?error)"
 )
 """Start of a grader's reason when it gave no verdict, which promptfoo counts as a failure."""
 NAME = 60
@@ -42,87 +39,65 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
     JudgeBayesError
         If a file contains no promptfoo results.
     """
-    places = False
+    unnamed = False
     for file in given.files:
-        records = _records(file)
-        names = _names_of_tests(records)
-        for index, record in enumerate(records):
-            test = record.get("testIdx")
-            place = str(index if test is None else test)
-            described = at(record, "testCase", "description") if test is None else None
-            named = names.get(place, described)
-            places = places or named is None
-            name = place if named is None else str(named)
-            provider = str(_label_of(record.get("provider")) or "provider")
-            item = (provider, f"prompt {record.get('promptIdx', 0)}", name)
-            yield from _rows(record, item, _label(record, given.options.label))
-    if places:
+        variables: dict[str, dict[str, Any]] = {}
+        outputs = list[tuple[str, dict[str, Any], str, Any]]()
+        for where, record in _records(file):
+            place = str(field_of(record, "testIdx", where))
+            test = an_object(record, "testCase", where)
+            own = an_object(record, "vars", where) or an_object(test, "vars", where)
+            about = an_object(record, "metadata", where) | an_object(test, "metadata", where) | own
+            variables[place] = own
+            outputs.append((where, record, place, plain(about.get(str(given.options.label)))))
+        names = dict(zip(variables, names_of([*variables.values()]) or (), strict=False))
+        unnamed = unnamed or len(names) < len(variables)
+        for where, record, place, label in outputs:
+            provider = _name_of(record.get("provider")) or "provider"
+            item = (provider, f"prompt {record.get('promptIdx', 0)}", names.get(place, place))
+            yield from _rows(record, where, item, label)
+    if unnamed:
         yield PLACES
 
 
-def _records(file: Path) -> list[dict[str, Any]]:
-    records: Any = [record for _, record in records_in(file)]
-    while len(records) == 1 and "results" in records[0]:
-        within = records[0]["results"]
-        records = within if isinstance(within, list) else [within]
-        if not all(isinstance(record, dict) for record in records):
-            records = [{}]
-    if not all("success" in record or "gradingResult" in record for record in records):
-        raise JudgeBayesError(
-            f"{str(file)!r} contains no results of promptfoo: expected results.results, a list of "
-            "objects with success and gradingResult."
-        )
-    return list(records)
+def _records(file: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the results in a file: its records, or those in `results` or `results.results` of one."""
+    records = list(records_in(file))
+    if len(records) == 1 and "results" in records[0][1]:
+        where, whole = records[0]
+        whole = whole["results"] if isinstance(whole["results"], dict) else whole
+        return [(where, record) for record in objects(whole, "results", where)]
+    return records
 
 
-def _label_of(provider: Any) -> Any:
-    return (provider.get("label") or provider.get("id")) if isinstance(provider, dict) else provider
-
-
-def _names_of_tests(records: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the name of each test by its place, from a variable with another value for each of them."""
-    variables: dict[str, dict[str, Any]] = {}
-    for index, record in enumerate(records):
-        place, own = record.get("testIdx"), record.get("vars") or at(record, "testCase", "vars")
-        variables[str(index if place is None else place)] = own if isinstance(own, dict) else {}
-    return dict(zip(variables, names_of(list(variables.values())) or (), strict=False))
-
-
-def _rows(record: dict[str, Any], item: tuple[str, ...], label: Any) -> Iterator[Row]:
-    grading, parts = record.get("gradingResult"), at(record, "gradingResult", "componentResults")
-    if record.get("failureReason") == PROVIDER_ERROR or (grading is None and record.get("error")):
+def _rows(record: dict[str, Any], where: str, item: tuple[str, ...], label: Any) -> Iterator[Row]:
+    grading = an_object(record, "gradingResult", where)
+    parts = objects(grading, "componentResults", where)
+    if record.get("failureReason") == PROVIDER_ERROR or (not grading and record.get("error")):
         yield Row(item, "test", dropped="no output to judge: the provider failed")
-    elif not isinstance(parts, list) or not parts:
+    elif not parts:
         yield Row(item, "test", dropped="test without assertions")
     else:
         for part in parts:
-            if not isinstance(part, dict):
-                yield Row(item, "assertion", dropped="result of an assertion that is no object")
-                continue
             passed, score, why = part.get("pass"), part.get("score"), "no pass or fail"
             if at(part, "metadata", "graderError"):
                 passed, why = None, "grader failed"
-            elif not passed and str(part.get("reason") or "").strip().startswith(NO_VERDICT):
+            elif not passed and NO_VERDICT.match(str(part.get("reason"))):
                 passed, why = None, "grader gave no readable verdict"
             vote = {True: "pass", False: "fail"}[passed] if isinstance(passed, bool) else None
             score = float(score) if vote and isinstance(score, int | float) else None
-            yield Row(item, _judge(part), vote, why, score=score, label=label)
+            judge = _judge(an_object(part, "assertion", where) or part)
+            yield Row(item, judge, vote, why, score=score, label=label)
 
 
-def _judge(part: dict[str, Any]) -> str:
-    assertion = part.get("assertion")
-    if not isinstance(assertion, dict):
-        return str(part.get("metric") or part.get("type") or "assertion")
-    value, name = assertion.get("value"), str(assertion.get("metric") or "")
-    if not name:
-        name = str(assertion.get("type", "assertion"))
-        about = " ".join(str(value).split())[:NAME] if isinstance(value, str | int | float) else ""
-        name = ": ".join(filter(None, (name, about)))
-    provider = _label_of(assertion.get("provider"))
-    return f"{name} ({provider})" if isinstance(provider, str) else name
+def _judge(assertion: dict[str, Any]) -> str:
+    """Return the metric of an assertion, or its type and value; and its grader, if it is named."""
+    about = " ".join((name_in(assertion, "value") or "").split())[:NAME]
+    kind = name_in(assertion, "type") or "assertion"
+    name = name_in(assertion, "metric") or ": ".join(filter(None, (kind, about)))
+    provider = _name_of(assertion.get("provider"))
+    return name if provider is None else f"{name} ({provider})"
 
 
-def _label(record: dict[str, Any], label: str | None) -> Any:
-    places = (("vars",), ("testCase", "metadata"), ("metadata",))
-    values = (at(record, *place, label) for place in places if label is not None)
-    return next((value for value in values if isinstance(value, str | int | float)), None)
+def _name_of(provider: Any) -> str | None:
+    return name_in(provider if isinstance(provider, dict) else {"id": provider}, "label", "id")

@@ -1,7 +1,6 @@
 """RewardBench's results per model: whether the chosen response was preferred to the rejected one."""
 
 import hashlib
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,8 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
-from judgebayes.io.tools import OTHER, records_in
-
-SCORES = frozenset({"scores_chosen", "scores_rejected"})
+from judgebayes.io.records import field_of
+from judgebayes.io.tools import OTHER, name_in, plain, records_in
 
 
 def read_rewardbench(given: Files) -> Iterator[Row | str]:
@@ -20,7 +18,7 @@ def read_rewardbench(given: Files) -> Iterator[Row | str]:
     The source records only whether the chosen response won. With it always first, the label would be the
     same on every item, and any calibrator would look perfect. A hash of the item's name therefore puts
     the chosen response first (A) or second (B), in votes and labels alike. A model that preferred
-    neither response votes for a tie.
+    neither response votes for a tie. A file without the name of its model is named by its path.
 
     Raises
     ------
@@ -28,16 +26,16 @@ def read_rewardbench(given: Files) -> Iterator[Row | str]:
         If a file does not have this form, or contains scores of more than two responses per item.
     """
     for file in given.files:
-        records = _records(file)
-        judge = _judge(records, file, given.path)
-        for index, record in enumerate(records):
+        inside = file.relative_to(given.path) if given.path.is_dir() else Path(file.name)
+        path = "/".join(inside.with_suffix("").parts[-2:])
+        for index, (where, record) in enumerate(_records(file)):
             subset = record.get("subset", record.get("subsets"))
             parts = [str(part) for part in (subset, record.get("id", index)) if part is not None]
             item = "/".join(parts)
-            won, why = _won(record, f"Record {index} of {str(file)!r}")
             chosen = position_of_chosen(item)
-            vote = {1: chosen, 0: OTHER[chosen], 0.5: "tie", None: None}[won]
-            yield Row(item, judge, vote, why, label=chosen)
+            votes: dict[Any, str] = {1: chosen, 0: OTHER[chosen], 0.5: "tie"}
+            vote = votes.get(_won(record, where))
+            yield Row(item, name_in(record, "model") or path, vote, "no result", label=chosen)
     yield (
         "A hash of the item's name puts the chosen response first (A) or second (B): if it were always "
         "first, every label would be the same."
@@ -49,56 +47,38 @@ def position_of_chosen(item: str) -> str:
     return "AB"[hashlib.sha256(item.encode()).digest()[0] & 1]
 
 
-def _records(file: Path) -> list[dict[str, Any]]:
-    """Return a file's records; the file contains either lists by name or objects."""
-    records = [record for _, record in records_in(file)]
-    first = records[0] if len(records) == 1 else {}
-    columns = {name: values for name, values in first.items() if isinstance(values, list)}
-    if not any("results" in record or record.keys() >= SCORES for record in records):
-        raise JudgeBayesError(
-            f"{str(file)!r} contains no results of RewardBench: expected lists named results (or "
-            "scores_chosen and scores_rejected), subset and id."
-        )
-    if "results" not in columns and (
-        not columns.keys() >= SCORES or "id" in first.keys() - columns
-    ):
-        return records
-    lengths = set(map(len, columns.values()))
-    if len(lengths) != 1:
-        raise JudgeBayesError(f"{str(file)!r} has columns of different lengths, {sorted(lengths)}.")
-    rows = zip(*columns.values(), strict=True)
-    return [{"model": first.get("model")} | dict(zip(columns, row, strict=True)) for row in rows]
+def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a file's records; the file contains either objects, or lists by name."""
+    for where, record in records_in(file):
+        if not isinstance(record.get("id", record.get("results")), list):
+            yield where, record
+            continue
+        columns = {name: values for name, values in record.items() if isinstance(values, list)}
+        lengths = set(map(len, columns.values()))
+        if len(lengths) != 1:
+            raise JudgeBayesError(f"{where} has columns of different lengths, {sorted(lengths)}.")
+        for row in zip(*columns.values(), strict=True):
+            yield where, record | dict(zip(columns, row, strict=True))
 
 
-def _judge(records: list[dict[str, Any]], file: Path, root: Path) -> str:
-    models = {model for record in records if isinstance(model := record.get("model"), str)}
-    if len(models) == 1:
-        return models.pop()
-    inside = file.relative_to(root) if root.is_dir() else Path(file.name)
-    return "/".join(inside.with_suffix("").parts[-2:])
-
-
-def _won(record: dict[str, Any], where: str) -> tuple[float | None, str]:
+def _won(record: dict[str, Any], where: str) -> float | None:
     """Return 1 where the chosen response won, 0 where it lost, 0.5 where neither did."""
     if isinstance(record.get("scores"), list) and "scores_chosen" not in record:
         raise JudgeBayesError(
             f"{where} has scores of {len(record['scores'])} responses (RewardBench 2); only pairs "
             "(chosen and rejected) can be read."
         )
-    result = _number(record.get("results"))
-    if result is None:
-        chosen, rejected = (
-            _number(record.get(f"scores_{each}")) for each in ("chosen", "rejected")
-        )
-        if chosen is None or rejected is None:
-            return None, "no result"
-        return (0.5 if chosen == rejected else float(chosen > rejected)), ""
-    return (result, "") if result in (0, 0.5, 1) else (None, f"result {result:g}")
+    if "scores_chosen" not in record:
+        field_of(record, "results", where)
+    names = ("results", "scores_chosen", "scores_rejected")
+    won, chosen, rejected = (_number(record.get(name)) for name in names)
+    if won is None and chosen is not None and rejected is not None:
+        won = 0.5 if chosen == rejected else float(chosen > rejected)
+    return won
 
 
 def _number(value: Any) -> float | None:
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if not isinstance(value, bool | int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+    number = plain(value)
+    return float(number) if isinstance(number, int | float) else None

@@ -106,7 +106,7 @@ VALID: dict[str, tuple[str, Any]] = {
                 "results": [
                     {
                         "success": True,
-                        "testIdx": None,
+                        "testIdx": 0,
                         "provider": {"id": "p"},
                         "failureReason": 0,
                         "vars": {"h": 1},
