@@ -15,18 +15,10 @@ from typing import Any
 
 from judgebayes.io.loose_json import COMMAS, find_json
 from judgebayes.io.matching import Named, lines_of, match
-from judgebayes.io.verdict import strip_reasoning
+from judgebayes.io.verdict import strip_reasoning, validity
 
-LABELS = {
-    "valid": 1,
-    "invalid": 0,
-    "correct": 1,
-    "incorrect": 0,
-    "partially valid": 0,
-    "partially correct": 0,
-}
-"""Votes by label; a partially valid item counts as invalid, as in the released code."""
-EXACT = ("valid", "invalid")
+EXACT = {"valid": 1, "invalid": 0}
+"""Votes by the labels that are asked for."""
 LINE = (str, int, float)
 """Types of a line number."""
 LINE_KEYS = ("line_number", "line_num", "line number", "lineno", "line")
@@ -129,8 +121,6 @@ def _verdicts(
 
 def _entries(response: object, repairs: Counter[str]) -> list[Any] | None:
     """Return the list of verdicts in an answer; None if there is none, or several that differ."""
-    if isinstance(response, bytes):
-        response = response.decode("utf-8", "replace")
     answer = response if isinstance(response, str) else json.dumps(response, default=str)
     values = find_json(answer)
     whole = len(values) == 1 and not values[0].repairs(answer)
@@ -185,15 +175,9 @@ def _value(entry: dict[Any, Any], role: str, repairs: Counter[str]) -> object:
 def _vote(entry: dict[Any, Any], repairs: Counter[str]) -> int | None:
     """Return the vote of a verdict; None if there is no label, or several that differ."""
     label = _value(entry, "label", repairs)
-    votes = {_vote_of(value) for name, value in entry.items() if _plain(name) in _PLAIN["label"]}
-    vote = _vote_of(label)
-    if vote is None or len(votes - {None}) > 1:
+    labels = {validity(value) for name, value in entry.items() if _plain(name) in _PLAIN["label"]}
+    word = validity(label)
+    if word is None or len(labels - {None}) > 1:
         return None
     repairs["other label"] += label not in EXACT
-    return vote
-
-
-def _vote_of(label: object) -> int | None:
-    if not isinstance(label, str):
-        return None
-    return LABELS.get(re.sub(r"[\s_\-]+", " ", label).strip(" .!*'\"`").casefold())
+    return EXACT[word]

@@ -407,9 +407,7 @@ def _value(word: object, kind: Kind) -> str | float | None:
     if kind == "score":
         return _number(word)
     if kind == "valid":
-        if isinstance(word, bool):
-            return "valid" if word else "invalid"
-        return _VALID.get(_casefolded(word)) if isinstance(word, str) else None
+        return validity(word)
     said = _casefolded(word) if isinstance(word, str) else ""
     side = _PAIR.fullmatch(said)
     if side is None:
@@ -417,8 +415,15 @@ def _value(word: object, kind: Kind) -> str | float | None:
     return "A" if side[side.lastindex or 0] in ("a", "1") else "B"
 
 
+def validity(word: object) -> str | None:
+    """Return valid or invalid for a word or truth value of a judge, None for anything else."""
+    if isinstance(word, bool):
+        word = str(word)
+    return _VALID.get(_casefolded(word)) if isinstance(word, str) else None
+
+
 def _casefolded(word: str) -> str:
-    return re.sub(r"[\s_]+", " ", word).strip(" .:!\"'()").casefold()
+    return re.sub(r"[\s_\-]+", " ", word).strip(" .:!\"'()*`").casefold()
 
 
 def _number(word: object) -> float | None:

@@ -146,7 +146,7 @@ def test_the_verdict_of_a_near_duplicate_never_goes_to_its_neighbour() -> None:
 
 def test_ranges_come_before_starting_lines() -> None:
     shown = [Shown("2", NEAR[0].text), Shown("2-3", NEAR[0].text), Shown("7-9", ITEMS[0].text)]
-    whole = answer(*(entry(i.line, i.text, v) for i, v in zip(shown, EXACT * 2, strict=False)))
+    whole = answer(*(entry(i.line, i.text, v) for i, v in zip(shown, [*EXACT] * 2, strict=False)))
     assert repair_verdicts(whole, shown).votes == [1, 0, 1]
     starts = repair_verdicts(answer(entry(7, ITEMS[0].text, "valid")), shown)
     assert starts.votes == [-1, -1, 1]
