@@ -27,6 +27,13 @@ TABLES = (
     *("*.csv.gz", "*.tsv.gz", "*.jsonl.gz"),
 )
 """File name patterns of tables."""
+MODULES = {
+    "annotations": ("argilla", "label-studio", "prodigy"),
+    "benchmarks": ("alpaca-eval", "arena", "judgebench", "mt-bench", "rewardbench"),
+    "harnesses": ("lm-eval", "openai-evals", "promptfoo"),
+    "scores": ("braintrust", "deepeval", "langfuse", "langsmith", "ragas"),
+}
+"""The modules of readers, imported on first use; others are named like their format."""
 PAIR = ("B", "tie", "A")
 RAGAS = re.compile(
     r"faithfulness|(answer|response)_(relevancy|correctness|similarity|accuracy|groundedness)|"
@@ -307,6 +314,7 @@ def import_votes(
 
 def reader_of(name: str) -> "Reader":
     """Return the reader of a format: of rows or a table of them, and of sentences for the user."""
-    file = name.replace("-", "_")
-    read: Reader = getattr(importlib.import_module(f"judgebayes.io.{file}"), f"read_{file}")
+    module = next((module for module, names in MODULES.items() if name in names), name)
+    function = f"read_{name}".replace("-", "_")
+    read: Reader = getattr(importlib.import_module(f"judgebayes.io.{module}"), function)
     return read

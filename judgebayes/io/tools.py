@@ -4,26 +4,21 @@ Who gave a score: a person or a program.
 """
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import ROLES, like_a_person
-from judgebayes.io.gathering import MAX_CLASSES, Name, Row
-from judgebayes.io.options import Files, Layout, split_names
+from judgebayes.io.columns import ROLES
+from judgebayes.io.options import Files, Layout
 from judgebayes.io.records import LINES, parse_json, read_json, read_lines, suffix_of
 from judgebayes.io.tables import header_of, read_table
-from judgebayes.votes.classes import canonical, listing, written
+from judgebayes.votes.classes import canonical, written
 
 WRAPPED = ("testCases", "conversationalTestCases", "test_results", "data", "events", "records")
 """Keys of a JSON document whose lists contain the records."""
 ANSWERS = ("choices", "rating", "number", "selected", "value", "label", "score")
 """Keys of an object whose value is the answer."""
-OTHER = {"A": "B", "B": "A"}
-"""The other side of a pair."""
 
 
 def first_record(path: Path) -> Mapping[str, Any]:
@@ -77,55 +72,6 @@ def _unwrapped(value: Any) -> list[Any]:
         lists = [value[name] for name in WRAPPED if isinstance(value.get(name), list)]
         value = [record for each in lists for record in each] if lists else value
     return value if isinstance(value, list) else [value]
-
-
-def is_by_a_person(name: str, given: Files) -> bool:
-    """Tell whether a score is by a person: by the words of its name, or because it is the label."""
-    return like_a_person(name) or name in split_names(given.options.label or "")
-
-
-def score_rows(
-    item: Name, scores: Mapping[str, Any], given: Files, missing: str = "no score"
-) -> Iterator[Row]:
-    """Yield a record for each score of an item, by a judge or a person of this name."""
-    for name, value in scores.items():
-        vote, reason = answer_in(value)
-        person = name if is_by_a_person(name, given) else None
-        yield Row(item, name, vote, missing if reason == "no answer" else reason, person=person)
-
-
-def one_question(rows: Iterable[Row], given: Files) -> Iterator[Row]:
-    """Yield the records of the named question, or of the only one whose answers are no free texts.
-
-    The judge of a record is a pair: of the judge, and of the question. Records of other questions are
-    left out.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are several questions and none is named, or the named one was not answered.
-    """
-    every, answers = list(rows), dict[str, set[str | int | float]]()
-    for row in every:
-        if row.vote is not None:
-            answers.setdefault(row.judge[1], set()).add(row.vote)
-    few = [
-        question
-        for question, votes in answers.items()
-        if len(votes) <= MAX_CLASSES or not any(isinstance(vote, str) for vote in votes)
-    ]
-    label = None if given.options.label == "none" else given.options.label
-    named = given.options.vote or label or (few[0] if len(few) == 1 else None)
-    if answers and named not in answers:
-        raise JudgeBayesError(
-            f"{str(given.path)!r} has answers to the questions {listing(answers, 20)}: name the one to "
-            "read with --vote NAME."
-        )
-    for row in every:
-        judge, question = row.judge[0], row.judge[1]
-        other = None if question == named else f"an answer to another question, {question}"
-        who = question if row.person is not None else judge
-        yield replace(row, judge=who, dropped=row.dropped or other)
 
 
 def answer_in(value: Any) -> tuple[str | int | float | None, str]:
@@ -206,8 +152,3 @@ def name_in(record: Mapping[str, Any], *keys: str) -> str | None:
     values = [record.get(key) for key in keys]
     names = (written(value) for value in values if isinstance(value, str | int | float))
     return next((name for name in names if name), None)
-
-
-def plain_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with its keys in lower case, without spaces, hyphens and underscores."""
-    return {re.sub(r"[\s_-]", "", name).lower(): value for name, value in record.items()}

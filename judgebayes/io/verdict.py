@@ -419,11 +419,11 @@ def validity(word: object) -> str | None:
     """Return valid or invalid for a word or truth value of a judge, None for anything else."""
     if isinstance(word, bool):
         word = str(word)
-    return _VALID.get(_casefolded(word)) if isinstance(word, str) else None
+    return _VALID.get(_casefolded(word.strip("*`"))) if isinstance(word, str) else None
 
 
 def _casefolded(word: str) -> str:
-    return re.sub(r"[\s_\-]+", " ", word).strip(" .:!\"'()*`").casefold()
+    return re.sub(r"[\s_]+|(?<=\w)-(?=\w)", " ", word).strip(" .:!\"'()").casefold()
 
 
 def _number(word: object) -> float | None:

@@ -12,10 +12,10 @@ import pytest
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import inspect, records
+from judgebayes.io.benchmarks import position_of_chosen
 from judgebayes.io.formats import FORMATS, reader_of
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
-from judgebayes.io.rewardbench import position_of_chosen
 from judgebayes.workflow.importing import OF_TABLES, import_votes
 
 Votes = dict[tuple[str, ...], object]

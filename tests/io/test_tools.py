@@ -67,7 +67,6 @@ READ: dict[str, tuple[Votes, Labels]] = {
     ),
     "argilla.json": ARGILLA,
     "argilla.flat.jsonl": ARGILLA,
-    "argilla.old.json": ({("r", "m"): 1}, [("r", 2)]),
     "prodigy.jsonl": (
         {("0", "ben"): "BAD", ("0", "ann"): "GOOD", ("1", "ben"): "GOOD", ("1", "ann"): None},
         [],

@@ -1,0 +1,224 @@
+"""Harnesses that run graders: lm-evaluation-harness, OpenAI evals and promptfoo."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from judgebayes.errors import JudgeBayesError
+from judgebayes.io.columns import COPY
+from judgebayes.io.gathering import Row
+from judgebayes.io.options import Files
+from judgebayes.io.records import field_of
+from judgebayes.io.tools import an_object, at, name_in, names_of, objects, plain, records_in
+
+NO_RESPONSE = "[invalid]"
+"""What the harness's filters write where they find no answer, which its metrics count as wrong."""
+
+
+def read_lm_eval(given: Files) -> Iterator[Row]:
+    """Return the votes in the harness's samples.
+
+    The model is the judge (named by the folder of its files), its filtered response is the vote, and the
+    target is the label. In a multiple-choice task the vote is the index of the most likely choice. A
+    task with several filters has a line per filter and document: each filter is a separate judge. A
+    response of "[invalid]", which the harness counts as wrong, is a missing vote.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a line is not a sample.
+    """
+    for file in given.files:
+        name_match = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl", file.name)
+        task = name_match.group(1) if name_match else file.name.split(".")[0]
+        model = file.absolute().parent.name.replace("__", "/")
+        seen = set[int]()
+        for where, record in records_in(file):
+            item = (task, str(field_of(record, "doc_id", where)))
+            judge = (model, str(record.get("filter", "none")))
+            responses = _responses(field_of(record, "filtered_resps", where))
+            copy = hash(json.dumps(record, sort_keys=True))
+            if copy in seen:
+                yield Row(item, judge, dropped=COPY)
+                continue
+            seen.add(copy)
+            for number, response in enumerate(responses, start=1):
+                vote = plain(response)
+                yield Row(
+                    item,
+                    judge,
+                    None if vote == NO_RESPONSE else vote,
+                    f"filtered response {NO_RESPONSE}" if vote == NO_RESPONSE else "no response",
+                    sample=number if len(responses) > 1 else None,
+                    # A list has several answers, or none that a vote could equal.
+                    label=plain(record.get("target")),
+                )
+
+
+def _responses(value: Any) -> list[Any]:
+    """Return the responses to a document: one, several repeats, or the most likely choice's index."""
+    if not isinstance(value, list):
+        return [value]
+    if len(value) == 1 and isinstance(value[0], list) and not _is_likelihood(value[0]):
+        value = value[0]
+    if value and all(_is_likelihood(response) for response in value):
+        log_likelihoods = [float(response[0]) for response in value]
+        return [log_likelihoods.index(max(log_likelihoods))] if len(log_likelihoods) > 1 else [None]
+    return value or [None]
+
+
+def _is_likelihood(response: Any) -> bool:
+    """Tell whether a response is a pair (log-likelihood, whether greedy decoding gives the choice)."""
+    if not isinstance(response, list) or len(response) != 2:
+        return False
+    try:
+        float(response[0])
+    except (TypeError, ValueError):
+        return False
+    return str(response[1]) in ("True", "False")
+
+
+NO_CHOICE = "__invalid__"
+"""The choice that evals records, and scores as wrong, where it could not read the grader's answer."""
+VERDICTS = ("choice", "correct", "score", "accuracy")
+"""Keys that contain the vote of an event, the most likely first."""
+
+
+def read_openai_evals(given: Files) -> Iterator[Row]:
+    """Return the votes in record files of OpenAI evals.
+
+    An item is one output (sample, and model where several were evaluated), the eval is the judge,
+    and the vote is the choice of a model-graded eval, or whether the output matched. A choice of
+    `__invalid__`, which evals scores as wrong, is a missing vote; events that contain no verdict
+    (prompts, reports) are counted and left out.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a line is not an event.
+    """
+    for file in given.files:
+        model, judge = file.stem, file.stem
+        for where, record in records_in(file):
+            spec, kind = record.get("spec"), str(record.get("type"))
+            if isinstance(spec, dict):
+                kind = "spec"
+                functions = spec.get("completion_fns")
+                model = str(functions[0]) if isinstance(functions, list) and functions else model
+                judge = str(spec.get("eval_name") or spec.get("base_eval") or judge)
+            elif "final_report" in record:
+                kind = "final_report"
+            elif "type" not in record or not isinstance(record.get("data"), dict):
+                raise JudgeBayesError(
+                    f"{where} is not an event of evals: an event is an object with sample_id, type "
+                    "and data."
+                )
+            yield _event(record, kind, model, judge)
+
+
+def _event(record: dict[str, Any], kind: str, model: str, judge: str) -> Row:
+    data, sample = record.get("data"), record.get("sample_id")
+    verdicts = [data[name] for name in VERDICTS if name in data] if isinstance(data, dict) else []
+    if kind not in ("match", "metrics") or not verdicts or not sample:
+        return Row("", "", dropped=f"event {kind}")
+    item, value = (model, str(sample)), verdicts[0]
+    if value == NO_CHOICE:
+        return Row(item, judge, None, f"choice {NO_CHOICE}")
+    score = at(data, "score")
+    scored = "choice" in record["data"] and type(score) in (int, float)
+    return Row(item, judge, plain(value), "no verdict", score=float(score) if scored else None)
+
+
+PROVIDER_ERROR = 2
+"""`failureReason` of a test without an output."""
+NO_VERDICT = re.compile(
+    r"\s*(Could not (extract JSON from llm-rubric response|parse)|llm-rubric produced malformed response"
+    r"|No output|API (call )?error)"
+)
+"""Start of a grader's reason when it gave no verdict, which promptfoo counts as a failure."""
+NAME = 60
+PLACES = (
+    "The tests have no names (a variable such as id), so that items are their places in the file, which "
+    "count from 0: labels must do so too."
+)
+
+
+def read_promptfoo(given: Files) -> Iterator[Row | str]:
+    """Return the votes in promptfoo's results.
+
+    An item is one output (test, and provider and prompt where these differ). A test is named by a
+    variable of its own such as `id`, if the tests have one, else by its place, from 0. Each assertion is
+    a judge, named by its metric or by its type and value; the vote is `pass` or `fail`, with its score.
+    A grader that failed or gave no readable verdict (which promptfoo counts as a failure) is a missing
+    vote. A test without an output is left out. `label` names a variable of the tests, or a key of their
+    metadata.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a file contains no promptfoo results.
+    """
+    unnamed = False
+    for file in given.files:
+        variables: dict[str, dict[str, Any]] = {}
+        outputs = list[tuple[str, dict[str, Any], str, Any]]()
+        for where, record in _records(file):
+            place = str(field_of(record, "testIdx", where))
+            test = an_object(record, "testCase", where)
+            own = an_object(record, "vars", where) or an_object(test, "vars", where)
+            about = an_object(record, "metadata", where) | an_object(test, "metadata", where) | own
+            variables[place] = own
+            outputs.append((where, record, place, plain(about.get(str(given.options.label)))))
+        names = dict(zip(variables, names_of([*variables.values()]) or (), strict=False))
+        unnamed = unnamed or len(names) < len(variables)
+        for where, record, place, label in outputs:
+            provider = _name_of(record.get("provider")) or "provider"
+            item = (provider, f"prompt {record.get('promptIdx', 0)}", names.get(place, place))
+            yield from _rows(record, where, item, label)
+    if unnamed:
+        yield PLACES
+
+
+def _records(file: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the results in a file: its records, or those in `results` or `results.results` of one."""
+    records = list(records_in(file))
+    if len(records) == 1 and "results" in records[0][1]:
+        where, whole = records[0]
+        whole = whole["results"] if isinstance(whole["results"], dict) else whole
+        return [(where, record) for record in objects(whole, "results", where)]
+    return records
+
+
+def _rows(record: dict[str, Any], where: str, item: tuple[str, ...], label: Any) -> Iterator[Row]:
+    grading = an_object(record, "gradingResult", where)
+    parts = objects(grading, "componentResults", where)
+    if record.get("failureReason") == PROVIDER_ERROR or (not grading and record.get("error")):
+        yield Row(item, "test", dropped="no output to judge: the provider failed")
+    elif not parts:
+        yield Row(item, "test", dropped="test without assertions")
+    else:
+        for part in parts:
+            passed, score, why = part.get("pass"), part.get("score"), "no pass or fail"
+            if at(part, "metadata", "graderError"):
+                passed, why = None, "grader failed"
+            elif not passed and NO_VERDICT.match(str(part.get("reason"))):
+                passed, why = None, "grader gave no readable verdict"
+            vote = {True: "pass", False: "fail"}[passed] if isinstance(passed, bool) else None
+            score = float(score) if vote and isinstance(score, int | float) else None
+            judge = _judge(an_object(part, "assertion", where) or part)
+            yield Row(item, judge, vote, why, score=score, label=label)
+
+
+def _judge(assertion: dict[str, Any]) -> str:
+    """Return the metric of an assertion, or its type and value; and its grader, if it is named."""
+    about = " ".join((name_in(assertion, "value") or "").split())[:NAME]
+    kind = name_in(assertion, "type") or "assertion"
+    name = name_in(assertion, "metric") or ": ".join(filter(None, (kind, about)))
+    provider = _name_of(assertion.get("provider"))
+    return name if provider is None else f"{name} ({provider})"
+
+
+def _name_of(provider: Any) -> str | None:
+    return name_in(provider if isinstance(provider, dict) else {"id": provider}, "label", "id")
