@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
@@ -44,40 +43,35 @@ def read_lm_eval(given: Files) -> Iterator[Row]:
                 yield Row(item, judge, dropped=COPY)
                 continue
             seen.add(copy)
+            # A list of targets has several answers, or none that a vote could equal.
+            label = plain(record.get("target"))
             for number, response in enumerate(responses, start=1):
-                vote = plain(response)
-                yield Row(
-                    item,
-                    judge,
-                    None if vote == NO_RESPONSE else vote,
-                    f"filtered response {NO_RESPONSE}" if vote == NO_RESPONSE else "no response",
-                    sample=number if len(responses) > 1 else None,
-                    # A list has several answers, or none that a vote could equal.
-                    label=plain(record.get("target")),
-                )
+                vote, why = plain(response), "no response"
+                if vote == NO_RESPONSE:
+                    vote, why = None, f"filtered response {NO_RESPONSE}"
+                sample = number if len(responses) > 1 else None
+                yield Row(item, judge, vote, why, sample=sample, label=label)
 
 
 def _responses(value: Any) -> list[Any]:
     """Return the responses to a document: one, several repeats, or the most likely choice's index."""
-    if not isinstance(value, list):
-        return [value]
-    if len(value) == 1 and isinstance(value[0], list) and not _is_likelihood(value[0]):
-        value = value[0]
-    if value and all(_is_likelihood(response) for response in value):
-        log_likelihoods = [float(response[0]) for response in value]
-        return [log_likelihoods.index(max(log_likelihoods))] if len(log_likelihoods) > 1 else [None]
-    return value or [None]
+    values = value if isinstance(value, list) else [value]
+    if len(values) == 1 and isinstance(values[0], list) and not _likelihoods(values):
+        values = values[0]
+    chances = _likelihoods(values)
+    if chances:
+        return [chances.index(max(chances))] if len(chances) > 1 else [None]
+    return values or [None]
 
 
-def _is_likelihood(response: Any) -> bool:
-    """Tell whether a response is a pair (log-likelihood, whether greedy decoding gives the choice)."""
-    if not isinstance(response, list) or len(response) != 2:
-        return False
+def _likelihoods(choices: list[Any]) -> list[float]:
+    """Return the log-likelihood in each pair of one and whether it is the greedy answer, else none."""
+    pairs = [c for c in choices if isinstance(c, list) and len(c) == 2]
+    pairs = [pair for pair in pairs if str(pair[1]) in ("True", "False")]
     try:
-        float(response[0])
+        return [float(pair[0]) for pair in pairs] if len(pairs) == len(choices) else []
     except (TypeError, ValueError):
-        return False
-    return str(response[1]) in ("True", "False")
+        return []
 
 
 NO_CHOICE = "__invalid__"
@@ -102,33 +96,21 @@ def read_openai_evals(given: Files) -> Iterator[Row]:
     for file in given.files:
         model, judge = file.stem, file.stem
         for where, record in records_in(file):
-            spec, kind = record.get("spec"), str(record.get("type"))
-            if isinstance(spec, dict):
-                kind = "spec"
+            if spec := an_object(record, "spec", where):
                 functions = spec.get("completion_fns")
                 model = str(functions[0]) if isinstance(functions, list) and functions else model
-                judge = str(spec.get("eval_name") or spec.get("base_eval") or judge)
-            elif "final_report" in record:
-                kind = "final_report"
-            elif "type" not in record or not isinstance(record.get("data"), dict):
-                raise JudgeBayesError(
-                    f"{where} is not an event of evals: an event is an object with sample_id, type "
-                    "and data."
-                )
-            yield _event(record, kind, model, judge)
-
-
-def _event(record: dict[str, Any], kind: str, model: str, judge: str) -> Row:
-    data, sample = record.get("data"), record.get("sample_id")
-    verdicts = [data[name] for name in VERDICTS if name in data] if isinstance(data, dict) else []
-    if kind not in ("match", "metrics") or not verdicts or not sample:
-        return Row("", "", dropped=f"event {kind}")
-    item, value = (model, str(sample)), verdicts[0]
-    if value == NO_CHOICE:
-        return Row(item, judge, None, f"choice {NO_CHOICE}")
-    score = at(data, "score")
-    scored = "choice" in record["data"] and type(score) in (int, float)
-    return Row(item, judge, plain(value), "no verdict", score=float(score) if scored else None)
+                judge = name_in(spec, "eval_name", "base_eval") or judge
+            apart = [name for name in ("spec", "final_report") if name in record]
+            kind = apart[0] if apart else str(field_of(record, "type", where))
+            data, sample = an_object(record, "data", where), name_in(record, "sample_id")
+            verdicts = [data[name] for name in VERDICTS if name in data]
+            if kind not in ("match", "metrics") or not verdicts or sample is None:
+                yield Row("", "", dropped=f"event {kind}")
+                continue
+            vote, why = plain(verdicts[0]), "no verdict"
+            if vote == NO_CHOICE:
+                vote, why = None, f"choice {NO_CHOICE}"
+            yield Row((model, sample), judge, vote, why)
 
 
 PROVIDER_ERROR = 2

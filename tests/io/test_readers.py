@@ -743,7 +743,7 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("lm-eval", "samples_x.jsonl", "\n", "no votes in .*: it has no records"),
     ("promptfoo", "a.json", {"results": {"results": [{"x": 1}]}}, "no field 'testIdx'"),
     ("promptfoo", "a.json", {"results": []}, "no votes in .*: it has no records"),
-    ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* is not an event"),
+    ("openai-evals", "a.jsonl", [{"x": 1}], "Line 1 of .* has no field 'type'"),
     ("openai-evals", "a.jsonl", [{"spec": {}}], "There are no votes in .*event spec 1"),
 ]
 
