@@ -1,7 +1,7 @@
 """JSON in a judge's answer: in a code fence, between sentences, with trailing commas.
 
 Only what can be read in one way is read. A text that is cut off is not completed, quotes are not added,
-and a name that an object repeats with another value has no value.
+and an object that repeats a name is not read.
 """
 
 import json
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from judgebayes.io.records import unique_fields
+
 MAX_LENGTH = 1_000_000
 """Only the beginning of a longer text is searched."""
 WORK = 4_000_000
@@ -17,8 +19,7 @@ WORK = 4_000_000
 NESTED = 20_000
 """What an attempt counts that ended because of its nesting."""
 COMMAS = "trailing commas"
-REPEATED = object()
-"""The value of a name that an object repeats with different values."""
+DECODER = json.JSONDecoder(object_pairs_hook=unique_fields)
 
 _OPENING = re.compile(r"[{\[]")
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
@@ -75,7 +76,7 @@ def _pieces(text: str) -> Iterator[Found]:
             work += NESTED
             continue
         except ValueError as error:
-            failed = getattr(error, "pos", start)
+            failed = getattr(error, "pos", len(text))  # of a repeated name, no place is known
         work += failed - start + 1 + failed // 16  # the error counts the lines before its place
         if _AT_COMMA.match(text, failed) is None:
             continue
@@ -92,13 +93,3 @@ def _pieces(text: str) -> Iterator[Found]:
 
 def _without_comma(match: re.Match[str]) -> str:
     return " " if match.group() == "," else match.group()
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, value in pairs:
-        values[name] = REPEATED if name in values and values[name] != value else value
-    return values
-
-
-DECODER = json.JSONDecoder(object_pairs_hook=_object)

@@ -237,19 +237,16 @@ def read_lines(
         with open_text(path, encoding_of(path, encoding)) as lines:
             for number, line in enumerate(lines, start=1):
                 if text := line.strip():
-                    yield number, _parse_line(text, number, what, floats)
+                    where = f"Line {number} of {what}"
+                    record = parse_json(text, where, "one object per line", floats)
+                    if not isinstance(record, dict):
+                        raise JudgeBayesError(
+                            f"{where} is not an object but {type(record).__name__}; a JSONL file has "
+                            'one object per line, {"item": ..., "vote": ...}.'
+                        )
+                    yield number, record
     except (UnicodeError, OSError, EOFError, zlib.error) as error:
         raise JudgeBayesError(f"{what} cannot be read as JSONL: {_reason(error)}.") from error
-
-
-def _parse_line(text: str, number: int, what: str, floats: Callable[[str], Any]) -> dict[str, Any]:
-    record = parse_json(text, f"Line {number} of {what}", "one object per line", floats)
-    if not isinstance(record, dict):
-        raise JudgeBayesError(
-            f"Line {number} of {what} is not an object but {type(record).__name__}; a JSONL file has "
-            'one object per line, {"item": ..., "vote": ...}.'
-        )
-    return record
 
 
 def read_json(path: Path, floats: Callable[[str], Any] = float) -> Any:

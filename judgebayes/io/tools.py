@@ -1,7 +1,4 @@
-"""What the readers of other tools' files share: their records, names and values.
-
-Who gave a score: a person or a program.
-"""
+"""What the readers of other tools' files share: their records, names and values."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

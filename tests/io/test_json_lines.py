@@ -45,9 +45,9 @@ def test_a_table_has_the_records_of_its_lines_one_by_one(seed: int, tmp_path: Pa
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" * rng.choice([1, 1, 2]) for row in rows))
     lines = path.read_text().split("\n")
-    one_by_one = {n: records._parse_line(t, n, "", float) for n, t in enumerate(lines, 1) if t}
+    one_by_one = {n: records.parse_json(t, "", "", float) for n, t in enumerate(lines, 1) if t}
     assert repr(dict(read_lines(path))) == repr(one_by_one)
-    as_written = {n: records._parse_line(t, n, "", str) for n, t in enumerate(lines, 1) if t}
+    as_written = {n: records.parse_json(t, "", "", str) for n, t in enumerate(lines, 1) if t}
     cells = [
         pd.Series({k: nested_as_text(v) for k, v in row.items()}, dtype=object)
         for row in as_written.values()
