@@ -103,11 +103,9 @@ def _planned(plan: Plan, out: Path) -> dict[str, Any]:
 
 def _results(run: Run) -> dict[str, Any]:
     """Return the numbers of answers, and those of each judge."""
-    rows, repairs = [], Counter[str]()
+    rows = []
     for judge in run.plan.judges:
         lines = [line for line in run.lines.values() if line["judge"] == judge.name]
-        for line in lines:
-            repairs.update(line["repairs"].split(", ") if "repairs" in line else ())
         why = Counter(line["missing"] for line in lines)
         rows.append(
             {
@@ -126,7 +124,6 @@ def _results(run: Run) -> dict[str, Any]:
         "earlier": run.kept,
         "missing": run.missing,
         "retried": run.attempts.total() - len(run.attempts),
-        "repaired": dict(repairs.most_common()),
         "tokens": sum(counted) if counted else None,
         "tables": {"judges": rows},
     }
@@ -272,8 +269,6 @@ def _account(run: Run, values: dict[str, Any]) -> list[str]:
                 f"{row['judge']}: {row['votes']} of {row['answers']} answers contain a vote "
                 f"({share}){missing}."
             )
-    if values["repaired"]:
-        said.append(f"Repaired: {_counted(Counter(values['repaired']))}.")
     if values["tokens"] is not None:
         silent = _tokens(run).count(None)
         without = f", without {silent} answers whose tokens the server did not count"

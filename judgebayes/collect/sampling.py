@@ -55,8 +55,6 @@ def vote_line(task: Task, question: Question, answer: Answer) -> dict[str, Any]:
         line["order"] = question.order
     line |= {"missing": missing, "level": None if vote is None else verdict.level}
     line |= asdict(answer) | {"content": question.content}
-    if vote is not None and verdict.repairs:
-        line["repairs"] = ", ".join(verdict.repairs)
     return line
 
 

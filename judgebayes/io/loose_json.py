@@ -18,7 +18,6 @@ WORK = 4_000_000
 """Characters that attempts may read in vain, so that a text of brackets costs no more than a second."""
 NESTED = 20_000
 """What an attempt counts that ended because of its nesting."""
-COMMAS = "trailing commas"
 DECODER = json.JSONDecoder(object_pairs_hook=unique_fields)
 
 _OPENING = re.compile(r"[{\[]")
@@ -34,18 +33,6 @@ class Found:
     start: int
     end: int
     """`text[start:end]` is the JSON."""
-    commas: bool
-    """Whether commas before a closing bracket were ignored."""
-
-    def repairs(self, text: str) -> tuple[str, ...]:
-        """Return in words what was malformed around or in this JSON of a text, and was ignored."""
-        outside = text[: self.start] + text[self.end :]
-        ignored = {
-            "code fence": "```" in outside,
-            "sentences around the JSON": re.search(r"\w", re.sub(r"```\w*", "", outside)),
-            COMMAS: self.commas,
-        }
-        return tuple(name for name, there in ignored.items() if there)
 
 
 def find_json(text: str) -> list[Found]:
@@ -57,7 +44,7 @@ def find_json(text: str) -> list[Found]:
     [{'line': 3}]
     """
     try:
-        return [Found(DECODER.decode(text.strip()), 0, len(text), commas=False)]
+        return [Found(DECODER.decode(text.strip()), 0, len(text))]
     except (ValueError, RecursionError):
         return list(_pieces(text[:MAX_LENGTH]))
 
@@ -70,7 +57,7 @@ def _pieces(text: str) -> Iterator[Found]:
         try:
             value, end = DECODER.raw_decode(text, start)
             place = end
-            yield Found(value, start, end, commas=False)
+            yield Found(value, start, end)
             continue
         except RecursionError:
             work += NESTED
@@ -88,7 +75,7 @@ def _pieces(text: str) -> Iterator[Found]:
         except (ValueError, RecursionError):
             continue
         place = start + length
-        yield Found(value, start, place, commas=True)
+        yield Found(value, start, place)
 
 
 def _without_comma(match: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgebayes.io.loose_json import COMMAS, find_json
+from judgebayes.io.loose_json import find_json
 from judgebayes.io.matching import Named, lines_of, match
 from judgebayes.io.verdict import strip_reasoning, validity
 
@@ -51,7 +51,7 @@ class Repaired:
     """For every item, `ambiguous` if its verdict could be on another one, `contradictory` if it has
     different verdicts, or None."""
     repairs: Counter[str]
-    """Counts of what was malformed in the answer, a verdict or a match, in words."""
+    """Counts of what was not as asked in the answer, a verdict or a match, in words."""
     lost: Counter[str]
     """Counts of answers and verdicts that are no vote, by the reason."""
 
@@ -76,7 +76,7 @@ def repair_verdicts(response: object, shown: Sequence[Shown]) -> Repaired:
     >>> answer = 'Sure: [{"line_number": 3, "feedback": "Close the file", "classification": "valid"},]'
     >>> repaired = repair_verdicts(answer, [Shown("3", "Close the file."), Shown("9", "Add a test.")])
     >>> repaired.votes, list(repaired.repairs)
-    ([1, -1], ['sentences around the JSON', 'trailing commas', 'clipped text'])
+    ([1, -1], ['clipped text'])
     """
     repairs: Counter[str] = Counter()
     lost: Counter[str] = Counter()
@@ -123,23 +123,18 @@ def _entries(response: object, repairs: Counter[str]) -> list[Any] | None:
     """Return the list of verdicts in an answer; None if there is none, or several that differ."""
     answer = response if isinstance(response, str) else json.dumps(response, default=str)
     values = find_json(answer)
-    whole = len(values) == 1 and not values[0].repairs(answer)
+    whole = [(each.start, each.end) for each in values] == [(0, len(answer))]
     if not whole and (outside := strip_reasoning(answer)) != answer:
         repairs["reasoning before the JSON"] += 1
         answer, values = outside, find_json(outside)
-    lists = [(each, entries) for each in values if (entries := _list(each.value)) is not None]
-    lists = [(each, entries) for each, entries in lists if whole or any(map(_labelled, entries))]
+    lists = [entries for each in values if (entries := _list(each.value)) is not None]
+    lists = [entries for entries in lists if whole or any(map(_labelled, entries))]
     if not lists:
         # Verdicts without a list around them: one per line, or of a list that was cut off.
-        pieces = [each for each in values if _labelled(each.value)]
+        pieces = [each.value for each in values if _labelled(each.value)]
         repairs[PIECES] += bool(pieces)
-        repairs[COMMAS] += any(each.commas for each in pieces)
-        return [each.value for each in pieces] or None
-    first, entries = lists[0]
-    if any(other != entries for _, other in lists[1:]):
-        return None
-    repairs.update(first.repairs(answer))
-    return entries
+        return pieces or None
+    return lists[0] if all(other == lists[0] for other in lists[1:]) else None
 
 
 def _list(value: object) -> list[Any] | None:

@@ -22,7 +22,7 @@ sentence that compares, denies or hedges is not a vote either.
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from judgebayes.io.loose_json import Found, find_json
@@ -192,8 +192,6 @@ class Verdict:
     """`A`, `B` or `tie` for a pair; a number for a score; `valid` or `invalid`."""
     level: str | None
     """One of `LEVELS`; None if nothing matched."""
-    repairs: tuple[str, ...] = field(default=(), repr=False)
-    """What was malformed around or in the JSON: code fence, sentences, trailing commas."""
 
     @property
     def why(self) -> str:
@@ -253,7 +251,7 @@ def parse_verdict(text: object, kind: Kind = "pair") -> Verdict:
         answer = (_OTHER if kind == "pair" else _BOUND).sub("", answer).strip()
     values = find_json(answer)
     if in_json := _from_json(answer, kind, values):
-        return Verdict(in_json[0], LEVELS[0], values[-1].repairs(answer))
+        return Verdict(in_json[0], LEVELS[0])
     matchers = (_in_brackets, _in_bold, _in_phrase, _in_last_line)
     for level, match_level in zip(LEVELS[1:], matchers, strict=True):
         if matches := match_level(answer, kind):

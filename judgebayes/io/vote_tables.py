@@ -132,7 +132,6 @@ def verdicts_in(texts: pd.Series, kind: Verdicts) -> tuple[pd.DataFrame, list[st
     blank = [not isinstance(text, str) or not text.strip() for text in texts]
     read = [each for each in verdicts if each.value is not None]
     levels = Counter(sorted((str(each.level) for each in read), key=LEVELS.index))
-    repaired = Counter(name for each in read for name in each.repairs)
     columns = {
         "vote": [each.value for each in verdicts],
         "missing": [each.why for each in verdicts],
@@ -141,7 +140,6 @@ def verdicts_in(texts: pd.Series, kind: Verdicts) -> tuple[pd.DataFrame, list[st
     return table.assign(missing=table["missing"].mask(blank, "no answer")), [
         f"Verdicts are read from the texts in column {str(texts.name)!r}: {len(read)} of "
         f"{len(texts) - sum(blank)} ({reasons(levels)}); the others are missing votes.",
-        *([f"Repaired: {reasons(repaired)}."] if repaired else []),
     ]
 
 

@@ -92,12 +92,12 @@ BROKEN = FIRST.replace("}]", ",},]")
 @pytest.mark.parametrize(
     ("response", "steps"),
     [
-        (f"Here you are:\n```json\n{FIRST}\n```", ("code fence", "sentences around the JSON")),
-        (f"```\n{FIRST}\n```", ("code fence",)),
-        (f"Items [1] {{both}}: {FIRST} Done.", ("sentences around the JSON",)),
-        (BROKEN, ("trailing commas",)),
+        (f"Here you are:\n```json\n{FIRST}\n```", ()),
+        (f"```\n{FIRST}\n```", ()),
+        (f"Items [1] {{both}}: {FIRST} Done.", ()),
+        (BROKEN, ()),
         (f"<think>{OTHER}</think>{FIRST}", ("reasoning before the JSON",)),
-        (f"{FIRST}\nAgain: {FIRST}", ("sentences around the JSON",)),
+        (f"{FIRST}\nAgain: {FIRST}", ()),
         (json.dumps(entry(2, ITEMS[0].text, "valid")), ("no list around the verdicts",)),
         (answer(entry(2, ITEMS[0].text, "valid"), {})[:-6], ("no list around the verdicts",)),
     ],

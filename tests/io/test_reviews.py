@@ -56,8 +56,6 @@ def test_verdicts_are_matched_and_each_repair_is_counted(tmp_path: Path) -> None
     assert votes[:, "b"].isna().sum() == 2
     repaired = next(note for note in imported.notes if note.startswith("Repaired: "))
     assert set(repaired.removeprefix("Repaired: ")[:-1].split(", ")) == {
-        "code fence 1",
-        "trailing commas 1",
         "other label 1",
         "only the starting line is equal 1",
         "inexact text 1",
