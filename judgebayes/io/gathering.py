@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import changed, missing_values, plain_column, without
+from judgebayes.io.cells import changed, plain_column, without
 from judgebayes.io.options import Options, short_names, split_names
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, listing
@@ -69,12 +69,6 @@ class Imported:
     classes: tuple[str, ...] | None = None
     """The classes from lowest to highest, if they cannot be inferred."""
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check that every record is accounted for."""
-        included, left_out = len(self.votes), sum(self.dropped.values())
-        assert self.read == included + left_out, (self.read, included, left_out)
-        assert int(self.votes["vote"].isna().sum()) == sum(self.missing.values())
 
     def coverage(self) -> pd.Series:
         """Return the share of each judge's rows that contain a vote, the lowest first.
@@ -204,12 +198,12 @@ def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
 
 def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:
     """Return the records without votes and labels that mean "missing", and whether there are none."""
-    if not missing_values(missing):
-        return records, False
     kept, emptied = without(records, ("vote", "label"), missing)
+    if not emptied:
+        return records, bool(missing)
     no_vote = records["vote"].notna() & kept["vote"].isna()
     reason = changed(records["vote"], lambda value: f"vote {str(value)!r}")
-    return kept.assign(missing=records["missing"].mask(no_vote, reason)), not emptied
+    return kept.assign(missing=records["missing"].mask(no_vote, reason)), False
 
 
 def _people(

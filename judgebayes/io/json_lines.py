@@ -70,7 +70,8 @@ def refuse_merged_rows(
     JudgeBayesError
         For the first such cell.
     """
-    breaks = {column: rows for column in table.columns if (rows := _broken(table[column]))}
+    broken = {name: table[name].str.contains("[\r\n]", na=False) for name in table.columns}
+    breaks = {name: table.index[rows].tolist() for name, rows in broken.items() if rows.any()}
     if not breaks:
         return
     on_one_line = table.drop(index=[row for rows in breaks.values() for row in rows])
@@ -93,16 +94,6 @@ def refuse_merged_rows(
                     "look like separate rows: a quotation mark is probably unpaired. Correct it. If "
                     f"the text is correct, ignore the column: --set ignore={column}."
                 )
-
-
-def _broken(column: pd.Series) -> list[int]:
-    """Return the numbers of the rows whose text in a column has line breaks."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    cells = pa.array(column, pa.string(), from_pandas=True)
-    broken = pc.match_substring_regex(cells, "[\r\n]").fill_null(False)
-    return column.index[broken.to_numpy(zero_copy_only=False)].tolist()
 
 
 ABSENT = object()

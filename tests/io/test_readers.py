@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from judgebayes.errors import JudgeBayesError
@@ -792,13 +791,6 @@ def test_unknown_formats_and_foreign_options_are_refused(tmp_path: Path) -> None
         import_votes("csv", tmp_path)
     with pytest.raises(JudgeBayesError, match="judgebench does not take judge; it takes missing"):
         import_votes("judgebench", tmp_path, Options(judge="j"))
-
-
-def test_the_account_is_checked(tmp_path: Path) -> None:
-    """Counts that do not add up are a bug of the reader, not an error of the user."""
-    table = pd.DataFrame({"item": ["x"], "judge": ["j"], "vote": [1]})
-    with pytest.raises(AssertionError):
-        Imported(table, None, read=2)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form not in OF_TABLES])
