@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.classes import listing, plain_text, written
+from judgebayes.votes.classes import canonical, listing, plain_text, written
 
 EXACT = 2**53
 """Above this, several whole numbers are the same float."""
@@ -22,6 +22,13 @@ EXACT = 2**53
 def first_row(wrong: Bool[np.ndarray, " row"] | pd.Series) -> int | None:
     """Return the position of the first row with something wrong, None if there is none."""
     return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def cell_of(column: pd.Series, row: int, judges: pd.Series | None = None) -> str:
+    """Return what the cell in a row contains, for a sentence; `judges` are those of votes."""
+    judge = "" if judges is None else f" (judge {name_of(judges.iloc[row])!r})"
+    value = canonical(column.iloc[row])
+    return f"Row {column.index[row]} of column {column.name!r} contains {value!r}{judge}"
 
 
 def keys(column: pd.Series, name: str) -> pd.Index:

@@ -217,14 +217,9 @@ def encode_wide(
             "a file, leave such cells empty); if it is a class, name the classes: classes=(-1, "
             "0, 1), --set classes=-1,0,1 at the command line."
         )
-    long = pd.DataFrame(
-        {
-            "item": np.repeat(np.asarray(table.index, dtype=object), table.shape[1]),
-            "judge": np.tile(np.asarray(table.columns, dtype=object), table.shape[0]),
-            "vote": cells.ravel(),
-        },
-        pd.MultiIndex.from_product([table.index, table.columns]),
-    )
+    items = np.repeat(np.asarray(table.index, dtype=object), table.shape[1])
+    judges = np.tile(np.asarray(table.columns, dtype=object), table.shape[0])
+    long = pd.DataFrame({"item": items, "judge": judges, "vote": cells.ravel()}, items)
     if missing is not None:
         long.loc[long["vote"].map(canonical) == missing, "vote"] = None
     votes, coding = encode(long, classes=classes, pairwise=pairwise, undecided=undecided)
@@ -295,9 +290,9 @@ def _coded(
         raise JudgeBayesError("The table of votes has no row.")
     item, judge, vote = str(columns["item"]), columns["judge"], str(columns["vote"])
     scale = scale_of(frame[vote].unique(), classes, pairwise, f"column {vote!r}", undecided)
-    index = class_indices(frame[vote], scale, f"column {vote!r}")
-    item_of, items = numbered(frame[item], item)
     names = pd.Series("judge", frame.index) if judge is None else frame[judge]
+    index = class_indices(frame[vote], scale, None if judge is None else names)
+    item_of, items = numbered(frame[item], item)
     judge_of, judges = numbered(names, judge or "judge")
     cast = np.bincount(judge_of[index != MISSING], minlength=len(judges))
     if (cast == 0).any():

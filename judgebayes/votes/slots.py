@@ -23,7 +23,7 @@ from judgebayes.votes.classes import (
     infer_classes,
     listing,
 )
-from judgebayes.votes.columns import first_row
+from judgebayes.votes.columns import cell_of, first_row
 
 UNKNOWN = -3
 """In place of the number of a cell that has none."""
@@ -57,8 +57,12 @@ def scale_of(
     return replace(scale, undecided=none, pairwise=scale.pairwise if pairwise is None else pairwise)
 
 
-def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndarray, " row"]:
+def class_indices(
+    column: pd.Series, classes: Classes, judges: pd.Series | None = None
+) -> Int[np.ndarray, " row"]:
     """Return the class index of each value of a column, `MISSING` or `UNDECIDED`.
+
+    `judges`, of votes, are named in the error message.
 
     Raises
     ------
@@ -75,8 +79,13 @@ def class_indices(column: pd.Series, classes: Classes, what: str) -> Int[np.ndar
             )
         elif isinstance(value, str) and "," in value:
             hint = " Put a name that contains a comma in double quotes: --set 'classes=\"a, b\",c'."
+        elif judges is not None:
+            hint = (
+                " If it means no vote, use --set missing=VALUE; if it is in a column that is no judge, "
+                "leave that out with --set ignore=COLUMN."
+            )
         raise JudgeBayesError(
-            f"Row {column.index[row]} of {what} contains {value!r}, which is not one of the classes "
+            f"{cell_of(column, row, judges)}, which is not one of the classes "
             f"{listing(classes.values)}.{hint}"
         )
     return index
@@ -90,12 +99,11 @@ def label_indices(column: pd.Series, classes: Classes) -> Int[np.ndarray, " row"
     JudgeBayesError
         For a label that is not one of the classes, or that is a vote for no class.
     """
-    index = class_indices(column, classes, f"column {column.name!r}")
+    index = class_indices(column, classes)
     if (row := first_row(index == UNDECIDED)) is not None:
         raise JudgeBayesError(
-            f"Row {column.index[row]} of the label column {column.name!r} contains "
-            f"{canonical(column.iloc[row])!r}, which is read as a vote for no class. If labels have "
-            "this class, use --set undecided=none; if it means no label, use --set missing=VALUE."
+            f"{cell_of(column, row)}, which is read as a vote for no class. If labels have this class, "
+            "use --set undecided=none; if it means no label, use --set missing=VALUE."
         )
     return index
 
@@ -167,12 +175,10 @@ def orders_of(
         )
     swapped = _mapped(frame[order], lambda value: ORDERS.get(str(canonical(value)).casefold()))
     if (row := first_row(swapped == UNKNOWN)) is not None:
-        value = canonical(frame[order].iloc[row])
-        if value is None:
+        if canonical(frame[order].iloc[row]) is None:
             raise JudgeBayesError(f"Row {frame.index[row]} has no value in column {order!r}.")
         raise JudgeBayesError(
-            f"Row {frame.index[row]} of column {order!r} contains {value!r}; use AB or BA (or "
-            "first/second, 0/1, original/swapped)."
+            f"{cell_of(frame[order], row)}; use AB or BA (or first/second, 0/1, original/swapped)."
         )
     return swapped
 

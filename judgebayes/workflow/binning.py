@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import canonical, listing
-from judgebayes.votes.columns import first_row
+from judgebayes.votes.columns import cell_of, first_row
 
 LEARNT = "learnt"
 MOST_BINS = 50
@@ -27,19 +27,12 @@ class Bins:
     learnt_from: int = 0
     """The number of labelled items that the cut points are learnt from; 0 for quantiles."""
 
-    def of(self, scores: pd.Series, judge: str = "") -> pd.Series:
-        """Return the class of each score of a judge, None where there is none.
-
-        Raises
-        ------
-        JudgeBayesError
-            If a cell is no number.
-        """
+    def of(self, scores: Float[np.ndarray, " vote"], judge: str = "") -> np.ndarray:
+        """Return the class of each score of a judge, None where there is none."""
         cuts = self.cuts.get(judge, self.cuts.get("", ()))
-        numbers, names = numbers_of(scores), np.array([*self.names, None], object)
-        place = np.searchsorted(np.asarray(cuts, float), numbers, side="right")
-        classes = names[np.where(np.isnan(numbers), -1, place)]
-        return pd.Series(classes, scores.index, dtype=object, name=scores.name)
+        place = np.searchsorted(np.asarray(cuts, float), scores, side="right")
+        names: np.ndarray = np.array([*self.names, None], object)
+        return names[np.where(np.isnan(scores), -1, place)]
 
     def words(self) -> list[str]:
         """Return what the classes are, in sentences."""
@@ -83,7 +76,7 @@ def bins_from(saved: object) -> Bins | None:
     return Bins(names, cuts) if plain and rising and 2 <= len(names) <= MOST_BINS else None
 
 
-def numbers_of(scores: pd.Series) -> Float[np.ndarray, " vote"]:
+def numbers_of(scores: pd.Series, judges: pd.Series | None = None) -> Float[np.ndarray, " vote"]:
     """Return scores as numbers, NaN where there is none.
 
     Raises
@@ -95,8 +88,8 @@ def numbers_of(scores: pd.Series) -> Float[np.ndarray, " vote"]:
     row = first_row(plain.map(lambda value: not isinstance(value, int | float | None)))
     if row is not None:
         raise JudgeBayesError(
-            f"Row {scores.index[row]} of column {scores.name!r} contains {plain.iloc[row]!r}; bins "
-            "needs numbers. If it means no vote, use --set missing=VALUE."
+            f"{cell_of(scores, row, judges)}; bins needs numbers. If it means no vote, use --set "
+            "missing=VALUE."
         )
     return plain.to_numpy(float)
 

@@ -34,22 +34,20 @@ def binned(opened: Opened, earlier: Bins | None) -> Opened:
     how, bins = opened.request.bins, earlier
     if how is None and bins is None:
         return opened
-    scores, gold, table = _scores(opened), opened.labels, opened.table
+    scores, gold = _scores(opened), opened.labels
     labels_too = gold is not None and are_scores(list(gold.table[gold.label].unique()))
     if bins is None:
         make = _learnt if how == LEARNT else _quantiles
         bins = make(opened, str(how), scores, labels_too)
-    cut = {
-        str(judge): bins.of(part["score"], str(judge)) for judge, part in scores.groupby("judge")
-    }
-    if not opened.request.wide:
-        cut = {str(opened.columns["vote"]): pd.concat(cut.values()).reindex(table.index)}
+    numbers, cut = scores["score"].to_numpy(), np.empty(len(scores), object)
+    for judge, rows in scores.groupby("judge").indices.items():
+        cut[rows] = bins.of(numbers[rows], str(judge))
     if gold is not None and labels_too:
-        classes = bins.of(gold.table[gold.label])
+        classes = bins.of(numbers_of(gold.table[gold.label]))
         gold = replace(gold, table=gold.table.assign(**{gold.label: classes}))
     return replace(
         opened,
-        table=table.assign(**cut),
+        table=opened.table.assign(**{str(opened.votes.name): cut}),
         labels=gold,
         bins=bins,
         classes=tuple(map(str, bins.names)),
@@ -58,17 +56,14 @@ def binned(opened: Opened, earlier: Bins | None) -> Opened:
 
 
 def _scores(opened: Opened) -> pd.DataFrame:
-    """Return a row per vote, in the order of the file: item, judge, score."""
-    table, columns = opened.table, opened.columns
-    item, judge = str(columns["item"]), columns["judge"]
-    if opened.request.wide:
-        parts = [(name, numbers_of(table[name])) for name in opened.judges]
-    else:
-        names = "" if judge is None else table[judge].map(written).fillna("")
-        parts = [(names, numbers_of(table[str(columns["vote"])]))]
-    items = table[item].map(written)
-    return pd.concat(
-        pd.DataFrame({"item": items, "judge": names, "score": scores}) for names, scores in parts
+    """Return a row per vote: item, judge, score."""
+    judges = None if opened.judge is None else opened.table[opened.judge]
+    return pd.DataFrame(
+        {
+            "item": opened.items.map(written),
+            "judge": "" if judges is None else judges.map(written).fillna(""),
+            "score": numbers_of(opened.votes, judges),
+        }
     )
 
 

@@ -25,7 +25,6 @@ from judgebayes.workflow.scales import (
     classes_of,
     in_order,
     no_order,
-    vote_cells,
 )
 from judgebayes.workflow.sources import Opened
 
@@ -43,7 +42,7 @@ def find_scale(draft: Draft) -> Draft:
     gold = opened.labels
     labels = pd.Series(dtype=object) if gold is None else gold.table[gold.label]
     for word in (w for w in labels.unique() if isinstance(w, str) and canonical(w) is None):
-        n, m = (int((cells == word).sum()) for cells in (vote_cells(opened), labels))
+        n, m = (int((cells == word).sum()) for cells in (opened.votes, labels))
         if word.strip() and n:
             text = f"{n} votes and {m} labels are {word!r}: they are read as missing. If it is a class, "
             draft = draft.saying("scale", f"{text}write another word for it.")
@@ -69,7 +68,7 @@ def find_scale(draft: Draft) -> Draft:
 
 def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     """Return the option that most likely settles the classes, and what it does; else the error."""
-    counts = Counter(value for value in map(canonical, vote_cells(opened)) if value is not None)
+    counts = Counter(value for value in map(canonical, opened.votes) if value is not None)
     if np.inf in map(abs, filter(_is_number, counts)):
         return error, {}
     gold = opened.labels
@@ -176,9 +175,9 @@ def find_order(draft: Draft) -> Draft:
     columns, table = opened.columns, opened.table
     rows = pd.DataFrame(
         {
-            "item": table[str(columns["item"])].map(written),
-            "judge": "" if columns["judge"] is None else table[columns["judge"]].map(written),
-            "vote": [classes.index(value) for value in table[str(columns["vote"])]],
+            "item": opened.items.map(written),
+            "judge": "" if opened.judge is None else table[opened.judge].map(written),
+            "vote": classes.indices(opened.votes),
             "swapped": [
                 ORDERS.get(str(canonical(value)).casefold()) for value in table[columns["order"]]
             ],

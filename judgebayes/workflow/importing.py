@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
@@ -97,7 +96,8 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
         records = records.assign(**verdicts)
     if request.wide:
         advice = " (for repeated votes, use the format tidy, with a row per vote)"
-        names_of_items(opened.table, str(columns["item"]), source, advice)
+        rows = opened.table[~opened.table.index.duplicated()]
+        names_of_items(rows, str(columns["item"]), source, advice)
         votes, labels = {*records["vote"].unique()}, {*records.get("label", ())}
         if options.missing is None and -1 in votes - labels and votes <= {-1, 0, 1}:
             raise JudgeBayesError(
@@ -109,17 +109,14 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
         records = records.reindex(table.index)
         records.loc[copies, "dropped"] = COPY
     notes = [f"Columns: {listed_roles(columns)}.", *opened.notes, *commas]
-    return [records, *notes, *([f"Judges: {listing(opened.judges)}."] if request.wide else [])]
+    if request.wide:
+        notes.append(f"Judges: {listing(records['judge'].unique())}.")
+    return [records, *notes]
 
 
 def _cells(opened: Opened) -> tuple[pd.DataFrame, list[str]]:
     """Return the cells by role, with a row per vote, and notes on the labels."""
-    columns, judges = opened.columns, list(opened.judges)
+    columns = opened.columns | {"judge": opened.judge, "vote": str(opened.votes.name)}
     table, notes = plain_cells(opened.table, [*filter(None, [columns["label"]])], None, "label")
     roles = {role: table[name] for role in COLUMNS if (name := columns[role]) is not None}
-    cells = pd.DataFrame(roles)
-    if judges:
-        votes = table[judges].astype(object).to_numpy().ravel()
-        judge = np.tile(np.array(judges, object), len(table))
-        cells = cells.loc[table.index.repeat(len(judges))].assign(judge=judge, vote=votes)
-    return (cells if "judge" in cells else cells.assign(judge="judge")), notes
+    return pd.DataFrame({"judge": "judge", **roles}), notes

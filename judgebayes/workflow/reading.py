@@ -16,10 +16,10 @@ from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import join_judge, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import Options, Verdicts, option
+from judgebayes.io.options import Options, Verdicts
 from judgebayes.io.tables import notes_of
 from judgebayes.io.vote_tables import verdicts_in
-from judgebayes.votes import MISSING, Classes, Coding, Votes, encode, encode_wide
+from judgebayes.votes import MISSING, Classes, Coding, Votes, encode
 from judgebayes.votes.classes import (
     canonical,
     distinct,
@@ -41,7 +41,7 @@ from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import decided_values
-from judgebayes.workflow.sources import Earlier, Labels, Opened
+from judgebayes.workflow.sources import JUDGE, VOTE, Earlier, Labels, Opened
 
 
 def converted(
@@ -155,7 +155,18 @@ def open_votes(
         gold = Labels(long, item, joined, annotator)
     elif label is not None and not elsewhere:
         gold = Labels(table, item, label)
-    return Opened(request, table, columns, gold, tuple(notes), tuple(judges))
+    if request.wide:
+        table = _stacked(table, judges)
+    return Opened(request, table, columns, gold, tuple(notes))
+
+
+def _stacked(table: pd.DataFrame, judges: list[str]) -> pd.DataFrame:
+    """Return a table with a row per vote, of one with a column per judge."""
+    votes = table[judges].astype(object).to_numpy().ravel()
+    judge = np.tile(np.array(judges, object), len(table))
+    rest = table.drop(columns=judges)
+    rows = rest.take(np.repeat(np.arange(len(rest)), len(judges)))
+    return rows.assign(**{JUDGE: judge, VOTE: votes})
 
 
 def with_labels(
@@ -270,36 +281,22 @@ def arrays_of(
         For bad input, as `judgebayes.votes.encode` does.
     """
     columns, request, table = opened.columns, opened.request, opened.table
-    item = str(columns["item"])
-    if request.wide:
-        judges = list(opened.judges)
-        _refuse_unknown(table, judges, classes)
-        matrix = table.set_index(item)[judges]
-        votes, coding = encode_wide(matrix, classes=classes)
-    else:
-        if columns["order"] is not None and request.votes_as is None:
-            raise JudgeBayesError(
-                f"Column {columns['order']!r} is the presentation order. If votes name a response "
-                "by its position as shown, use --set votes_as=shown (swapped votes are then mapped "
-                "back). If they were already mapped back, use --set votes_as=original. To ignore the "
-                "order, use --set order=none."
-            )
-        sample = columns["sample"]
-        if request.repeats:
-            keys = [name for name in (item, columns["judge"], columns["order"]) if name is not None]
-            sample = "number of the repeat"
-            table = table.assign(**{sample: table.groupby(keys, dropna=False).cumcount()})
-        votes, coding = encode(
-            table,
-            item=item,
-            judge=columns["judge"],
-            vote=str(columns["vote"]),
-            sample=sample,
-            order=columns["order"],
-            votes_as=request.votes_as if columns["order"] is not None else None,  # type: ignore[arg-type]
-            task=columns["task"],
-            classes=classes,
-        )
+    item, order, sample = str(columns["item"]), columns["order"], columns["sample"]
+    if request.repeats:
+        keys = [name for name in (item, opened.judge, order) if name is not None]
+        sample = "number of the repeat"
+        table = table.assign(**{sample: table.groupby(keys, dropna=False).cumcount()})
+    votes, coding = encode(
+        table,
+        item=item,
+        judge=opened.judge,
+        vote=str(opened.votes.name),
+        sample=sample,
+        order=order,
+        votes_as=request.votes_as if order is not None else None,  # type: ignore[arg-type]
+        task=columns["task"],
+        classes=classes,
+    )
     return votes, coding, *_groups(table, coding, item, columns["group"])
 
 
@@ -321,20 +318,6 @@ def labels_of(opened: Opened, coding: Coding) -> ItemInts:
         unknown_items="drop" if drop_unknown else "error",
         allow_degenerate=True,
     )
-
-
-def _refuse_unknown(table: pd.DataFrame, judges: list[str], classes: Classes) -> None:
-    """Refuse cells that are not classes, naming the first."""
-    for judge in judges:
-        unknown = [value for value in table[judge].unique() if classes.index(value) is None]
-        if unknown:
-            row = (table[judge] == unknown[0]).idxmax()
-            raise JudgeBayesError(
-                f"Row {row} of column {judge!r} contains {canonical(unknown[0])!r}, which is not one of "
-                f"the classes {listing(classes.values)}. If the column is not a judge, leave it out "
-                f"with {option('ignore', [judge])}; if the value means no vote, use "
-                f"{option('missing', unknown[:1])}."
-            )
 
 
 def _groups(

@@ -127,7 +127,7 @@ def classes_of(opened: Opened, *, detect: bool = False) -> Classes:
         If the classes cannot be inferred, or votes and labels are of different kinds.
     """
     request, none = opened.request, _undecided(opened)
-    votes = vote_values(opened)
+    votes = opened.votes.unique()
     for value in none:
         if len(decided(votes, (value,))) == len(votes):
             raise JudgeBayesError(
@@ -173,7 +173,7 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     if gold is None or not plain:
         return votes
     _refuse_mixed(votes, {*plain}, int(column.count()))
-    every = [*decided(vote_values(opened), none), *given]
+    every = [*decided(opened.votes.unique(), none), *given]
     together = of_words(every) if votes == of_words(votes.values) else None
     if together is None or together.ordered != votes.ordered:
         together = inferred(every)
@@ -193,10 +193,10 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
 
 def _of_votes(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes; the error for a few odd votes names the first row."""
-    values, what = decided(vote_values(opened), none), opened.request.votes.name
+    values, what = decided(opened.votes.unique(), none), opened.request.votes.name
     if (known := inferred(values)) is not None:
         return known
-    plain = vote_cells(opened).map(canonical)
+    plain = opened.votes.map(canonical)
     usual = usual_classes(Counter(plain.dropna()))
     if usual is None and are_scores(values):
         raise JudgeBayesError(
@@ -232,21 +232,6 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
         )
 
 
-def vote_cells(opened: Opened) -> pd.Series:
-    """Return the cells of the votes; of a wide table, judge by judge."""
-    if opened.request.wide:
-        cells = opened.table[list(opened.judges)]
-        return pd.concat([cells[judge] for judge in cells])
-    return opened.table[str(opened.columns["vote"])]
-
-
-def vote_values(opened: Opened) -> list[object]:
-    """Return the different values of the votes, in order of appearance."""
-    if opened.request.wide:
-        return list(pd.unique(opened.table[list(opened.judges)].to_numpy(object).ravel()))
-    return list(opened.table[str(opened.columns["vote"])].unique())
-
-
 def decided_values(opened: Opened) -> list[object]:
     """Return the different values of the votes, without those that the user calls undecided."""
-    return decided(vote_values(opened), _undecided(opened))
+    return decided(opened.votes.unique(), _undecided(opened))

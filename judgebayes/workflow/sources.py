@@ -28,6 +28,8 @@ class Earlier:
     """The classes of the earlier file."""
 
 
+JUDGE, VOTE = "column of the judge", "vote of the judge"
+"""The columns of a table that has had a column of votes per judge."""
 UNSEEN = Earlier()
 """Nothing is known of a file before it is read."""
 
@@ -73,12 +75,12 @@ class Opened:
     request: ReadRequest
     """How the files are read; its votes are a path or a table in memory."""
     table: pd.DataFrame
+    """A row per vote; that of a wide file has the columns `JUDGE` and `VOTE`."""
     columns: dict[str, str | None]
+    """The column of each role in the file."""
     labels: Labels | None
     notes: tuple[str, ...] = ()
     """What was left out of the files or read as something else, in sentences."""
-    judges: tuple[str, ...] = ()
-    """The columns of judges, of a wide table."""
     bins: Bins | None = None
     """The cut points that made classes of scores."""
     classes: tuple[str, ...] | None = None
@@ -92,6 +94,16 @@ class Opened:
     def items(self) -> pd.Series:
         """The item of each row of the votes."""
         return self.table[str(self.columns["item"])]
+
+    @property
+    def judge(self) -> str | None:
+        """The column of the judge in the table; None if all votes are of one."""
+        return JUDGE if self.request.wide else self.columns["judge"]
+
+    @property
+    def votes(self) -> pd.Series:
+        """The vote of each row."""
+        return self.table[VOTE if self.request.wide else str(self.columns["vote"])]
 
     @property
     def label(self) -> str | None:

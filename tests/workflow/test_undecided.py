@@ -102,7 +102,7 @@ def test_undecided_values_must_be_votes_and_not_labels() -> None:
     with pytest.raises(jb.JudgeBayesError, match="no vote is 'maybe'"):
         jb.read(votes, labels=labels, undecided="unsure,maybe")
     labels.loc[3, "label"] = "unsure"
-    with pytest.raises(jb.JudgeBayesError, match="Row 4 of the label column"):
+    with pytest.raises(jb.JudgeBayesError, match="Row 4 of column 'label' contains"):
         jb.read(votes, labels=labels, undecided="unsure")
 
 
