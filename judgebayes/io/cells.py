@@ -3,30 +3,17 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_object_dtype
 
 from judgebayes.io.options import split_names
 from judgebayes.votes.classes import canonical, folded, listing
 
 INT64_LIMIT = 2**63
 """Whole numbers from here on do not fit into 64 bits."""
-SAFE = frozenset({str, int})
-"""Types of cells of which equal ones are the same cell: 1, 1.0 and True are equal, but not the same."""
-
-
-def changed(column: pd.Series, function: Callable[[Any], Hashable | None]) -> pd.Series:
-    """Return a function of each cell, called once for each different one, and with None if missing."""
-    # Values of several types, such as 1 and True, would have one code; lists have none.
-    if is_object_dtype(column.dtype) and not set(map(type, column.dropna())) <= SAFE:
-        return pd.Series([*map(function, column)], column.index, dtype=object)
-    code, different = pd.factorize(column)
-    values = np.array([*map(function, different.tolist()), function(None)], dtype=object)
-    return pd.Series(values[code], column.index, dtype=object)
 
 
 def plain_column(column: pd.Series) -> pd.Series:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import changed
 from judgebayes.io.options import join_names, split_names
 from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import written
+from judgebayes.votes.columns import changed
 
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import changed, plain_column, without
+from judgebayes.io.cells import plain_column, without
 from judgebayes.io.options import Options, short_names, split_names
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, listing
+from judgebayes.votes.columns import changed
 from judgebayes.votes.slots import VotesAs
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import changed
 from judgebayes.io.columns import ROLES, guess_columns, names_of_items
 from judgebayes.io.gathering import Row, reasons
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
@@ -15,6 +14,7 @@ from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.vote_tables import TEXTS, cell
 from judgebayes.votes.classes import written
+from judgebayes.votes.columns import changed
 
 GROUP = "group"
 """The usual column that says which items an answer is on."""
@@ -105,7 +105,7 @@ def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], b
         name = columns[role]
         if name is None:
             continue
-        blank = changed(table[name], written).isin(["", None])
+        blank = changed(table[name], written).isna()
         if blank.any():
             raise JudgeBayesError(
                 f"Row {blank.idxmax()} of {str(path)!r} has no {role} in {name!r}."

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.io.cells import changed
 from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.formats import TABLES
 from judgebayes.io.gathering import reasons
@@ -20,6 +19,7 @@ from judgebayes.io.records import find_files
 from judgebayes.io.tables import noted, notes_of, read_table
 from judgebayes.io.verdict import LEVELS, parse_verdict
 from judgebayes.votes.classes import canonical, written
+from judgebayes.votes.columns import changed
 
 TEXTS = (
     *("text", "response", "output", "completion", "generation"),

@@ -157,15 +157,16 @@ def plain_text(text: str) -> str:
 def written(name: object) -> str | None:
     """Return the name of an item or a judge as text, None if it is missing.
 
-    Text stays as it is, but for `plain_text`: 007 is not 7, and 2.10 is not 2.1. True is 1 as a vote,
-    but not as a name.
+    Text stays as it is, but for `plain_text`: 007 is not 7, 2.10 is not 2.1, and NA is a name. True is 1
+    as a vote, but not as a name.
     """
-    if isinstance(name, bool):
-        return str(name)
+    if isinstance(name, str):
+        return plain_text(name) or None
     plain = canonical(name)
     if plain is None:
         return None
-    return plain_text(name) if isinstance(name, str) else str(plain)
+    # The text of a float of 32 bits is not that of the same float of 64 bits.
+    return str(name) if isinstance(name, bool) or isinstance(plain, float) else str(plain)
 
 
 def listing(values: Iterable[object], limit: int = 8) -> str:

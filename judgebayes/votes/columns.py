@@ -5,7 +5,9 @@ Labels that may be wrong, as evidence: the log-odds that they give for the highe
 Names of items and judges as keys, and their positions.
 """
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,8 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.classes import canonical, listing, plain_text, written
 
+SAFE = frozenset({str, int})
+"""Types of cells of which equal ones are the same cell: 1, 1.0 and True are equal, but not the same."""
 EXACT = 2**53
 """Above this, several whole numbers are the same float."""
 
@@ -24,9 +28,19 @@ def first_row(wrong: Bool[np.ndarray, " row"] | pd.Series) -> int | None:
     return int(np.argmax(wrong)) if wrong.any() else None
 
 
+def changed(column: pd.Series, function: Callable[[Any], Hashable | None]) -> pd.Series:
+    """Return a function of each cell, called once for each different one, and with None if missing."""
+    # Values of several types, such as 1 and True, would have one code; lists have none.
+    if pd.api.types.is_object_dtype(column.dtype) and not set(map(type, column.dropna())) <= SAFE:
+        return pd.Series([*map(function, column)], column.index, dtype=object)
+    code, different = pd.factorize(column)
+    values = np.array([*map(function, different.tolist()), function(None)], dtype=object)
+    return pd.Series(values[code], column.index, dtype=object)
+
+
 def cell_of(column: pd.Series, row: int, judges: pd.Series | None = None) -> str:
     """Return what the cell in a row contains, for a sentence; `judges` are those of votes."""
-    judge = "" if judges is None else f" (judge {name_of(judges.iloc[row])!r})"
+    judge = "" if judges is None else f" (judge {written(judges.iloc[row])!r})"
     value = canonical(column.iloc[row])
     return f"Row {column.index[row]} of column {column.name!r} contains {value!r}{judge}"
 
@@ -48,22 +62,10 @@ def keys(column: pd.Series, name: str) -> pd.Index:
         column = column.astype(np.int64)
     if types.is_integer_dtype(column.dtype) and not column.hasnans:
         return pd.Index(column)
-    if types.is_object_dtype(column.dtype) and column.map(type).nunique() > 1:
-        names = column.map(name_of)
-    else:
-        code, values = pd.factorize(column)
-        names = pd.Series(np.array([*map(name_of, values), ""], object)[code])
-    if (row := first_row(names == "")) is not None:
+    names = changed(column, written)
+    if (row := first_row(names.isna())) is not None:
         raise JudgeBayesError(f"Row {column.index[row]} has no value in column {name!r}.")
     return pd.Index(names)
-
-
-def name_of(value: object) -> str:
-    """Return a name as text, "" if it is missing."""
-    if isinstance(value, str):
-        return plain_text(value)
-    name = written(value)
-    return "" if name is None else str(value) if isinstance(value, np.floating) else name
 
 
 def positions(items: pd.Index, column: pd.Series, name: str) -> Int[np.ndarray, " row"]:

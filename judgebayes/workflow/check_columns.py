@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import changed, with_points
+from judgebayes.io.cells import with_points
 from judgebayes.io.columns import (
     MODELS,
     SETTLED,
@@ -33,6 +33,7 @@ from judgebayes.votes.classes import (
     listing,
     written,
 )
+from judgebayes.votes.columns import changed
 from judgebayes.votes.slots import are_orders
 from judgebayes.workflow.annotators import label_columns
 from judgebayes.workflow.check_draft import Draft, try_open

@@ -10,7 +10,6 @@ import pandas as pd
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Severity
-from judgebayes.io.cells import changed
 from judgebayes.io.columns import (
     guess_columns,
     like_a_label,
@@ -22,7 +21,7 @@ from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import join_names
 from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical, listing, written
-from judgebayes.votes.columns import require_columns
+from judgebayes.votes.columns import changed, require_columns
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.item_ids import hint, match_items

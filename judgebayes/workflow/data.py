@@ -18,8 +18,8 @@ from judgebayes.sentence import sentences
 from judgebayes.show.page import Block, Paragraph
 from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.annotators import NODE_WEIGHTS
-from judgebayes.votes.classes import listing
-from judgebayes.votes.columns import Evidence, name_of
+from judgebayes.votes.classes import listing, written
+from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.annotators import merged
 from judgebayes.workflow.reading import arrays_of, labels_of
 from judgebayes.workflow.results import Result, first_rows
@@ -62,8 +62,8 @@ def by_item(data: "Study", columns: list[str], wrong: str) -> pd.DataFrame:
             if absent
             else f"No file has the columns {' and '.join(map(repr, columns))} together."
         )
-    rows = table[[item, *columns]].drop_duplicates().map(name_of)
-    rows = rows[(rows != "").all(axis=1)].drop_duplicates()
+    rows = table[[item, *columns]].drop_duplicates().map(written)
+    rows = rows.dropna().drop_duplicates()
     twice = rows[item].duplicated()
     if twice.any():
         raise JudgeBayesError(f"Item {rows[item][twice].iloc[0]!r} {wrong}.")
@@ -177,17 +177,31 @@ def encoded(opened: Opened, classes: Classes) -> Study:
         For bad input.
     """
     opened = merged(opened, classes)
-    votes, coding, groups, said = arrays_of(opened, classes)
-    doubt = opened.doubt
-    return Study(
-        replace(opened, notes=(*opened.notes, *said)),
+    votes, coding = arrays_of(opened, classes)
+    doubt, column = opened.doubt, opened.columns["group"]
+    data = Study(
+        opened,
         votes,
         coding,
-        groups,
+        None,
         labels_of(opened, coding),
         None if doubt is None else doubt.of(coding.items),
         0.0 if doubt is None else doubt.rate,
     )
+    return data if column is None else _grouped(data, column)
+
+
+def _grouped(data: Study, column: str) -> Study:
+    """Return the data with the group of each item; one without a group is alone, which is noted."""
+    wrong = f"is in more than one group of column {column!r}; an item must have one group"
+    groups, names = pd.factorize(by_item(data, [column], wrong)[column].to_numpy())
+    alone = groups < 0
+    if not alone.any():
+        return replace(data, groups=groups)
+    groups[alone] = len(names) + np.arange(alone.sum())
+    note = f"{alone.sum()} item(s) have no group in column {column!r}: each is a group of its own."
+    opened = replace(data.opened, notes=(*data.opened.notes, note))
+    return replace(data, opened=opened, groups=groups)
 
 
 def labelled_words(labels: ItemInts, classes: Classes) -> str:

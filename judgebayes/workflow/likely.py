@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
-from judgebayes.io.cells import changed
 from judgebayes.io.columns import like_a_label, most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes.classes import canonical, classes_of_most
+from judgebayes.votes.columns import changed
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.scales import are_scores
 

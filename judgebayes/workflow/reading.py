@@ -26,12 +26,9 @@ from judgebayes.votes.classes import (
     inferred,
     listing,
     other_words,
-    plain_text,
     written,
 )
 from judgebayes.votes.columns import (
-    name_of,
-    positions,
     require_columns,
     require_plain,
     spellings,
@@ -263,17 +260,15 @@ def _spelt(judges: Iterable[Any], name: str) -> list[Any]:
     JudgeBayesError
         If there is no such judge.
     """
-    spelt = [each for each in judges if name_of(each) == plain_text(name)]
+    spelt = [each for each in judges if written(each) == written(name)]
     if not spelt:
         names = listing(map(str, judges), 20)
         raise JudgeBayesError(f"There is no judge {name!r}; choose one of: {names}.")
     return spelt
 
 
-def arrays_of(
-    opened: Opened, classes: Classes
-) -> tuple[Votes, Coding, ItemInts | None, tuple[str, ...]]:
-    """Return the votes and the group of each item as arrays, and a sentence about the groups.
+def arrays_of(opened: Opened, classes: Classes) -> tuple[Votes, Coding]:
+    """Return the votes as arrays, and their names.
 
     Raises
     ------
@@ -286,7 +281,7 @@ def arrays_of(
         keys = [name for name in (item, opened.judge, order) if name is not None]
         sample = "number of the repeat"
         table = table.assign(**{sample: table.groupby(keys, dropna=False).cumcount()})
-    votes, coding = encode(
+    return encode(
         table,
         item=item,
         judge=opened.judge,
@@ -297,7 +292,6 @@ def arrays_of(
         task=columns["task"],
         classes=classes,
     )
-    return votes, coding, *_groups(table, coding, item, columns["group"])
 
 
 def labels_of(opened: Opened, coding: Coding) -> ItemInts:
@@ -318,26 +312,3 @@ def labels_of(opened: Opened, coding: Coding) -> ItemInts:
         unknown_items="drop" if drop_unknown else "error",
         allow_degenerate=True,
     )
-
-
-def _groups(
-    table: pd.DataFrame, coding: Coding, item: str, group: str | None
-) -> tuple[ItemInts | None, tuple[str, ...]]:
-    """Return the group of each item, and a sentence about items without one, which are alone."""
-    if group is None:
-        return None, ()
-    pairs = table[[item, group]].drop_duplicates()
-    names = pairs[group].map(name_of)
-    code = pd.factorize(names[names != ""])[0]
-    at = positions(coding.items, pairs[item][names != ""], item)
-    groups = np.full(len(coding.items), -1)
-    groups[at] = code
-    if (groups[at] != code).any():
-        twice = coding.items[at[groups[at] != code][0]]
-        raise JudgeBayesError(
-            f"Item {twice!r} is in more than one group of column {group!r}; an item must have one group."
-        )
-    alone = groups < 0
-    groups[alone] = code.max(initial=-1) + 1 + np.arange(alone.sum())
-    note = f"{alone.sum()} item(s) have no group in column {group!r}: each is a group of its own."
-    return groups, (note,) if alone.any() else ()
