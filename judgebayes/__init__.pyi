@@ -53,7 +53,6 @@ from .votes import Coding as Coding
 from .votes import SparseVotes as SparseVotes
 from .votes import Votes as Votes
 from .votes import encode as encode
-from .votes import encode_counts as encode_counts
 from .votes import encode_sparse as encode_sparse
 from .votes import encode_wide as encode_wide
 from .votes import from_counts as from_counts

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES, guess_columns, names_of_items
@@ -12,8 +13,8 @@ from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
 from judgebayes.io.options import Files, Options
 from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
-from judgebayes.io.vote_tables import TEXTS, cell
-from judgebayes.votes.classes import written
+from judgebayes.io.vote_tables import TEXTS
+from judgebayes.votes.classes import canonical, written
 from judgebayes.votes.columns import changed
 
 GROUP = "group"
@@ -83,13 +84,18 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
                     alone if judge is None else judge,
                     VOTES.get(repaired.votes[place]),
                     WHY[repaired.reasons[place]],
-                    sample=cell(record, columns["sample"]),
+                    sample=_cell(record, columns["sample"]),
                     label=each.label,
                 )
     if repairs:
         yield f"Repaired: {reasons(repairs)}."
     if lost:
         yield f"Verdicts and answers that are not votes: {reasons(lost)}."
+
+
+def _cell(record: dict[Any, Any], column: str | None) -> Any:
+    """Return the value of a cell: text stripped, whole numbers as int, None if it is empty."""
+    return canonical(record.get(column))
 
 
 def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], bool]:
@@ -114,5 +120,5 @@ def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], b
     for item, record in zip(names, table.to_dict("records"), strict=True):
         item_shown = Shown(str(written(record[columns["line"]])), str(record[columns["text"]]))
         in_group = "" if columns["group"] is None else str(written(record[columns["group"]]))
-        groups[in_group].append(_Item(item, item_shown, cell(record, columns["label"])))
+        groups[in_group].append(_Item(item, item_shown, _cell(record, columns["label"])))
     return dict(groups), grouped

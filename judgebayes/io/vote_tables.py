@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -119,11 +118,6 @@ def why_none(value: object) -> str:
     """Return the reason that is recorded if a cell contains no vote."""
     word = isinstance(value, str) and value.strip()
     return f"cell {word!r}" if word else "empty cell"
-
-
-def cell(record: dict[Any, Any], column: str | None) -> Any:
-    """Return the value of a cell: text stripped, whole numbers as int, None if it is empty."""
-    return None if column is None else canonical(record[column])
 
 
 def verdicts_in(texts: pd.Series, kind: Verdicts) -> tuple[pd.DataFrame, list[str]]:

@@ -111,8 +111,8 @@ def readable_share(
     The coding of the votes records which votes were requested. Without it, a judge with at most n votes
     on an item counts as asked for n votes on every item.
     """
-    if isinstance(judges, Coding) and len(judges.recorded):
-        return 1 - judges.missing.to_numpy() / np.maximum(judges.recorded.to_numpy(), 1)
+    if isinstance(judges, Coding) and judges.asked is not None:
+        return 1 - judges.missing.to_numpy() / np.maximum(judges.asked.sum(0, dtype=int), 1)
     cast = (np.asarray(votes.index) != MISSING).sum(2)
     return cast.sum(0) / np.maximum(votes.n_items * cast.max(0), 1)
 

@@ -6,7 +6,7 @@ This package may not import `measures` or any package after it.
 from judgebayes.votes.array import MISSING, UNDECIDED, SparseVotes, Votes, from_counts, from_dense
 from judgebayes.votes.classes import Classes, infer_classes
 from judgebayes.votes.coding import Coding
-from judgebayes.votes.encoding import encode, encode_counts, encode_sparse, encode_wide
+from judgebayes.votes.encoding import encode, encode_sparse, encode_wide
 
 __all__ = [
     "MISSING",
@@ -16,7 +16,6 @@ __all__ = [
     "SparseVotes",
     "Votes",
     "encode",
-    "encode_counts",
     "encode_sparse",
     "encode_wide",
     "from_counts",

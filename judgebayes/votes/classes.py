@@ -5,7 +5,7 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -218,16 +218,17 @@ def _refuse_infinite(values: Iterable[Hashable | None], what: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Usual:
-    """The classes of most values, and the counts of the other values."""
+def counted(column: pd.Series) -> Counter[Hashable]:
+    """Return how often a column has each value in plain form, without missing ones."""
+    counts: Counter[Hashable] = Counter()
+    for value, n in column.value_counts(sort=False).items():
+        counts[canonical(value)] += n
+    del counts[None]
+    return counts
 
-    classes: Classes
-    odd: Counter[Hashable]
 
-
-def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
-    """Return the classes of most values, if not all values belong to classes.
+def usual_classes(counts: Counter[Hashable]) -> tuple[Classes | None, Counter[Hashable]]:
+    """Return the classes of the values, or of most of them, None if there are none; and the odd values.
 
     Odd values are rare, or words with less than half of the votes besides two or more usual values.
 
@@ -235,17 +236,11 @@ def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
     ----------
     counts
         The number of occurrences of each value, in canonical form.
-
-    Returns
-    -------
-    Usual or None
-        None if all values together are classes, or no such division is possible.
     """
-    ordered = Counter({v: n for v, n in counts.items() if v is not None}).most_common()
-    total = sum(n for _, n in ordered)
-    if not ordered or inferred([v for v, _ in ordered]) is not None:
-        return None
-    scale = inferred([v for v, n in ordered if n >= COMMON * total])
+    if (known := inferred(counts)) is not None:
+        return known, Counter()
+    ordered, total = counts.most_common(), counts.total()
+    scale = inferred(v for v, n in ordered if n >= COMMON * total)
     rare = scale is not None
     if scale is None and len(ordered) <= MOST_VALUES:
         usual: list[Hashable] = []
@@ -253,10 +248,10 @@ def usual_classes(counts: Mapping[Hashable, int]) -> Usual | None:
             usual += [value] if inferred([*usual, value]) is not None else []
         scale = inferred(usual) if len(usual) > 1 else None
     if scale is None:
-        return None
+        return None, Counter()
     odd = Counter({v: n for v, n in ordered if scale.index(v) is None})
-    words = all(isinstance(v, str) for v in odd) and 2 * sum(odd.values()) < total
-    return Usual(scale, odd) if rare or words else None
+    words = all(isinstance(v, str) for v in odd) and 2 * odd.total() < total
+    return (scale, odd) if rare or words else (None, Counter())
 
 
 def inferred(values: Iterable[object]) -> Classes | None:
@@ -274,12 +269,6 @@ def inferred(values: Iterable[object]) -> Classes | None:
     if ends is None or ends == BINARY:
         return None
     return Classes(tuple(words.get(end, end) for end in ends), pairwise=False)
-
-
-def classes_of_most(counts: Mapping[Hashable, int]) -> Classes | None:
-    """Return the classes of the values, or of most of them, None if there are none."""
-    usual = usual_classes(counts)
-    return inferred(counts) if usual is None else usual.classes
 
 
 def other_words(values: Iterable[object], votes: Classes) -> dict[Hashable, Hashable]:

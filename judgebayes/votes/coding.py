@@ -31,10 +31,9 @@ class Coding:
     """The number of votes of each judge that are recorded as missing or unreadable."""
     flipped: int = 0
     """The number of votes that were given in swapped order and reversed."""
-    recorded: pd.Series = field(default_factory=lambda: pd.Series(dtype=int))
-    """The number of rows or cells of each judge in the table, including missing votes."""
     asked: Int[np.ndarray, "item judge"] | None = None
-    """The same by item: 0 where the judge was never asked. None if this is unknown."""
+    """The number of rows of each judge on each item in the table, with missing votes: 0 where it was
+    never asked. None if this is unknown."""
     undecided: pd.Series = field(default_factory=lambda: pd.Series(dtype=int))
     """The number of votes of each judge that are for no class."""
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.classes import canonical, listing, plain_text, written
+from judgebayes.votes.classes import canonical, listing, written
 
 SAFE = frozenset({str, int})
 """Types of cells of which equal ones are the same cell: 1, 1.0 and True are equal, but not the same."""
@@ -83,16 +83,6 @@ def numbered(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.
     """Return the code of each row's name, and the names in order of first appearance."""
     code, values = pd.factorize(keys(column, name))
     return code, pd.Index(values, name=name)
-
-
-def spellings(column: pd.Series) -> dict[str, list[str]]:
-    """Return the names of a column that are written in several ways, with these."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return {}
-    texts = pd.Series([value for value in column.unique() if isinstance(value, str)], dtype=object)
-    plain = texts.map(plain_text)
-    several = plain.duplicated(keep=False) & (plain != "")
-    return texts[several].groupby(plain[several], sort=False).agg(list).to_dict()
 
 
 MOST_VALUES, DECIMALS = 40, 1

@@ -1,6 +1,6 @@
-"""Encoding of tables of votes as integer arrays: long, wide, and counted tables; and as a list."""
+"""Encoding of tables of votes, long and wide, as integer arrays; and as a list."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool, Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.array import MISSING, UNDECIDED, SparseVotes, Votes, from_counts
-from judgebayes.votes.classes import Classes, canonical, given_classes, listing
+from judgebayes.votes.array import MISSING, UNDECIDED, SparseVotes, Votes
+from judgebayes.votes.classes import Classes, canonical, listing
 from judgebayes.votes.coding import Coding
-from judgebayes.votes.columns import first_row, keys, numbered, require_columns
+from judgebayes.votes.columns import first_row, numbered, require_columns
 from judgebayes.votes.slots import (
     VotesAs,
     class_indices,
@@ -226,44 +226,6 @@ def encode_wide(
     return votes, replace(coding, items=coding.items.rename(table.index.name or "item"))
 
 
-def encode_counts(
-    frame: pd.DataFrame,
-    counts: Mapping[object, str],
-    *,
-    item: str = "item",
-    pairwise: bool | None = None,
-) -> tuple[Votes, Coding]:
-    """Encode a table of vote counts, with one row per item, as the votes of one judge.
-
-    Parameters
-    ----------
-    frame
-        The table.
-    counts
-        The column of each class, from the lowest to the highest:
-        ``{-1: "b_wins", 0: "ties", 1: "a_wins"}``.
-    item
-        The column of the item.
-    pairwise
-        As in `encode`.
-
-    Raises
-    ------
-    JudgeBayesError
-        For a missing column, an item with two rows, or a count that is not a whole number.
-    """
-    columns = list(counts.values())
-    require_columns(frame, {"item": item, **{f"count of {c!r}": n for c, n in counts.items()}})
-    items = pd.Index(keys(frame[item], item), name=item)
-    if items.has_duplicates:
-        twice = items[items.duplicated()].unique()
-        raise JudgeBayesError(f"Item {listing(twice)} has more than one row of counts.")
-    numbers = frame[columns].apply(pd.to_numeric, errors="coerce").to_numpy(float)
-    votes = from_counts(numbers)
-    judges = pd.Index(["judge"], name="judge")
-    return votes, Coding(items, judges, given_classes(list(counts), pairwise))
-
-
 class _Rows(NamedTuple):
     """The rows of a long table as numbers."""
 
@@ -319,7 +281,6 @@ def _coded(
         scale,
         missing=by_judge("missing", index == MISSING),
         flipped=int(flips.sum()),
-        recorded=by_judge("recorded", np.ones(len(frame), bool)),
         undecided=by_judge("undecided", index == UNDECIDED),
     )
     return _Rows(index, item_of, judge_of, slot, swapped), coding

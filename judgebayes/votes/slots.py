@@ -3,8 +3,7 @@
 The classes of the votes of a table, and each vote as a class index.
 """
 
-import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -135,9 +134,6 @@ def refuse_mixed(
 
 VotesAs = Literal["shown", "original"]
 
-FEW_VALUES = 20
-"""A column with up to this many values may number the repeated votes of a judge."""
-
 ORDERS: dict[str, int] = {
     **dict.fromkeys(("ab", "a-then-b", "first", "0", "false", "original", "a_first"), 0),
     **dict.fromkeys(("ba", "b-then-a", "second", "1", "true", "swapped", "b_first"), 1),
@@ -163,8 +159,9 @@ def orders_of(
     if order is None:
         if votes_as is not None:
             raise JudgeBayesError(
-                "votes_as was given without order; name the column with the order in which the "
-                "responses were shown."
+                "votes_as says how votes name the responses in either order, and no column is known as "
+                "the presentation order (AB, BA): name it with --set order=COLUMN (order=... in "
+                "Python), or leave out votes_as."
             )
         return None
     if votes_as not in ("shown", "original"):
@@ -207,15 +204,8 @@ def slots_of(
         first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
         names = filter(None, map(columns.get, keys.columns))
         where = ", ".join(f"{name} {canonical(frame[name].iloc[row])!r}" for name in names)
-        column = _numbering(frame, keys, columns.values()) if sample is None else None
-        if sample is not None:
-            hint = "Repeated votes of a judge on an item need different samples."
-        elif column is not None:
-            hint = (
-                f"Column {column!r} distinguishes them: if it numbers repeated votes of a judge, use "
-                f"sample={column!r} (at the command line --set {shlex.quote(f'sample={column}')})."
-            )
-        else:
+        hint = "Repeated votes of a judge on an item need different samples."
+        if sample is None:
             hint = (
                 "If the judge was asked several times, name the column that numbers its votes, "
                 "sample=... (at the command line --set sample=COLUMN, or --set repeats=true if there is "
@@ -226,18 +216,6 @@ def slots_of(
         )
     ordered = keys.sort_values(["sample", "order"], kind="stable")
     return ordered.groupby(["item", "judge"]).cumcount().sort_index().to_numpy()
-
-
-def _numbering(frame: pd.DataFrame, keys: pd.DataFrame, used: Collection[str | None]) -> str | None:
-    """Return the only unused column with few values that makes all votes distinct, if there is one."""
-    most = max(FEW_VALUES, 2 * int(keys.groupby(list(keys.columns)).size().max()))
-    texts = {str(name): frame[name].astype(str) for name in frame.columns if name not in used}
-    candidates = [
-        name
-        for name, cells in texts.items()
-        if cells.nunique() <= most and not keys.assign(extra=cells.to_numpy()).duplicated().any()
-    ]
-    return candidates[0] if len(candidates) == 1 else None
 
 
 def _ranks(column: pd.Series) -> Int[np.ndarray, " row"]:

@@ -28,9 +28,9 @@ from judgebayes.io.vote_tables import kind_of_answers
 from judgebayes.votes.classes import (
     Classes,
     canonical,
-    classes_of_most,
     given_classes,
     listing,
+    usual_classes,
     written,
 )
 from judgebayes.votes.columns import changed
@@ -116,7 +116,7 @@ def _alike(
             continue
         counts = Counter(changed(cells, canonical).dropna())
         words[name] = frozenset(str(value).casefold() for value in counts)
-        classes = classes_of_most(counts)
+        classes, _ = usual_classes(counts)
         few = 0 < len(counts) <= MAX_CLASSES and counts.total() >= min(2 * len(counts), len(cells))
         if classes is not None or (few and not any(isinstance(v, float) for v in counts)):
             own = counts if classes is None else classes.values

@@ -1,30 +1,30 @@
 """A check of the values of votes: classes, scores, odd values, and the presentation order."""
 
 from collections import Counter
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.options import join_names
+from judgebayes.io.options import join_names, option
 from judgebayes.votes.classes import (
     canonical,
     distinct,
-    infer_classes,
     listing,
     usual_classes,
-    written,
 )
-from judgebayes.votes.slots import ORDERS
 from judgebayes.workflow.check_draft import Draft, try_open
+from judgebayes.workflow.data import encoded
 from judgebayes.workflow.scales import (
     MOST_RATINGS,
     are_scores,
+    cast_votes,
     classes_of,
     in_order,
     no_order,
+    undecided_of,
 )
 from judgebayes.workflow.sources import Opened
 
@@ -49,9 +49,7 @@ def find_scale(draft: Draft) -> Draft:
     try:
         classes = classes_of(opened)
     except JudgeBayesError as error:
-        sentence, options = str(error), dict[str, str]()
-        if known.undecided is None:
-            sentence, options = _settling(opened, sentence)
+        sentence, options = _settling(opened, str(error))
         again = draft.request.missing is None and "missing" in options
         draft = draft.with_finding("bad", "scale", sentence, question=str(error), **options)
         return find_scale(draft) if again else draft
@@ -68,17 +66,18 @@ def find_scale(draft: Draft) -> Draft:
 
 def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     """Return the option that most likely settles the classes, and what it does; else the error."""
-    counts = Counter(value for value in map(canonical, opened.votes) if value is not None)
+    counts = cast_votes(opened, undecided_of(opened))
     if np.inf in map(abs, filter(_is_number, counts)):
         return error, {}
     gold = opened.labels
     labels = [] if gold is None else distinct(gold.table[gold.label].unique())
     numbers = all(map(_is_number, counts))
-    scores, usual = are_scores(list(counts)), usual_classes(counts)
+    scores, (usual, strays) = are_scores(list(counts)), usual_classes(counts)
     graded = numbers and bool(labels) and not are_scores(labels)
-    two_of_more = usual is None and len(labels) == 2 < len(counts) <= MOST_RATINGS
+    two_of_more = not strays and len(labels) == 2 < len(counts) <= MOST_RATINGS
     code_only = set(counts) - set(labels)
-    if graded and len(labels) > 1 and code_only in ABSTENTIONS and not set(labels) - set(counts):
+    free = opened.request.undecided is None and len(labels) > 1
+    if graded and free and code_only in ABSTENTIONS and not set(labels) - set(counts):
         code = next(iter(code_only))
         return (
             f"{counts[code]} votes are {code}, which no label is: they are read as abstentions, which "
@@ -97,13 +96,15 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
             "shares of the votes are made of them.",
             {"bins": "5"},
         )
-    if usual is not None and not set(usual.odd) & set(labels):
-        shown = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(5))
+    if usual is not None and strays and not set(strays) & set(labels):
+        shown = ", ".join(f"{value!r} {n}" for value, n in strays.most_common(5))
+        row = opened.votes.map(canonical).isin(list(strays)).idxmax()
         return (
-            f"{sum(usual.odd.values())} votes are not one of {', '.join(usual.classes.names)}: {shown}; "
-            "they are read as missing votes. To keep such a class, name all classes with --set "
-            "classes=LOW,...,HIGH.",
-            {"missing": join_names(map(str, usual.odd))},
+            f"{strays.total()} of {counts.total()} votes are not one of {', '.join(usual.names)}: "
+            f"{shown} (the first in row {row}); they are read as missing votes. To keep such a class, "
+            "name all classes with --set classes=LOW,...,HIGH; to read them as votes for no class, use "
+            f"{option('undecided', strays)}.",
+            {"missing": join_names(map(str, strays))},
         )
     apart = (
         [v for v in labels if v not in counts],
@@ -126,7 +127,7 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
             {},
         )
     values = list(dict.fromkeys([*counts, *labels]))
-    if not values or len(values) > MOST_RATINGS or (labels and _has_classes(counts)):
+    if not values or len(values) > MOST_RATINGS or (labels and usual is not None and not strays):
         return error, {}
     ordered, known = in_order(values)
     listed = ", ".join(map(str, ordered))
@@ -154,15 +155,6 @@ def _no_vote(value: object, *, numbers: bool) -> bool:
     return isinstance(value, str) and (numbers or not any(map(str.isalnum, value)))
 
 
-def _has_classes(values: Iterable[object]) -> bool:
-    """Tell whether votes alone have clear classes, so that it is the labels that differ."""
-    try:
-        infer_classes(values, "the votes")
-    except JudgeBayesError:
-        return False
-    return True
-
-
 def find_order(draft: Draft) -> Draft:
     """Find out whether votes in swapped order name responses as shown."""
     opened = try_open(draft)
@@ -170,38 +162,22 @@ def find_order(draft: Draft) -> Draft:
         return draft
     try:
         classes = draft.earlier.classes or classes_of(opened)
+        request = replace(opened.request, votes_as="original")
+        data = encoded(replace(opened, request=request), classes)
     except JudgeBayesError:
         return draft
-    columns, table = opened.columns, opened.table
-    rows = pd.DataFrame(
-        {
-            "item": opened.items.map(written),
-            "judge": "" if opened.judge is None else table[opened.judge].map(written),
-            "vote": classes.indices(opened.votes),
-            "swapped": [
-                ORDERS.get(str(canonical(value)).casefold()) for value in table[columns["order"]]
-            ],
-        }
-    ).dropna()
-    rows = rows[rows["vote"] >= 0]
-    top = len(classes) - 1
-    shown = rows.assign(vote=rows["vote"].where(rows["swapped"] == 0, top - rows["vote"]))
-    kinds: dict[str, pd.DataFrame] = {"shown": shown, "original": rows}
-    gold, values = opened.labels, {"shown": np.nan, "original": np.nan}
-    what = "agreement with the labels in swapped order"
-    if gold is not None:
-        pairs = gold.table[[gold.item, gold.label]].dropna()
-        label_of = dict(
-            zip(pairs[gold.item].map(written), map(classes.index, pairs[gold.label]), strict=True)
-        )
-        for kind, votes in kinds.items():
-            swapped = votes[(votes["swapped"] == 1) & votes["item"].isin(list(label_of))]
-            values[kind] = float((swapped["vote"] == swapped["item"].map(label_of)).mean())
-    if not np.isfinite([*values.values()]).all():
-        values = {kind: _consistency(votes) for kind, votes in kinds.items()}
+    index, order = np.asarray(data.votes.index), np.asarray(data.votes.order)
+    cast, labels = index >= 0, data.labels[:, None, None]
+    kinds = {"shown": np.where(order == 1, len(classes) - 1 - index, index), "original": index}
+    compared = cast & (order == 1) & (labels >= 0)
+    if compared.any():
+        values = {kind: (votes == labels)[compared].mean() for kind, votes in kinds.items()}
+        what = "agreement with the labels in swapped order"
+    else:
+        values = {kind: _consistency(votes, cast, order) for kind, votes in kinds.items()}
         what = "agreement of a judge's votes in both orders"
     best = "original" if values["original"] > values["shown"] else "shown"
-    name = str(columns["order"])
+    name = str(opened.columns["order"])
     as_shown, mapped_back = (f"{values[kind]:.2f}" for kind in ("shown", "original"))
     agreements = f"{what} is {as_shown} if as shown, {mapped_back} if already mapped back."
     return draft.with_finding(
@@ -215,10 +191,12 @@ def find_order(draft: Draft) -> Draft:
     )
 
 
-def _consistency(votes: pd.DataFrame) -> float:
+def _consistency(votes: np.ndarray, cast: np.ndarray, order: np.ndarray) -> float:
     """Return how often the mean votes of a judge on an item in both orders are on the same side."""
-    means = votes.groupby(["item", "judge", "swapped"])["vote"].mean().unstack()
-    if means.shape[1] < 2:
-        return float("nan")
-    both = means.dropna()
-    return float((both.iloc[:, 0] == both.iloc[:, 1]).mean())
+    in_order = [cast & (order == k) for k in (0, 1)]
+    counts = [each.sum(2) for each in in_order]
+    both = (counts[0] > 0) & (counts[1] > 0)
+    means = [
+        (votes * each).sum(2)[both] / n[both] for each, n in zip(in_order, counts, strict=True)
+    ]
+    return float((means[0] == means[1]).mean()) if both.any() else float("nan")

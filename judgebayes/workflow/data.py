@@ -4,7 +4,7 @@ Columns of a user's tables with one value for each item.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,12 +16,12 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import listed_roles
 from judgebayes.sentence import sentences
 from judgebayes.show.page import Block, Paragraph
-from judgebayes.votes import UNDECIDED, Classes, Coding, Votes
+from judgebayes.votes import MISSING, UNDECIDED, Classes, Coding, Votes
 from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.annotators import merged
-from judgebayes.workflow.reading import arrays_of, labels_of
+from judgebayes.workflow.reading import arrays_of
 from judgebayes.workflow.results import Result, first_rows
 from judgebayes.workflow.sources import Opened
 
@@ -178,13 +178,25 @@ def encoded(opened: Opened, classes: Classes) -> Study:
     """
     opened = merged(opened, classes)
     votes, coding = arrays_of(opened, classes)
-    doubt, column = opened.doubt, opened.columns["group"]
+    doubt, column, gold = opened.doubt, opened.columns["group"], opened.labels
+    labels = np.full(len(coding.items), MISSING)
+    if gold is not None:
+        unknown: Literal["drop", "error"] = (
+            "drop" if opened.request.drop_unknown_labels else "error"
+        )
+        labels = coding.labels(
+            gold.table,
+            item=gold.item,
+            label=gold.label,
+            unknown_items=unknown,
+            allow_degenerate=True,
+        )
     data = Study(
         opened,
         votes,
         coding,
         None,
-        labels_of(opened, coding),
+        labels,
         None if doubt is None else doubt.of(coding.items),
         0.0 if doubt is None else doubt.rate,
     )

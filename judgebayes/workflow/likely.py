@@ -8,7 +8,7 @@ import pandas as pd
 
 from judgebayes.io.columns import like_a_label, most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
-from judgebayes.votes.classes import canonical, classes_of_most
+from judgebayes.votes.classes import canonical, usual_classes
 from judgebayes.votes.columns import changed
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.scales import are_scores
@@ -199,7 +199,7 @@ def _kind_of_votes(cells: pd.Series) -> int:
     counts = Counter(changed(cells, canonical).dropna())
     if len(counts) < 2:
         return 0
-    if classes_of_most(counts) is not None:
+    if usual_classes(counts)[0] is not None:
         return 3
     if len(counts) <= MAX_CLASSES and counts.total() >= 2 * len(counts):
         return 2 if all(isinstance(value, str) for value in counts) else 1

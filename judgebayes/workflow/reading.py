@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import join_judge, without_copies
@@ -19,7 +18,7 @@ from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Options, Verdicts
 from judgebayes.io.tables import notes_of
 from judgebayes.io.vote_tables import verdicts_in
-from judgebayes.votes import MISSING, Classes, Coding, Votes, encode
+from judgebayes.votes import Classes, Coding, Votes, encode
 from judgebayes.votes.classes import (
     canonical,
     distinct,
@@ -31,13 +30,12 @@ from judgebayes.votes.classes import (
 from judgebayes.votes.columns import (
     require_columns,
     require_plain,
-    spellings,
 )
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.scales import decided_values
+from judgebayes.workflow.scales import cast_votes, undecided_of
 from judgebayes.workflow.sources import JUDGE, VOTE, Earlier, Labels, Opened
 
 
@@ -111,11 +109,6 @@ def open_votes(
         table, notes = table.assign(**{name: list(verdicts["vote"])}), [*notes, *said]
         if columns["order"] is not None and request.votes_as is None:
             request = replace(request, votes_as="shown")
-    if request.votes_as is not None and columns["order"] is None:
-        raise JudgeBayesError(
-            "votes_as says how votes name the responses in either order, and no column is recognised "
-            "as the presentation order (AB, BA): name it with --set order=COLUMN, or leave out votes_as."
-        )
     require_columns(table, columns)
     judges: list[str] = []
     if request.wide:
@@ -218,12 +211,14 @@ def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[
     """Return a sentence for every column with names that are written in several ways."""
     notes = []
     for column in filter(None, dict.fromkeys(columns)):
-        several = spellings(table[column])
-        if several:
-            ways = ", ".join(map(ascii, next(iter(several.values()))))
+        texts = [value for value in table[column].unique() if isinstance(value, str)]
+        names = pd.Series([written(text) for text in texts], texts, dtype=object).dropna()
+        several = names[names.duplicated(keep=False)]
+        if len(several):
+            ways = ", ".join(map(ascii, several.index[several == several.iloc[0]]))
             notes.append(
-                f"Column {column!r} has {len(several)} name(s) in several spellings, such as {ways}: "
-                "spaces around a name and the form of its letters (Unicode NFC) do not count."
+                f"Column {column!r} has {several.nunique()} name(s) in several spellings, such as {ways}"
+                ": spaces around a name and the form of its letters (Unicode NFC) do not count."
             )
     return notes
 
@@ -236,7 +231,7 @@ def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
     gold = opened.labels
     assert gold is not None
     given = gold.table[gold.label]
-    scale = inferred(decided_values(opened))
+    scale = inferred(cast_votes(opened, undecided_of(opened)))
     # An error is raised where the classes are needed.
     words = {} if scale is None else other_words(given.unique(), scale)
     values = distinct(given.unique())
@@ -288,27 +283,7 @@ def arrays_of(opened: Opened, classes: Classes) -> tuple[Votes, Coding]:
         vote=str(opened.votes.name),
         sample=sample,
         order=order,
-        votes_as=request.votes_as if order is not None else None,  # type: ignore[arg-type]
+        votes_as=request.votes_as,  # type: ignore[arg-type]
         task=columns["task"],
         classes=classes,
-    )
-
-
-def labels_of(opened: Opened, coding: Coding) -> ItemInts:
-    """Return the label of each item, `MISSING` where there is none; all may be the same.
-
-    Raises
-    ------
-    JudgeBayesError
-        For bad labels, as `judgebayes.votes.Coding.labels` does.
-    """
-    gold, drop_unknown = opened.labels, opened.request.drop_unknown_labels
-    if gold is None:
-        return np.full(len(coding.items), MISSING)
-    return coding.labels(
-        gold.table,
-        item=gold.item,
-        label=gold.label,
-        unknown_items="drop" if drop_unknown else "error",
-        allow_degenerate=True,
     )

@@ -18,6 +18,7 @@ from judgebayes.votes import infer_classes
 from judgebayes.votes.classes import (
     Classes,
     canonical,
+    counted,
     decided,
     distinct,
     inferred,
@@ -126,13 +127,13 @@ def classes_of(opened: Opened, *, detect: bool = False) -> Classes:
     JudgeBayesError
         If the classes cannot be inferred, or votes and labels are of different kinds.
     """
-    request, none = opened.request, _undecided(opened)
-    votes = opened.votes.unique()
+    request, none = opened.request, undecided_of(opened)
+    votes = counted(opened.votes)
     for value in none:
         if len(decided(votes, (value,))) == len(votes):
             raise JudgeBayesError(
                 f"undecided={value}: no vote is {value!r}; the votes are "
-                f"{listing(sorted(distinct(votes), key=str))}."
+                f"{listing(sorted(votes, key=str))}."
             )
     names = opened.classes if request.classes is None else split_names(request.classes)
     if names is not None:
@@ -143,7 +144,7 @@ def classes_of(opened: Opened, *, detect: bool = False) -> Classes:
     return classes if request.pairwise is None else replace(classes, pairwise=request.pairwise)
 
 
-def _undecided(opened: Opened) -> tuple[Hashable, ...]:
+def undecided_of(opened: Opened) -> tuple[Hashable, ...]:
     """Return the values of votes that the user calls undecided."""
     named = opened.request.undecided
     if named is None or named.strip().casefold() == "none":
@@ -173,7 +174,7 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     if gold is None or not plain:
         return votes
     _refuse_mixed(votes, {*plain}, int(column.count()))
-    every = [*decided(opened.votes.unique(), none), *given]
+    every = [*cast_votes(opened, none), *given]
     together = of_words(every) if votes == of_words(votes.values) else None
     if together is None or together.ordered != votes.ordered:
         together = inferred(every)
@@ -192,31 +193,12 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
 
 
 def _of_votes(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
-    """Return the classes of the votes; the error for a few odd votes names the first row."""
-    values, what = decided(opened.votes.unique(), none), opened.request.votes.name
-    if (known := inferred(values)) is not None:
-        return known
-    plain = opened.votes.map(canonical)
-    usual = usual_classes(Counter(plain.dropna()))
-    if usual is None and are_scores(values):
-        raise JudgeBayesError(
-            f"The votes of {what} are scores with {len(distinct(values))} different values: "
-            "group them into classes with --set bins=5 (equal shares of the votes) or --set bins=learnt "
-            "(cut points learnt from labels), or name all classes with --set classes=LOW,...,HIGH."
-        )
-    if usual is None:
-        words = of_words(values)
-        few = words is not None and 2 * len(words) <= plain.count()
-        return words if words and few else infer_classes(values, what)
-    odd = plain[plain.isin(list(usual.odd))]
-    counts = ", ".join(f"{value!r} {n}" for value, n in usual.odd.most_common(8))
-    raise JudgeBayesError(
-        f"Row {odd.index[0]} of {what} contains {odd.iloc[0]!r}; {len(odd)} of {len(plain)} votes "
-        f"are not one of {', '.join(usual.classes.names)}: {counts}. Correct them, read them as "
-        f"missing votes with {option('missing', usual.odd)} or as votes for no class with "
-        f"{option('undecided', usual.odd)}, or name all classes in order with "
-        "--set classes=LOW,...,HIGH."
-    )
+    """Return the classes of the votes."""
+    counts = cast_votes(opened, none)
+    words = of_words(counts) if usual_classes(counts)[0] is None else None
+    if words is not None and 2 * len(words) <= counts.total():
+        return words
+    return infer_classes(counts, opened.request.votes.name)
 
 
 def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
@@ -232,6 +214,7 @@ def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
         )
 
 
-def decided_values(opened: Opened) -> list[object]:
-    """Return the different values of the votes, without those that the user calls undecided."""
-    return decided(opened.votes.unique(), _undecided(opened))
+def cast_votes(opened: Opened, none: tuple[Hashable, ...]) -> Counter[Hashable]:
+    """Return how often each value is a vote, without those that are for no class."""
+    counts = counted(opened.votes)
+    return Counter({value: counts[value] for value in decided(counts, none)})

@@ -102,13 +102,12 @@ def test_stray_votes_are_reported_and_can_be_missing(
     table = pd.DataFrame({"item": range(80), ("judge" if wide else "vote"): votes})
     table.to_csv(tmp_path / "v.csv", index=False)
     message = (
-        rf"Row 11 of v.csv contains 'Partial, perhaps'; {strays} of 80 votes are not one of no, yes: "
-        rf"'Partial, perhaps' {strays}\. Correct them, read them as missing votes with "
-        r"--set ('missing=\S.*') or as"
+        rf"{strays} of 80 votes are not one of no, yes: 'Partial, perhaps' {strays} \(the first in "
+        r"row 11\); they are read as missing .* Use --set ('missing=\S.*')"
     )
     with pytest.raises(JudgeBayesError, match=message) as caught:
         read(opened(tmp_path / "v.csv", wide=wide))
-    said = re.search(r"--set (.*) or as votes", str(caught.value))
+    said = re.search(r"Use --set (.*)", str(caught.value))
     assert said is not None
     missing = shlex.split(said.group(1))[0].removeprefix("missing=")
     reading = read(opened(tmp_path / "v.csv", wide=wide, missing=missing.casefold()))

@@ -98,7 +98,7 @@ def test_the_row_of_one_odd_vote_among_many_is_named(tmp_path: Path, wide: bool)
     table.to_csv(tmp_path / "v.csv", index=False)
     with pytest.raises(
         JudgeBayesError,
-        match=r"Row 63 of v.csv contains 'maybe'; 1 of 80 votes are not one of 0, 1",
+        match=r"1 of 80 votes are not one of 0, 1: 'maybe' 1 \(the first in row 63\)",
     ):
         read(tmp_path / "v.csv", wide=wide)
 
