@@ -206,9 +206,6 @@ def encode_wide(
     if table.columns.has_duplicates:
         twice = table.columns[table.columns.duplicated()].unique()
         raise JudgeBayesError(f"Judge {listing(twice)} has more than one column.")
-    if table.index.has_duplicates:
-        twice = table.index[table.index.duplicated()].unique()
-        raise JudgeBayesError(f"Item {listing(twice)} has more than one row.")
     cells = table.to_numpy(dtype=object)
     present = set(map(canonical, pd.unique(cells.ravel())))
     if classes is None and missing is None and -1 in present and present <= {-1, 0, 1}:

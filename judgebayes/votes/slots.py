@@ -238,10 +238,7 @@ def scores_of(
     """
     values = pd.to_numeric(frame[score], errors="coerce").to_numpy(float)
     if (row := first_row(~np.isfinite(values) & (index >= 0))) is not None:
-        given = frame[score].iloc[row]
-        shown = repr(given.strip()) if isinstance(given, str) else given
         raise JudgeBayesError(
-            f"Row {frame.index[row]} of column {score!r} contains {shown} for a vote; a score must be a "
-            "finite number."
+            f"{cell_of(frame[score], row)} for a vote; a score must be a finite number."
         )
     return np.where(index >= 0, values, np.nan)

@@ -35,15 +35,22 @@ def label_columns(table: pd.DataFrame, named: str | None) -> list[str]:
     return names if len(names) > 1 and set(names) <= set(table.columns) else []
 
 
+def stacked(table: pd.DataFrame, columns: list[str], name: str, value: str) -> pd.DataFrame:
+    """Return a table with a row per cell of some columns, their names and their values in columns."""
+    values = table[columns].astype(object).to_numpy().ravel()
+    names = np.tile(np.array(columns, object), len(table))
+    rest = table.drop(columns=columns)
+    rows = rest.take(np.repeat(np.arange(len(rest)), len(columns)))
+    return rows.assign(**{name: names, value: values})
+
+
 def melted(table: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, str, str]:
     """Return a table with a row per label, its column of the label, and that of the annotator.
 
     The annotators are the names of the columns. Rows without a label are left out.
     """
     label = ", ".join(columns)
-    others = [name for name in table.columns if name not in columns]
-    long = table.melt(others, columns, ANNOTATOR, label, ignore_index=False)
-    return long.dropna(subset=[label]), label, ANNOTATOR
+    return stacked(table, columns, ANNOTATOR, label).dropna(subset=[label]), label, ANNOTATOR
 
 
 def merged(opened: Opened, classes: Classes) -> Opened:

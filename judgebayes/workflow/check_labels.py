@@ -221,7 +221,7 @@ def find_items(draft: Draft) -> Draft:
             f"({listing(items, 3)}).",
         )
     if matching.folded and exactly:
-        text = f"Items match after folding {matching.how}: {matching.preview}."
+        text = f"Items match {matching.how}: {matching.preview}."
         draft = draft.with_finding("bad", "ids", text, question=question, match_ids="loosely")
     else:
         draft = draft.with_finding(

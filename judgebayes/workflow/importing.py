@@ -19,7 +19,6 @@ from judgebayes.votes.columns import changed
 from judgebayes.workflow.check_columns import find_long, find_wide
 from judgebayes.workflow.check_draft import Draft
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.sources import Opened
 
 OF_TABLES = ("tidy", "wide", "text")
 """The formats of tables that every command reads."""
@@ -77,7 +76,12 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
     columns = opened.columns
     if opened.labels is not None and columns["label"] is None:
         raise JudgeBayesError("--label names several columns; an import writes the labels of one.")
-    cells, commas = _cells(opened)
+    roles = columns | {"judge": opened.judge, "vote": str(opened.votes.name)}
+    label = [*filter(None, [columns["label"]])]
+    plain, commas = plain_cells(opened.table, label, None, "label")
+    cells = pd.DataFrame(
+        {"judge": "judge"} | {role: plain[n] for role in COLUMNS if (n := roles[role]) is not None}
+    )
     records = pd.DataFrame(
         {
             role: changed(cells[role], written if role in ("item", "judge") else canonical)
@@ -113,11 +117,3 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
     if request.wide:
         notes.append(f"Judges: {listing(records['judge'].unique())}.")
     return [records, *notes]
-
-
-def _cells(opened: Opened) -> tuple[pd.DataFrame, list[str]]:
-    """Return the cells by role, with a row per vote, and notes on the labels."""
-    columns = opened.columns | {"judge": opened.judge, "vote": str(opened.votes.name)}
-    table, notes = plain_cells(opened.table, [*filter(None, [columns["label"]])], None, "label")
-    roles = {role: table[name] for role in COLUMNS if (name := columns[role]) is not None}
-    return pd.DataFrame({"judge": "judge", **roles}), notes

@@ -51,8 +51,8 @@ class Matching:
 
     @property
     def how(self) -> str:
-        """What was folded, as words for a sentence."""
-        return ", ".join(self.folded)
+        """How items match, as words for a sentence."""
+        return f"after folding {', '.join(self.folded)}" if self.folded else "as they are written"
 
     @property
     def collision(self) -> str:
@@ -61,7 +61,7 @@ class Matching:
             return ""
         one, other = self.collisions[0]
         return (
-            f"items {one!r} and {other!r} are the same after folding {self.how} ({self.preview}), so a "
+            f"items {one!r} and {other!r} are the same {self.how} ({self.preview}), so a "
             "label could be that of either; write the items of the labels as in the votes."
         )
 
@@ -109,7 +109,7 @@ def hint(matching: Matching) -> str:
     parts = []
     if matching.folded and not matching.collisions:
         parts.append(
-            f"After folding {matching.how} they match ({matching.preview}): use --set match_ids=loosely."
+            f"They match {matching.how} ({matching.preview}): use --set match_ids=loosely."
         )
     elif matching.folded:
         parts.append(f"With match_ids=loosely, {matching.collision}")

@@ -31,7 +31,7 @@ from judgebayes.votes.columns import (
     require_columns,
     require_plain,
 )
-from judgebayes.workflow.annotators import label_columns, melted
+from judgebayes.workflow.annotators import label_columns, melted, stacked
 from judgebayes.workflow.bins_of_files import binned
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.options import ReadRequest
@@ -127,36 +127,25 @@ def open_votes(
                 f"{copies} record(s) are identical to an earlier one in every column: they are copies, "
                 "not repeated votes, and each is used once."
             )
-    if request.only_judge is not None:
-        if request.wide:
-            judges = _spelt(judges, request.only_judge)
-        elif columns["judge"] is None:
-            raise JudgeBayesError("only_judge needs a column of judges; name it with --judge.")
-        else:
-            judge = table[columns["judge"]]
-            table = table[judge.isin(_spelt(judge.unique(), request.only_judge))]
     cells = judges if request.wide else [str(columns["vote"])]
     table, messages = plain_cells(table, cells, request.missing, "vote")
     notes += messages
+    rows = table
+    if request.wide:
+        table = stacked(table, judges, JUDGE, VOTE)
+    if request.only_judge is not None:
+        judge = JUDGE if request.wide else columns["judge"]
+        if judge is None:
+            raise JudgeBayesError("only_judge needs a column of judges; name it with --judge.")
+        table = table[table[judge].isin(_spelt(table[judge].unique(), request.only_judge))]
     notes += _spelling_notes(table, [columns[role] for role in ("item", "judge", "task", "group")])
     item, label, gold = str(columns["item"]), columns["label"], None
     if several and not elsewhere:  # a column for each annotator
         long, joined, annotator = melted(whole[[item, *several]].drop_duplicates(), several)
         gold = Labels(long, item, joined, annotator)
     elif label is not None and not elsewhere:
-        gold = Labels(table, item, label)
-    if request.wide:
-        table = _stacked(table, judges)
+        gold = Labels(rows if request.wide else table, item, label)
     return Opened(request, table, columns, gold, tuple(notes))
-
-
-def _stacked(table: pd.DataFrame, judges: list[str]) -> pd.DataFrame:
-    """Return a table with a row per vote, of one with a column per judge."""
-    votes = table[judges].astype(object).to_numpy().ravel()
-    judge = np.tile(np.array(judges, object), len(table))
-    rest = table.drop(columns=judges)
-    rows = rest.take(np.repeat(np.arange(len(rest)), len(judges)))
-    return rows.assign(**{JUDGE: judge, VOTE: votes})
 
 
 def with_labels(
@@ -195,16 +184,10 @@ def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, str]:
     matching = match_items(labels.table[labels.item].unique(), items.unique())
     if matching.collision:
         raise JudgeBayesError(f"match_ids=loosely: {matching.collision}")
-    if not matching.folded:
-        return labels, "match_ids=loosely: the items match as they are written."
     names = labels.table[labels.item]
-    new = names.map(written).map(matching.item_of).fillna(names)
-    table = labels.table.assign(**{labels.item: new})
-    message = (
-        f"match_ids=loosely: {matching.preview} items of the labels match after folding "
-        f"{matching.how}."
-    )
-    return replace(labels, table=table), message
+    new = names.map(written).map(matching.item_of).fillna(names) if matching.folded else names
+    message = f"match_ids=loosely: {matching.preview} items of the labels match {matching.how}."
+    return replace(labels, table=labels.table.assign(**{labels.item: new})), message
 
 
 def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[str]:

@@ -111,8 +111,6 @@ def no_order(classes: Classes) -> list[str]:
     ]
 
 
-FREQUENT = 0.05
-"""An unknown label with a larger share of the labels is probably not a missing label."""
 LEAST_DECIDED = 20
 """So many labelled items, none of them in the middle of three classes, make that vote undecided."""
 
@@ -182,13 +180,11 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
         return together
     odd = next(value for value in given if votes.index(value) is None)
     hit = column == odd
-    no_label = f"if it means no label, use {option('missing', [odd])}"
-    words = f"write the labels as the votes are written, {listing(votes.values)}"
-    rare = hit.sum() <= FREQUENT * column.count()
     raise JudgeBayesError(
         f"Row {hit.idxmax()} of the label column {gold.label!r} contains {canonical(odd)!r}, but the "
-        f"votes are {', '.join(votes.names)}. Labels and votes must have the same classes: "
-        f"{'; '.join([no_label, words] if rare else [words, no_label])}."
+        f"votes are {', '.join(votes.names)}. Labels and votes must have the same classes: write the "
+        f"labels as the votes are written, {listing(votes.values)}; if it means no label, use "
+        f"{option('missing', [odd])}."
     )
 
 

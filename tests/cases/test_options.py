@@ -72,7 +72,7 @@ def test_an_option_without_use_is_refused(
     [
         (("--set", "missing=zz"), "missing has no effect: no vote is 'zz'."),
         (("--set", "encoding=utf-16"), "encoding=utf-16: v.csv is UTF-8 and is read as such."),
-        (("--set", "match_ids=loosely"), "the items match as they are written."),
+        (("--set", "match_ids=loosely"), "items of the labels match as they are written."),
     ],
 )
 def test_an_option_without_effect_is_said(

@@ -178,7 +178,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "NaN score",
         lambda: encode(LONG.assign(s=[0.1, np.nan, 0.3, 0.4, 0.5]), score="s"),
-        "Row 1 of column 's' contains nan for a vote",
+        "Row 1 of column 's' contains None for a vote",
     ),
     (
         "score that is no number",
@@ -225,7 +225,7 @@ BAD: list[tuple[str, Callable[[], object], str]] = [
     (
         "two rows of an item",
         lambda: encode_wide(pd.DataFrame({"j": [1, 0]}, index=["x", "x"])),
-        "Item 'x' has more than one row",
+        "are the same vote \\(item 'x', judge 'j'\\)",
     ),
     (
         "wrong shape to decode",
