@@ -108,7 +108,7 @@ def circle(files: Mapping[str, str]) -> list[str]:
 
 def test_there_is_no_import_cycle() -> None:
     assert circle(modules()) == []
-    below, above = "judgebayes.votes.array", "judgebayes.votes.slots"
+    below, above = "judgebayes.votes.array", "judgebayes.votes.coding"
     planted = {**modules(), below: modules()[below] + f"\nfrom {above} import scale_of"}
     assert {below, above} <= set(circle(planted))
 

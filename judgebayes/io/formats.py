@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgebayes.io.gathering import Imported, Row
-    from judgebayes.votes.slots import VotesAs
+    from judgebayes.votes.columns import VotesAs
 
     Reader = Callable[[Files], Iterable[Row | pd.DataFrame | str]]
 

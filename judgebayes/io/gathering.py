@@ -12,8 +12,7 @@ from judgebayes.io.cells import plain_column, without
 from judgebayes.io.options import Options, short_names, split_names
 from judgebayes.sentence import sentences
 from judgebayes.votes.classes import canonical, listing
-from judgebayes.votes.columns import changed
-from judgebayes.votes.slots import VotesAs
+from judgebayes.votes.columns import VotesAs, changed
 
 if TYPE_CHECKING:
     from judgebayes.io.formats import Format

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -324,3 +324,29 @@ def given_classes(values: Sequence[object], pairwise: bool | None) -> Classes:
     if pairwise is None:
         pairwise = named in (TERNARY, (-1, 1)) or all(_sign(p) is not None for p in named)
     return Classes(named, pairwise)
+
+
+def scale_of(
+    values: Iterable[object],
+    classes: Sequence[object] | Classes | None,
+    pairwise: bool | None,
+    what: str,
+    undecided: Sequence[object] = (),
+) -> Classes:
+    """Return the classes of votes: the given ones, or those inferred from their values.
+
+    `what` names the votes in error messages; `undecided` are values of votes for no class.
+
+    Raises
+    ------
+    JudgeBayesError
+        If fewer than two different classes are given, or the classes cannot be inferred.
+    """
+    if isinstance(classes, Classes):
+        return classes
+    none = tuple(distinct(undecided))
+    if classes is None:
+        scale = infer_classes(decided(values, none), what)
+    else:
+        scale = given_classes(decided(classes, none), pairwise)
+    return replace(scale, undecided=none, pairwise=scale.pairwise if pairwise is None else pairwise)

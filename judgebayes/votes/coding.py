@@ -12,8 +12,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.sentence import percent, sentences
 from judgebayes.votes.array import MISSING, Votes
 from judgebayes.votes.classes import Classes, canonical, listing
-from judgebayes.votes.columns import first_row, positions, require_columns
-from judgebayes.votes.slots import label_indices
+from judgebayes.votes.columns import first_row, label_indices, positions, require_columns
 
 MOST_NAMED = 8
 """The most judges that a sentence names one by one."""

@@ -1,13 +1,11 @@
-"""Checks of a table's columns before they are encoded.
+"""Columns of a table as numbers: classes, presentation orders, names of items and judges; their checks.
 
 Labels that may be wrong, as evidence: the log-odds that they give for the higher of two classes.
-
-Names of items and judges as keys, and their positions.
 """
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +13,8 @@ from jaxtyping import Bool, Float, Int
 
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.classes import canonical, listing, written
+from judgebayes.votes.array import UNDECIDED
+from judgebayes.votes.classes import Classes, canonical, listing, written
 
 SAFE = frozenset({str, int})
 """Types of cells of which equal ones are the same cell: 1, 1.0 and True are equal, but not the same."""
@@ -83,6 +82,84 @@ def numbered(column: pd.Series, name: str) -> tuple[Int[np.ndarray, " row"], pd.
     """Return the code of each row's name, and the names in order of first appearance."""
     code, values = pd.factorize(keys(column, name))
     return code, pd.Index(values, name=name)
+
+
+UNKNOWN = -3
+"""In place of the number of a cell that has none."""
+
+
+def class_indices(
+    column: pd.Series, classes: Classes, judges: pd.Series | None = None
+) -> Int[np.ndarray, " row"]:
+    """Return the class index of each value of a column, `MISSING` or `UNDECIDED`.
+
+    `judges`, of votes, are named in the error message.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a value that is not one of the classes.
+    """
+    index = numbers_in(column, classes.index)
+    if (row := first_row(index == UNKNOWN)) is not None:
+        value, hint = canonical(column.iloc[row]), ""
+        if classes.values == (0, 1) and value == -1:
+            hint = (
+                " The scale looks binary, but this value belongs to a ternary scale. If it is ternary, "
+                "name the classes: classes=(-1, 0, 1), --set classes=-1,0,1 at the command line."
+            )
+        elif isinstance(value, str) and "," in value:
+            hint = " Put a name that contains a comma in double quotes: --set 'classes=\"a, b\",c'."
+        elif judges is not None:
+            hint = (
+                " If it means no vote, use --set missing=VALUE; if it is in a column that is no judge, "
+                "leave that out with --set ignore=COLUMN."
+            )
+        raise JudgeBayesError(
+            f"{cell_of(column, row, judges)}, which is not one of the classes "
+            f"{listing(classes.values)}.{hint}"
+        )
+    return index
+
+
+def label_indices(column: pd.Series, classes: Classes) -> Int[np.ndarray, " row"]:
+    """Return the class index of each label of a column, -1 where there is none.
+
+    Raises
+    ------
+    JudgeBayesError
+        For a label that is not one of the classes, or that is a vote for no class.
+    """
+    index = class_indices(column, classes)
+    if (row := first_row(index == UNDECIDED)) is not None:
+        raise JudgeBayesError(
+            f"{cell_of(column, row)}, which is read as a vote for no class. If labels have this class, "
+            "use --set undecided=none; if it means no label, use --set missing=VALUE."
+        )
+    return index
+
+
+def numbers_in(
+    column: pd.Series, number: Callable[[object], int | None]
+) -> Int[np.ndarray, " row"]:
+    """Return a number of each cell, called once for each different one, `UNKNOWN` where it is None."""
+    code, values = pd.factorize(column, use_na_sentinel=False)
+    numbers = [UNKNOWN if (n := number(value)) is None else n for value in values]
+    return np.array(numbers, np.int64)[code]
+
+
+VotesAs = Literal["shown", "original"]
+
+ORDERS: dict[str, int] = {
+    **dict.fromkeys(("ab", "a-then-b", "first", "0", "false", "original", "a_first"), 0),
+    **dict.fromkeys(("ba", "b-then-a", "second", "1", "true", "swapped", "b_first"), 1),
+}
+"""Accepted names of presentation orders: 0 is the order of the labels, 1 is swapped."""
+
+
+def are_orders(column: pd.Series) -> bool:
+    """Tell whether a column contains only presentation orders."""
+    return {str(canonical(v)).casefold() for v in column.dropna().unique()} <= set(ORDERS)
 
 
 MOST_VALUES, DECIMALS = 40, 1

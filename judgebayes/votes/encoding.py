@@ -1,30 +1,33 @@
 """Encoding of tables of votes, long and wide, as integer arrays; and as a list."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import MISSING, UNDECIDED, SparseVotes, Votes
-from judgebayes.votes.classes import Classes, canonical, listing
+from judgebayes.votes.classes import Classes, canonical, listing, scale_of
 from judgebayes.votes.coding import Coding
-from judgebayes.votes.columns import first_row, numbered, require_columns
-from judgebayes.votes.slots import (
+from judgebayes.votes.columns import (
+    ORDERS,
+    UNKNOWN,
     VotesAs,
+    cell_of,
     class_indices,
-    orders_of,
-    refuse_mixed,
-    scale_of,
-    scores_of,
-    slots_of,
+    first_row,
+    numbered,
+    numbers_in,
+    require_columns,
 )
 
+SUSPICIOUS_VOTES = 20
+"""A judge with this many votes, none of them the lowest of three classes, may be binary."""
 LARGEST = 2**31
 """The most cells item x judge x sample of a table: bytes, as a vote takes one."""
 
@@ -119,7 +122,7 @@ def encode(
 
     index, swapped, n_classes = rows.vote, rows.swapped, len(coding.classes)
     task_of, tasks = (None, None) if task is None else _tasks(frame, item, task, rows.item)
-    scores = None if score is None else placed(scores_of(frame, score, index), np.nan, np.float64)
+    scores = None if score is None else placed(_scores_of(frame, score, index), np.nan, np.float64)
     votes = Votes(
         index=placed(index, MISSING, np.int8 if n_classes < 128 else np.int32),
         score=scores,
@@ -260,14 +263,14 @@ def _coded(
             "missing. Remove such a judge from the table; in a wide file, ignore its column with "
             "--set ignore=COLUMN."
         )
-    swapped = orders_of(frame, columns.get("order"), votes_as)
+    swapped = _orders_of(frame, columns.get("order"), votes_as)
     flips = np.zeros(len(frame), bool)
     if swapped is not None and votes_as == "shown":
         flips = (swapped == 1) & (index >= 0)
         index = np.where(flips, len(scale) - 1 - index, index)
     if classes is None:
-        refuse_mixed(index, judge_of, judges, scale)
-    slot = slots_of(frame, item_of, judge_of, swapped, columns)
+        _refuse_mixed(index, judge_of, judges, scale)
+    slot = _slots_of(frame, item_of, judge_of, swapped, columns)
 
     def by_judge(name: str, rows: Bool[np.ndarray, " row"]) -> pd.Series:
         return pd.Series(np.bincount(judge_of[rows], minlength=len(judges)), judges, name=name)
@@ -297,3 +300,119 @@ def _tasks(
             "one task."
         )
     return jnp.asarray(result), tasks
+
+
+def _refuse_mixed(
+    index: Int[np.ndarray, " row"],
+    judge_of: Int[np.ndarray, " row"],
+    judges: pd.Index,
+    scale: Classes,
+) -> None:
+    """Raise an error if an inferred scale is ternary but a judge with many votes gives only 0 and 1."""
+    n = [np.bincount(judge_of[index == k], minlength=len(judges)) for k in range(3)]
+    binary = (n[0] == 0) & (n[1] > 0) & (n[2] > 0) & (n[1] + n[2] >= SUSPICIOUS_VOTES)
+    judge = first_row(binary) if scale.values == (-1, 0, 1) and n[0].any() else None
+    if judge is not None:
+        raise JudgeBayesError(
+            f"All {n[1][judge] + n[2][judge]} votes of judge {judges[judge]!r} are 0 or 1, but other "
+            "judges also vote -1: binary and ternary votes may be mixed. If its votes are ternary, name "
+            "the classes: classes=(-1, 0, 1), --set classes=-1,0,1 at the command line."
+        )
+
+
+def _orders_of(
+    frame: pd.DataFrame, order: str | None, votes_as: VotesAs | None
+) -> Int[np.ndarray, " row"] | None:
+    """Return each row's order, 0 for the order of the labels and 1 for swapped; None without orders.
+
+    Raises
+    ------
+    JudgeBayesError
+        If only one of `order` and `votes_as` is given, or a row has no known order.
+    """
+    if order is None:
+        if votes_as is not None:
+            raise JudgeBayesError(
+                "votes_as says how votes name the responses in either order, and no column is known as "
+                "the presentation order (AB, BA): name it with --set order=COLUMN (order=... in "
+                "Python), or leave out votes_as."
+            )
+        return None
+    if votes_as not in ("shown", "original"):
+        raise JudgeBayesError(
+            f"With order={order!r}, votes_as is required: votes_as='shown' if a vote names the response "
+            "shown first or second (swapped votes are then reversed), votes_as='original' if votes "
+            "are already mapped back."
+        )
+    swapped = numbers_in(frame[order], lambda value: ORDERS.get(str(canonical(value)).casefold()))
+    if (row := first_row(swapped == UNKNOWN)) is not None:
+        if canonical(frame[order].iloc[row]) is None:
+            raise JudgeBayesError(f"Row {frame.index[row]} has no value in column {order!r}.")
+        raise JudgeBayesError(
+            f"{cell_of(frame[order], row)}; use AB or BA (or first/second, 0/1, original/swapped)."
+        )
+    return swapped
+
+
+def _slots_of(
+    frame: pd.DataFrame,
+    item_of: Int[np.ndarray, " row"],
+    judge_of: Int[np.ndarray, " row"],
+    swapped: Int[np.ndarray, " row"] | None,
+    columns: Mapping[str, str | None],
+) -> Int[np.ndarray, " row"]:
+    """Return each vote's position among the votes of its judge on its item.
+
+    `columns` are those of the table by their roles.
+
+    Raises
+    ------
+    JudgeBayesError
+        If a vote is given twice.
+    """
+    sample = columns["sample"]
+    keys = pd.DataFrame({"item": item_of, "judge": judge_of})
+    keys["sample"] = 0 if sample is None else _ranks(frame[sample])
+    keys["order"] = 0 if swapped is None else swapped
+    if (row := first_row(keys.duplicated())) is not None:
+        first = int(np.argmax((keys == keys.iloc[row]).all(axis=1)))
+        names = filter(None, map(columns.get, keys.columns))
+        where = ", ".join(f"{name} {canonical(frame[name].iloc[row])!r}" for name in names)
+        hint = "Repeated votes of a judge on an item need different samples."
+        if sample is None:
+            hint = (
+                "If the judge was asked several times, name the column that numbers its votes, "
+                "sample=... (at the command line --set sample=COLUMN, or --set repeats=true if there is "
+                "none)."
+            )
+        raise JudgeBayesError(
+            f"Rows {frame.index[first]} and {frame.index[row]} are the same vote ({where}). " + hint
+        )
+    ordered = keys.sort_values(["sample", "order"], kind="stable")
+    return ordered.groupby(["item", "judge"]).cumcount().sort_index().to_numpy()
+
+
+def _ranks(column: pd.Series) -> Int[np.ndarray, " row"]:
+    """Return the rank of each value; numbers come before anything else, which is sorted as text."""
+    if pd.api.types.is_object_dtype(column.dtype):
+        sortable = (int, float, str, type(None), type(pd.NA))
+        column = column.map(lambda value: value if isinstance(value, sortable) else str(value))
+    return pd.factorize(column, sort=True)[0]
+
+
+def _scores_of(
+    frame: pd.DataFrame, score: str, index: Int[np.ndarray, " row"]
+) -> Float[np.ndarray, " row"]:
+    """Return the scores of the votes, NaN without a vote.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the score of a vote is not a finite number.
+    """
+    values = pd.to_numeric(frame[score], errors="coerce").to_numpy(float)
+    if (row := first_row(~np.isfinite(values) & (index >= 0))) is not None:
+        raise JudgeBayesError(
+            f"{cell_of(frame[score], row)} for a vote; a score must be a finite number."
+        )
+    return np.where(index >= 0, values, np.nan)

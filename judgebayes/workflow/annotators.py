@@ -15,8 +15,7 @@ from judgebayes.sentence import percent
 from judgebayes.votes import MISSING, Classes
 from judgebayes.votes.annotators import Annotations, ErrorRates, Merge, error_rates
 from judgebayes.votes.classes import listing
-from judgebayes.votes.columns import first_row, numbered
-from judgebayes.votes.slots import label_indices
+from judgebayes.votes.columns import first_row, label_indices, numbered
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Doubt, Labels, Opened
 

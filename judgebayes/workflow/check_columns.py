@@ -33,8 +33,7 @@ from judgebayes.votes.classes import (
     usual_classes,
     written,
 )
-from judgebayes.votes.columns import changed
-from judgebayes.votes.slots import are_orders
+from judgebayes.votes.columns import are_orders, changed
 from judgebayes.workflow.annotators import label_columns
 from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.likely import (

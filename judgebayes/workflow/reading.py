@@ -50,14 +50,12 @@ def converted(
     form = None if isinstance(path, InMemory) else format_of(path)
     if form is None:
         return request, None, [], {}
-    takes = FORMATS[form].takes
-    label = request.label if request.labels is None else "none"
-    options = Options(
-        sample=request.sample if "sample" in takes else None,
-        label=label if "label" in takes else None,
-        vote=request.vote if "vote" in takes else None,
-        missing=request.missing,
-    )
+    given = {"sample": request.sample, "vote": request.vote, "label": request.label}
+    given |= {} if request.labels is None else {"label": "none"}
+    taken: dict[str, Any] = {
+        name: column for name, column in given.items() if name in FORMATS[form].takes
+    }
+    options = Options(missing=request.missing, **taken)
     imported = import_votes(form, path, options)
     table = imported.votes
     labels = imported.labels
@@ -66,12 +64,10 @@ def converted(
             request = replace(request, labels=InMemory(labels, path.name), label="label")
     elif labels is not None:
         table = table.merge(labels, on="item", how="left")
-    if options.vote is not None:
-        request = replace(request, vote="vote")
-    if "label" in table.columns and request.label not in (None, "none"):
-        request = replace(request, label="label")
-    if "sample" in table.columns and request.sample not in (None, "none"):
-        request = replace(request, sample="sample")
+    named = (n for n in ("label", "sample") if getattr(request, n) not in (None, "none"))
+    columns: dict[str, Any] = {name: name for name in named if name in table.columns}
+    columns |= {} if options.vote is None else {"vote": "vote"}
+    request = replace(request, **columns)
     ordered = "order" in table.columns and request.order != "none"
     if imported.votes_as is not None and request.votes_as is None and ordered:
         request = replace(request, votes_as=imported.votes_as)

@@ -23,9 +23,10 @@ from judgebayes.votes.classes import (
     distinct,
     inferred,
     listing,
+    scale_of,
     usual_classes,
 )
-from judgebayes.votes.slots import SUSPICIOUS_VOTES, scale_of
+from judgebayes.votes.encoding import SUSPICIOUS_VOTES
 from judgebayes.workflow.sources import Opened
 
 MOST_RATINGS = 12
