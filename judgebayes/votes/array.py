@@ -170,11 +170,6 @@ class Votes:
 
         return self._each(move, tasks=False)
 
-    def swapped(self) -> "Votes":
-        """Return the votes as if the two responses of every item had changed places."""
-        mirrored = jnp.where(self.index >= 0, self.n_classes - 1 - self.index, self.index)
-        return replace(self, index=mirrored.astype(self.index.dtype))
-
 
 def from_counts(counts: np.ndarray) -> Votes:
     """Return the votes of one judge from its counts by item and class.

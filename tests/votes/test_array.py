@@ -19,12 +19,6 @@ def test_first_keeps_the_shape_and_drops_the_later_votes(votes: Votes) -> None:
     assert (first.index[..., 2:] == MISSING).all()
 
 
-def test_swapping_twice_changes_nothing(votes: Votes) -> None:
-    swapped = votes.swapped()
-    np.testing.assert_array_equal(swapped.pooled_counts(), votes.pooled_counts()[:, ::-1])
-    np.testing.assert_array_equal(swapped.swapped().index, votes.index)
-
-
 def test_votes_pass_through_vmap_and_jit(votes: Votes) -> None:
     items = jnp.array([[0, 5], [7, 3]])
     counts = jax.jit(jax.vmap(lambda i: votes.take(i).pooled_counts()))(items)
