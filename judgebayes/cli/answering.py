@@ -12,7 +12,7 @@ from judgebayes.compiled.store import atomically
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.show.console import say, say_commands, say_next, say_plainly, show_blocks
-from judgebayes.show.page import Figure
+from judgebayes.show.page import Plot
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.records import leaves
 from judgebayes.workflow.results import Result
@@ -50,7 +50,7 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
             temporary.write_text(page_of(result, command), encoding="utf-8")
         say(f"The page is in {request.html}.")
     say_next(result.next_steps)
-    if request.html is None and any(isinstance(block, Figure) for block in result.blocks):
+    if request.html is None and any(isinstance(block, Plot) for block in result.blocks):
         say_plainly("")
         say("For a page with figures, add --html FILE.")
     for other, words in result.next_commands.items():

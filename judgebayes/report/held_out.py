@@ -10,7 +10,7 @@ from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import reliability_diagrams
 from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import with_interval
-from judgebayes.show.page import Block, Figure, Paragraph, Row, Section, Table
+from judgebayes.show.page import Block, Paragraph, Plot, Row, Section, Table
 from judgebayes.workflow.calibration import Calibration
 
 BINS = 10
@@ -80,7 +80,7 @@ def held_out_blocks(
 
 def _diagram(
     log_probs: np.ndarray, labels: np.ndarray, of: int | None, classes: Sequence[str], method: str
-) -> Figure:
+) -> Plot:
     bins = reliability(log_probs, labels, bins=BINS, of=of)
     mass, predicted, observed = (np.asarray(part) for part in bins)
     what = "the most probable class" if of is None else f"class {classes[of]}"
@@ -94,7 +94,7 @@ def _diagram(
         figure.set_size_inches(3.1, 3.05)
         return figure
 
-    return Figure(
+    return Plot(
         draw,
         f"reliability-{'top' if of is None else of}",
         f"Observed frequency against predicted probability of {what}",

@@ -6,7 +6,7 @@ from judgebayes.majority.counts import ErrorCurve
 from judgebayes.plots.curves import error_curves
 from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import with_interval
-from judgebayes.show.page import Block, Figure, Paragraph, Section, Table
+from judgebayes.show.page import Block, Paragraph, Plot, Section, Table
 from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Growth
 
@@ -64,7 +64,7 @@ def _curve_blocks(curve: Growth, method: str) -> list[Block]:
         figure.set_size_inches(3.4, 2.7)
         return figure
 
-    shown = Figure(
+    shown = Plot(
         draw,
         "growth",
         "Held-out NLL by the number of labels",

@@ -89,7 +89,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Plot:
     """A figure that is drawn where it is shown; `name`, `title` and `description` as in `inline_svg`."""
 
     draw: "Callable[[], Picture]"
@@ -103,7 +103,7 @@ class Figure:
 class Row:
     """Figures side by side, if there is space."""
 
-    figures: Sequence[Figure]
+    figures: Sequence[Plot]
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Folded:
     blocks: "Sequence[Block]"
 
 
-Block = Paragraph | Findings | Facts | Table | Drawing | Figure | Row | Code | Links | Folded
+Block = Paragraph | Findings | Facts | Table | Drawing | Plot | Row | Code | Links | Folded
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _block(block: Block) -> str:
             return _table(block)
         case Drawing():
             return _drawing(block)
-        case Figure():
+        case Plot():
             return _drawing(_drawn(block))
         case Row(figures):
             return f'<div class="row">\n{markup(figures)}</div>\n'
@@ -278,7 +278,7 @@ def _cell(cell: Cell) -> str:
     return f'<a href="{target}">{escaped(cell.text)}</a>'
 
 
-def _drawn(figure: Figure) -> Drawing:
+def _drawn(figure: Plot) -> Drawing:
     """Return a figure as drawn; texts are literal, so that a name with dollar signs is no formula."""
     from matplotlib import rc_context
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.sentence import percent, rounded, with_interval
-from judgebayes.show.page import Figure, Table
+from judgebayes.show.page import Plot, Table
 from judgebayes.show.text import shortened_apart
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def judges_table(judges: pd.DataFrame, most: int) -> Table:
     )
 
 
-def judges_figure(judges: pd.DataFrame, most: int) -> Figure:
+def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
     """Return the judges' TPR against TNR, or, without these, the accuracies of the best and the worst.
 
     `judges` is the result of `judge_table`; the accuracy of some judge is known.
@@ -109,7 +109,7 @@ def judges_figure(judges: pd.DataFrame, most: int) -> Figure:
         figure.set_figwidth(5.0)
         return figure
 
-    return Figure(
+    return Plot(
         draw,
         "judges-figure",
         title,

@@ -23,7 +23,7 @@ from judgebayes.majority import (
 )
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import of_votes, percent, with_interval
-from judgebayes.show.page import Block, Figure, Findings, Paragraph, Table
+from judgebayes.show.page import Block, Findings, Paragraph, Plot, Table
 from judgebayes.votes import Votes
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study, undecided_as_class
@@ -133,14 +133,14 @@ class MajorityError(Result):
             *([] if self.next_items is None else [next_table(self.next_items)]),
         ]
 
-    def _figure(self, other: dict[str, ErrorCurve]) -> Figure:
+    def _figure(self, other: dict[str, ErrorCurve]) -> Plot:
         def draw() -> Any:
             from judgebayes.plots.curves import error_curves  # Matplotlib takes long to import
 
             return error_curves(self.curves | other, title="")
 
         title = f"Error of a majority vote on {self.about}"
-        return Figure(draw, "errors", title, "The table has the numbers.", title)
+        return Plot(draw, "errors", title, "The table has the numbers.", title)
 
     @property
     def files(self) -> dict[str, tuple[str, Written]]:

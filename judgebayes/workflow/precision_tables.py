@@ -24,7 +24,7 @@ from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import Posterior
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
-from judgebayes.show.page import Figure
+from judgebayes.show.page import Plot
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.precision_methods import Given, Points, PrecisionFit
 
@@ -135,7 +135,7 @@ def shown_shares(table: pd.DataFrame) -> pd.DataFrame:
     return shown.drop(columns=["P(better than next)", "order settled"])
 
 
-def precision_figure(table: pd.DataFrame) -> Figure:
+def precision_figure(table: pd.DataFrame) -> Plot:
     """Return a figure of the generators' estimates and raw means, in per cent."""
     nothing = {"low": np.nan, "high": np.nan}
     parts = [table.assign(value=table["raw mean"], **nothing, series="raw mean")]
@@ -153,7 +153,7 @@ def precision_figure(table: pd.DataFrame) -> Figure:
         )
 
     title = "Share of each generator's items that is valid"
-    return Figure(draw, "generators", title, "The table has the numbers.", title)
+    return Plot(draw, "generators", title, "The table has the numbers.", title)
 
 
 FEW_INVALID = 10

@@ -11,7 +11,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.sentence import rounded, sentence
-from judgebayes.show.page import Block, Figure, Findings, Paragraph, Table, markup
+from judgebayes.show.page import Block, Findings, Paragraph, Plot, Table, markup
 from judgebayes.workflow.machine import CommandResult, plain
 
 SHORT = 40
@@ -89,7 +89,7 @@ class Result(ABC):
         JudgeBayesError
             If there is none.
         """
-        figure = next((block for block in self.blocks if isinstance(block, Figure)), None)
+        figure = next((block for block in self.blocks if isinstance(block, Plot)), None)
         if figure is None:
             raise JudgeBayesError("There is nothing to draw here.")
         return figure.draw()

@@ -28,7 +28,7 @@ from judgebayes.posteriors.models import build, sample, variant_of
 from judgebayes.posteriors.story import TARGETS
 from judgebayes.progress import stepped
 from judgebayes.sentence import rounded, with_interval
-from judgebayes.show.page import Block, Code, Figure, Findings, Paragraph, Table
+from judgebayes.show.page import Block, Code, Findings, Paragraph, Plot, Table
 from judgebayes.show.tables import ends_of
 from judgebayes.show.versions import versions
 from judgebayes.votes.array import Data
@@ -152,14 +152,14 @@ class SampledPosterior(Result):
         return [where, Paragraph(text), Code(line)]
 
     @property
-    def _figure(self) -> Figure:
+    def _figure(self) -> Plot:
         def draw() -> Any:
             names = list(self.story.shown)
             drawing = stored.arviz().plot_forest(self.draws, var_names=names, combined=True)
             return drawing if hasattr(drawing, "savefig") else drawing[0].figure  # ArviZ 1, 0.20
 
         title = "The posterior's intervals"
-        return Figure(draw, "posterior", title, "The table has the numbers.", title)
+        return Plot(draw, "posterior", title, "The table has the numbers.", title)
 
     @property
     def files(self) -> dict[str, tuple[str, Written]]:

@@ -18,13 +18,13 @@ from judgebayes.show.page import (
     Code,
     Drawing,
     Facts,
-    Figure,
     Findings,
     Folded,
     Link,
     Links,
     Page,
     Paragraph,
+    Plot,
     Row,
     Section,
     Table,
@@ -120,7 +120,7 @@ def check(markup: str) -> Reader:
     return page
 
 
-def picture(names: list[str], key: str = "a-figure") -> Figure:
+def picture(names: list[str], key: str = "a-figure") -> Plot:
     def draw() -> Picture:
         figure = Picture(figsize=(9, 4), layout="constrained")
         ax = figure.subplots()
@@ -129,7 +129,7 @@ def picture(names: list[str], key: str = "a-figure") -> Figure:
         ax.legend()
         return figure
 
-    return Figure(draw, key, names[0], names[-1], names[0])
+    return Plot(draw, key, names[0], names[-1], names[0])
 
 
 def a_page(names: list[str]) -> Page:
