@@ -232,7 +232,7 @@ def stopped(settled: Any, sequence: Int[np.ndarray, "item vote"]) -> Int[np.ndar
 
 def decide(rule: StoppingRule, counts: Int[np.ndarray, "item class"]) -> Int[np.ndarray, " item"]:
     """Return the decisions with the smallest expected loss, given the votes so far."""
-    return np.asarray(bayes_action(rule.log_probs(counts), absolute_loss(3)))
+    return np.asarray(bayes_action(rule.plan.log_probs(counts), absolute_loss(3)))
 
 
 def _agreed(counts: Int[np.ndarray, "item class"]) -> np.ndarray:

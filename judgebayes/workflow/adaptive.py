@@ -128,6 +128,19 @@ class _Grid:
         """Return the index of counts with this number of votes."""
         return np.searchsorted(self.key(self.counts[votes]), self.key(counts))
 
+    def levels(
+        self, counts: Int[np.ndarray, "item class"]
+    ) -> list[tuple[int, Int[np.ndarray, " some"], Int[np.ndarray, " some"]]]:
+        """Return each number of votes that items have, these items, and the index of their counts."""
+        counts = np.asarray(counts, np.int64)
+        votes = counts.sum(1)
+        if votes.max(initial=0) > self.most:
+            raise JudgeBayesError(
+                f"An item has {votes.max()} votes; this rule allows at most {self.most}."
+            )
+        places = [(int(m), np.flatnonzero(votes == m)) for m in np.unique(votes)]
+        return [(m, here, self.place(counts[here], m)) for m, here in places]
+
 
 @dataclass(frozen=True)
 class StoppingPlan:
@@ -140,6 +153,20 @@ class StoppingPlan:
     risk: list[Float[np.ndarray, " state"]]
     """Least expected absolute loss of a decision, by number of votes."""
     batch: int
+
+    def log_probs(self, counts: Int[np.ndarray, "item class"]) -> Float[np.ndarray, "item class"]:
+        """Return log q(y | c) of items with any number of votes up to N.
+
+        Raises
+        ------
+        JudgeBayesError
+            If an item has more than N votes.
+        """
+        probs = np.zeros(np.shape(counts))
+        for votes, here, place in self.grid.levels(counts):
+            probs[here] = self.responsibilities[votes][place]
+        with np.errstate(divide="ignore"):
+            return np.log(probs)
 
     def rule(self, price: float) -> "StoppingRule":
         """Return the rule of least expected cost at a price of a vote, by backward induction."""
@@ -194,7 +221,7 @@ class StoppingPlan:
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Whether an item is settled, and its class probabilities, given its votes by class."""
+    """Whether an item is settled, given its votes by class."""
 
     price: float
     loss: float
@@ -203,7 +230,7 @@ class StoppingRule:
     """Expected votes until then."""
     full_loss: float
     """Expected loss of the decision after all N votes."""
-    _plan: StoppingPlan
+    plan: StoppingPlan
     _settled: list[Bool[np.ndarray, " state"]]
 
     def settled(self, counts: Int[np.ndarray, "item class"]) -> Bool[np.ndarray, " item"]:
@@ -215,35 +242,9 @@ class StoppingRule:
             If an item has more than N votes, the number at which every item is settled.
         """
         settled = np.zeros(len(counts), bool)
-        for votes, here, place in self._levels(counts):
+        for votes, here, place in self.plan.grid.levels(counts):
             settled[here] = self._settled[votes][place]
         return settled
-
-    def log_probs(self, counts: Int[np.ndarray, "item class"]) -> Float[np.ndarray, "item class"]:
-        """Return log q(y | c) of items with any number of votes up to N.
-
-        Raises
-        ------
-        JudgeBayesError
-            If an item has more than N votes.
-        """
-        probs = np.zeros(np.shape(counts))
-        for votes, here, place in self._levels(counts):
-            probs[here] = self._plan.responsibilities[votes][place]
-        with np.errstate(divide="ignore"):
-            return np.log(probs)
-
-    def _levels(
-        self, counts: Int[np.ndarray, "item class"]
-    ) -> list[tuple[int, Int[np.ndarray, " some"], Int[np.ndarray, " some"]]]:
-        counts, grid = np.asarray(counts, np.int64), self._plan.grid
-        votes = counts.sum(1)
-        if votes.max(initial=0) > grid.most:
-            raise JudgeBayesError(
-                f"An item has {votes.max()} votes; this rule allows at most {grid.most}."
-            )
-        places = [(int(m), np.flatnonzero(votes == m)) for m in np.unique(votes)]
-        return [(m, here, grid.place(counts[here], m)) for m, here in places]
 
 
 def stopping_plan(

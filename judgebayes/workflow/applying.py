@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from judgebayes.aggregators import Davidson
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
@@ -15,6 +16,7 @@ from judgebayes.inference import Status
 from judgebayes.inference.fit import status_of
 from judgebayes.show.page import Block, Findings, Paragraph
 from judgebayes.votes import MISSING, Coding, Votes
+from judgebayes.workflow.adaptive import share_prior, stopping_plan
 from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Study, encoded
@@ -137,12 +139,40 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None, "html": None})]) 
             f"The fit was made on the votes of {', '.join(saved.notes['judges'][:8])}; the votes of "
             f"{', '.join(sorted(others)[:8])} are treated as if they were from the same judges."
         )
-    with using(saved):
-        warnings += [*changes, *drift(saved.profile, profile(votes), saved.classes)]
     log_probs = answers(saved, votes)
+    with using(saved):
+        log_probs, fewer = _with_fewer(saved, votes, log_probs)
+        now = profile(votes)
+        if fewer:  # which is counted
+            now = replace(now, votes_per_item=saved.profile.votes_per_item)
+        warnings += [*changes, *drift(saved.profile, now, saved.classes)]
+    lines += fewer
     rule = _decider(saved, losses)
     decisions = decisions_of(log_probs, losses, None if rule is None else rule.rule(votes))
     return Applied(saved, data, votes, log_probs, decisions, losses, lines, warnings)
+
+
+def _with_fewer(saved: SavedFit, votes: Votes, log_probs: LogProbs) -> tuple[LogProbs, list[str]]:
+    """Return the answers; of items with fewer votes than all those of a Davidson fit, expected ones.
+
+    Davidson's formula is valid for the number of votes that it was fitted to: the votes that an item
+    lacks are summed out (`judgebayes.workflow.adaptive`).
+    """
+    own = saved.fitted.probabilities if isinstance(saved.fitted, DecidedBy) else saved.fitted
+    method, most = getattr(own, "method", None), int(saved.notes.get("votes_of_each", 0))
+    counts = np.asarray(votes.pooled_counts()).astype(int)
+    fewer = counts.sum(1) < most
+    if not isinstance(method, Davidson) or most < 2 or not fewer.any():
+        return log_probs, []
+    prior = share_prior(saved.profile, symmetric=method.symmetric)
+    try:
+        plan = stopping_plan(own, prior, most)
+    except JudgeBayesError:  # too many possible votes
+        return log_probs, []
+    return jnp.asarray(log_probs).at[fewer].set(plan.log_probs(counts[fewer])), [
+        f"{int(fewer.sum())} item(s) have fewer than the {most} votes that the fit was made on: their "
+        "probabilities are those expected with the votes that they lack."
+    ]
 
 
 def _decider(saved: SavedFit, losses: Losses) -> DecidedBy | None:

@@ -373,6 +373,7 @@ def save(calibration: Calibration, path: Path | str) -> None:
         If the fit failed, its class cannot be saved, or the file cannot be written.
     """
     data = calibration.given
+    given = np.asarray(data.votes.pooled_counts()).sum(1)
     judges = [str(name) for name in data.coding.judges]
     notes = {
         "labels": int((data.labels >= 0).sum()),
@@ -380,6 +381,7 @@ def save(calibration: Calibration, path: Path | str) -> None:
         "version": __version__,
         "seed": calibration.request.seed,
         "judges": judges,
+        "votes_of_each": int(given.min()) if given.min() == given.max() else 0,
         **reading_notes(data.opened),
     }
     tasks = [] if data.coding.tasks is None else [str(name) for name in data.coding.tasks]

@@ -295,7 +295,7 @@ def test_an_import_reports_missing_votes_and_their_reasons(tmp_path: Path) -> No
     assert "Missing votes: 2 (cell 'N/A' 1, empty cell 1)." in said
     said = invoke("check", str(tmp_path / "o.csv"))
     assert "1 judge(s) were asked on only some of the 4 items: k 3." in said
-    assert "1 votes are not one of no, yes: 'unsure' 1" in said
+    assert "1 of 5 votes are not one of no, yes: 'unsure' 1" in said
     scores = "".join(f"x{n},{n}\n" for n in range(20))
     (tmp_path / "v.csv").write_text("item,vote\n" + scores)
     said = invoke("import", "tidy", str(tmp_path / "v.csv"), "-o", str(tmp_path / "o.csv"))

@@ -1,16 +1,22 @@
 """The stopping rule against a brute-force twin and simulated items, and its laws."""
 
 import itertools
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
+import judgebayes as jb
 from judgebayes.aggregators import Davidson, Fit
+from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.getting import example_tables
 from judgebayes.measures.decide import absolute_loss
+from judgebayes.votes import from_counts
 from judgebayes.workflow.adaptive import share_prior, stopping_plan
-from judgebayes.workflow.fit_file import VoteProfile
+from judgebayes.workflow.fit_file import VoteProfile, load_fit
 
 N = 6
 PRIOR = np.array([0.5, 0.3, 0.5])
@@ -85,7 +91,7 @@ def test_the_rule_is_that_of_the_recursion(fitted: Fit, price: float, batch: int
     twin = Twin(price, batch)
     every = states()
     np.testing.assert_allclose(
-        np.exp(rule.log_probs(every)),
+        np.exp(rule.plan.log_probs(every)),
         [twin.responsibilities(tuple(c)) for c in every.tolist()],
         rtol=0,
         atol=1e-12,
@@ -143,3 +149,24 @@ def test_invalid_arguments_are_refused(fitted: Fit) -> None:
     for spread in (np.zeros((3, 3)), np.diag([0.25, 0, 0.25])):
         prior = share_prior(VoteProfile(9, [0.5, 0.0, 0.5], spread.tolist(), 4.0), symmetric=True)
         assert (prior > 0).all()
+
+
+def test_items_with_fewer_votes_get_the_expectation_over_the_others(tmp_path: Path) -> None:
+    """Davidson's formula at 8 votes, averaged over the votes that an item lacks; not that at 5 votes."""
+    votes, gold = example_tables(0)
+    jb.save(jb.calibrate(votes, gold, method="davidson", splits=2), tmp_path / "fit.json")
+    whole = jb.apply(tmp_path / "fit.json", votes)
+    fewer = jb.apply(tmp_path / "fit.json", votes[votes["sample"] <= 5])
+    assert any("600 item(s) have fewer than the 8 votes" in line for line in fewer.sentences)
+    assert not any("(median)" in line for line in [*fewer.sentences, *whole.sentences])
+    saved = load_fit(tmp_path / "fit.json")
+    fit = saved.fitted.probabilities if isinstance(saved.fitted, DecidedBy) else saved.fitted
+    prior = share_prior(saved.profile, symmetric=True)
+    counts = np.asarray(fewer.votes.pooled_counts()).astype(int)
+    rest = np.array([c for c in np.ndindex(4, 4, 4) if sum(c) == 3])
+    for item in (0, 1, 17):
+        probs = np.exp(np.asarray(fit(from_counts(counts[item] + rest))))
+        chance = stats.dirichlet_multinomial.pmf(rest, prior + counts[item], 3)
+        np.testing.assert_allclose(
+            np.exp(np.asarray(fewer.log_probs[item])), chance @ probs, atol=1e-6
+        )
