@@ -175,7 +175,11 @@ def _records(file: Path) -> list[tuple[str, dict[str, Any]]]:
 
 def _rows(record: dict[str, Any], where: str, item: tuple[str, ...], label: Any) -> Iterator[Row]:
     grading = an_object(record, "gradingResult", where)
-    parts = objects(grading, "componentResults", where)
+    results = grading.get("componentResults")
+    # The place of an assertion that compares outputs may be empty.
+    parts = (
+        [each for each in results if isinstance(each, dict)] if isinstance(results, list) else []
+    )
     if record.get("failureReason") == PROVIDER_ERROR or (not grading and record.get("error")):
         yield Row(item, "test", dropped="no output to judge: the provider failed")
     elif not parts:
