@@ -99,10 +99,9 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
     if kind is not None:
         verdicts, _ = verdicts_in(table.loc[records.index, columns["vote"]], kind)
         records = records.assign(**verdicts)
-    if request.wide:
+    if opened.rows is not None:
         advice = " (for repeated votes, use the format tidy, with a row per vote)"
-        rows = opened.table[~opened.table.index.duplicated()]
-        names_of_items(rows, str(columns["item"]), source, advice)
+        names_of_items(opened.rows, str(columns["item"]), source, advice)
         votes, labels = {*records["vote"].unique()}, {*records.get("label", ())}
         if options.missing is None and -1 in votes - labels and votes <= {-1, 0, 1}:
             raise JudgeBayesError(

@@ -126,9 +126,10 @@ def open_votes(
     cells = judges if request.wide else [str(columns["vote"])]
     table, messages = plain_cells(table, cells, request.missing, "vote")
     notes += messages
-    rows = table
+    rows = table if request.wide else None
     if request.wide:
-        table = stacked(table, judges, JUDGE, VOTE)
+        used = dict.fromkeys([*filter(None, columns.values()), *judges])
+        table = stacked(table[[*used]], judges, JUDGE, VOTE)
     if request.only_judge is not None:
         judge = JUDGE if request.wide else columns["judge"]
         if judge is None:
@@ -140,8 +141,8 @@ def open_votes(
         long, joined, annotator = melted(whole[[item, *several]].drop_duplicates(), several)
         gold = Labels(long, item, joined, annotator)
     elif label is not None and not elsewhere:
-        gold = Labels(rows if request.wide else table, item, label)
-    return Opened(request, table, columns, gold, tuple(notes))
+        gold = Labels(table if rows is None else rows, item, label)
+    return Opened(request, table, columns, gold, tuple(notes), rows)
 
 
 def with_labels(

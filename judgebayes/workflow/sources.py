@@ -81,6 +81,8 @@ class Opened:
     labels: Labels | None
     notes: tuple[str, ...] = ()
     """What was left out of the files or read as something else, in sentences."""
+    rows: pd.DataFrame | None = None
+    """The rows of a wide file, with all its columns."""
     bins: Bins | None = None
     """The cut points that made classes of scores."""
     classes: tuple[str, ...] | None = None
@@ -113,7 +115,8 @@ class Opened:
     @property
     def tables(self) -> list[tuple[pd.DataFrame, str]]:
         """The table of the votes and, if there are labels, their table, each with its item column."""
-        tables = [(self.table, str(self.columns["item"]))]
+        rows = self.table if self.rows is None else self.rows
+        tables = [(rows, str(self.columns["item"]))]
         if self.labels is not None:
             tables.append((self.labels.table, self.labels.item))
         return tables

@@ -2,15 +2,18 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import judgebayes as jb
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.fit_file import apply_notes
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.systems import generators_of
 
 
 def read(path: Path, labels: Path | None = None, wide: bool = False) -> tuple[Study, str | None]:
@@ -111,3 +114,16 @@ def test_labels_of_another_scale_are_blamed_and_not_the_votes(tmp_path: Path) ->
         match=r"Row 3 of the label column 'label' contains 5, but the votes are 0, 1",
     ):
         read(tmp_path / "v.csv", tmp_path / "g.csv")
+
+
+def test_a_wide_table_keeps_one_row_per_item_of_its_other_columns() -> None:
+    table = pd.DataFrame(
+        {"item": list("aab"), "gpt": [1, 0, 1], "claude": [1, 1, 0], "model": list("xxy")}
+    )
+    with pytest.raises(JudgeBayesError, match=r"Rows 1 and 2 are the same vote .*repeats=true"):
+        jb.read(table, wide=True, ignore="model")
+    data = jb.read(table, wide=True, ignore="model", repeats=True)
+    assert np.asarray(data.votes.index).tolist() == [[[1, 0], [1, 1]], [[1, -1], [0, -1]]]
+    names, of_item = generators_of(data, "model")
+    assert (names, of_item.tolist()) == (["x", "y"], [0, 1])
+    assert "model" not in data.opened.table
