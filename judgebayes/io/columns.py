@@ -12,8 +12,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names, split_names
 from judgebayes.sentence import did_you_mean
-from judgebayes.votes.classes import written
-from judgebayes.votes.columns import changed
+from judgebayes.votes.classes import changed, written
 
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (

@@ -11,8 +11,8 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_column, without
 from judgebayes.io.options import Options, short_names, split_names
 from judgebayes.sentence import sentences
-from judgebayes.votes.classes import canonical, listing
-from judgebayes.votes.columns import VotesAs, changed
+from judgebayes.votes.classes import canonical, changed, listing
+from judgebayes.votes.columns import VotesAs
 
 if TYPE_CHECKING:
     from judgebayes.io.formats import Format

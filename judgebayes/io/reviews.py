@@ -14,8 +14,7 @@ from judgebayes.io.options import Files, Options
 from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.vote_tables import TEXTS
-from judgebayes.votes.classes import canonical, written
-from judgebayes.votes.columns import changed
+from judgebayes.votes.classes import canonical, changed, written
 
 GROUP = "group"
 """The usual column that says which items an answer is on."""

@@ -17,8 +17,7 @@ from judgebayes.io.options import Layout, Verdicts
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import noted, notes_of, read_table
 from judgebayes.io.verdict import LEVELS, parse_verdict
-from judgebayes.votes.classes import canonical, written
-from judgebayes.votes.columns import changed
+from judgebayes.votes.classes import canonical, changed, written
 
 TEXTS = (
     *("text", "response", "output", "completion", "generation"),

@@ -5,9 +5,10 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import MISSING, UNDECIDED
 
+SAFE = frozenset({str, int})
+"""Types of cells of which equal ones are the same cell: 1, 1.0 and True are equal, but not the same."""
 COMMON = 0.02
 """A value with less than this share of the votes counts as an error, not a class."""
 MOST_CLASSES = 1000
@@ -167,6 +170,16 @@ def written(name: object) -> str | None:
         return None
     # The text of a float of 32 bits is not that of the same float of 64 bits.
     return str(name) if isinstance(name, bool) or isinstance(plain, float) else str(plain)
+
+
+def changed(column: pd.Series, function: Callable[[Any], Hashable | None]) -> pd.Series:
+    """Return a function of each cell, called once for each different one, and with None if missing."""
+    # Values of several types, such as 1 and True, would have one code; lists have none.
+    if pd.api.types.is_object_dtype(column.dtype) and not set(map(type, column.dropna())) <= SAFE:
+        return pd.Series([*map(function, column)], column.index, dtype=object)
+    code, different = pd.factorize(column)
+    values = np.array([*map(function, different.tolist()), function(None)], dtype=object)
+    return pd.Series(values[code], column.index, dtype=object)
 
 
 def listing(values: Iterable[object], limit: int = 8) -> str:

@@ -3,9 +3,9 @@
 Labels that may be wrong, as evidence: the log-odds that they give for the higher of two classes.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,8 @@ from jaxtyping import Bool, Float, Int
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import UNDECIDED
-from judgebayes.votes.classes import Classes, canonical, listing, written
+from judgebayes.votes.classes import Classes, canonical, changed, listing, written
 
-SAFE = frozenset({str, int})
-"""Types of cells of which equal ones are the same cell: 1, 1.0 and True are equal, but not the same."""
 EXACT = 2**53
 """Above this, several whole numbers are the same float."""
 
@@ -25,16 +23,6 @@ EXACT = 2**53
 def first_row(wrong: Bool[np.ndarray, " row"] | pd.Series) -> int | None:
     """Return the position of the first row with something wrong, None if there is none."""
     return int(np.argmax(wrong)) if wrong.any() else None
-
-
-def changed(column: pd.Series, function: Callable[[Any], Hashable | None]) -> pd.Series:
-    """Return a function of each cell, called once for each different one, and with None if missing."""
-    # Values of several types, such as 1 and True, would have one code; lists have none.
-    if pd.api.types.is_object_dtype(column.dtype) and not set(map(type, column.dropna())) <= SAFE:
-        return pd.Series([*map(function, column)], column.index, dtype=object)
-    code, different = pd.factorize(column)
-    values = np.array([*map(function, different.tolist()), function(None)], dtype=object)
-    return pd.Series(values[code], column.index, dtype=object)
 
 
 def cell_of(column: pd.Series, row: int, judges: pd.Series | None = None) -> str:

@@ -28,12 +28,13 @@ from judgebayes.io.vote_tables import kind_of_answers
 from judgebayes.votes.classes import (
     Classes,
     canonical,
+    changed,
     given_classes,
     listing,
     usual_classes,
     written,
 )
-from judgebayes.votes.columns import are_orders, changed
+from judgebayes.votes.columns import are_orders
 from judgebayes.workflow.annotators import label_columns
 from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.likely import (

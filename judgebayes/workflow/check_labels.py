@@ -20,8 +20,8 @@ from judgebayes.io.columns import (
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import join_names
 from judgebayes.votes import Votes
-from judgebayes.votes.classes import canonical, listing, written
-from judgebayes.votes.columns import changed, require_columns
+from judgebayes.votes.classes import canonical, changed, listing, written
+from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.item_ids import hint, match_items

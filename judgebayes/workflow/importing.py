@@ -14,8 +14,7 @@ from judgebayes.io.gathering import Imported
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Files, Options, Verdicts
 from judgebayes.io.vote_tables import TEXTS, read_votes, verdicts_in, why_none
-from judgebayes.votes.classes import canonical, listing, written
-from judgebayes.votes.columns import changed
+from judgebayes.votes.classes import canonical, changed, listing, written
 from judgebayes.workflow.check_columns import find_long, find_wide
 from judgebayes.workflow.check_draft import Draft
 from judgebayes.workflow.options import ReadRequest

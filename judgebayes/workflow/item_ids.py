@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from judgebayes.votes.classes import written
+import pandas as pd
+
+from judgebayes.votes.classes import changed, written
 
 CLOSE = 0.75
 """The least similarity of a near miss (1 for equal texts)."""
@@ -120,7 +122,8 @@ def hint(matching: Matching) -> str:
 
 
 def _names(items: Iterable[object]) -> list[str]:
-    return list(dict.fromkeys(name for name in map(written, items) if name is not None))
+    names = changed(pd.Series([*items], dtype=object), written)
+    return list(dict.fromkeys(names.dropna()))
 
 
 def _matched(_: tuple[str, ...], labels: list[str], votes: list[str]) -> int:

@@ -8,8 +8,7 @@ import pandas as pd
 
 from judgebayes.io.columns import like_a_label, most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
-from judgebayes.votes.classes import canonical, usual_classes
-from judgebayes.votes.columns import changed
+from judgebayes.votes.classes import canonical, changed, usual_classes
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.scales import are_scores
 

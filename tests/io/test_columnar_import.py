@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_column
 from judgebayes.io.options import Options
-from judgebayes.votes.classes import canonical, written
-from judgebayes.votes.columns import changed
+from judgebayes.votes.classes import canonical, changed, written
 from judgebayes.workflow.importing import import_votes
 
 NAMES = st.sampled_from(["a", " a", "b", "007", "7", 7, 7.0, True, 1, "NaN1", "é"])
