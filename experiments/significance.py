@@ -9,7 +9,7 @@ from jaxtyping import Float, Int, Shaped
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import (
-    Answer,
+    Rate,
     answer_of,
     covariance,
     labels_only,
@@ -80,7 +80,7 @@ Method = Literal["labels", "rogan-gladen", "prediction-powered"]
 
 def success_rate(
     method: Method, scores: ItemFloats, labels: ItemInts, *, power: float | None = None
-) -> Answer:
+) -> Rate:
     r"""Return a system's success rate with the influence of every item.
 
     Rogan and Gladen's correction of the mean score is
@@ -103,7 +103,7 @@ def success_rate(
     return answer_of(float(g), labels, on_valid + on_invalid, on_rest)
 
 
-def interval(answer: Answer, groups: ItemInts | None = None, *, level: float = 0.9) -> Interval:
+def interval(answer: Rate, groups: ItemInts | None = None, *, level: float = 0.9) -> Interval:
     """Return a success rate with its interval, by default of 90 %.
 
     The interval is not clipped: an interval beyond [0, 1] shows that there is too little information.
@@ -112,8 +112,8 @@ def interval(answer: Answer, groups: ItemInts | None = None, *, level: float = 0
 
 
 def difference(
-    a: Answer,
-    b: Answer,
+    a: Rate,
+    b: Rate,
     groups: tuple[ItemInts, Int[np.ndarray, " other"]] | None = None,
     *,
     level: float = 0.9,

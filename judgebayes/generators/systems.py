@@ -40,7 +40,7 @@ _Known = Float[np.ndarray, " labelled"]
 _Rest = Float[np.ndarray, " rest"]
 
 
-class Answer(NamedTuple):
+class Rate(NamedTuple):
     """A success rate, the influence of each item on it, and which items are labelled."""
 
     value: float
@@ -49,13 +49,13 @@ class Answer(NamedTuple):
     """1 for labelled items, 0 for the others; the influences of each part are centred separately."""
 
 
-def labels_only(labels: ItemInts) -> Answer:
+def labels_only(labels: ItemInts) -> Rate:
     """Return the mean of the labels (1 valid, 0 invalid, -1 unknown) with each item's influence."""
     truth = labels[labels >= 0].astype(float)
     return answer_of(float(truth.mean()), labels, (truth - truth.mean()) / len(truth))
 
 
-def prediction_powered(scores: ItemFloats, labels: ItemInts, power: float) -> Answer:
+def prediction_powered(scores: ItemFloats, labels: ItemInts, power: float) -> Rate:
     """Return the prediction-powered success rate with the influence of every item.
 
     Parameters
@@ -82,11 +82,11 @@ def parted(scores: ItemFloats, labels: ItemInts) -> tuple[_Known, _Known, _Rest]
 
 def answer_of(
     value: float, labels: ItemInts, on_labelled: _Known, on_rest: _Rest | float = 0.0
-) -> Answer:
+) -> Rate:
     """Return an estimate with its influences, given by part, in the order of the items."""
     influence, known = np.zeros(len(labels)), labels >= 0
     influence[known], influence[~known] = on_labelled, on_rest
-    return Answer(value, influence, known.astype(int))
+    return Rate(value, influence, known.astype(int))
 
 
 def tuned_power(scores: ItemFloats, labels: ItemInts) -> float:
@@ -98,7 +98,7 @@ def tuned_power(scores: ItemFloats, labels: ItemInts) -> float:
 
 
 def covariance(
-    answers: Sequence[Answer], groups: Sequence[Int[np.ndarray, " _"] | None] | None = None
+    answers: Sequence[Rate], groups: Sequence[Int[np.ndarray, " _"] | None] | None = None
 ) -> Float[np.ndarray, "system system"]:
     """Return the covariance of estimates; `groups` contains the group of each item, for each estimate.
 

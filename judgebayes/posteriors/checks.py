@@ -17,7 +17,7 @@ MISFIT_LEVEL = 0.01
 
 
 @dataclass(frozen=True)
-class Check:
+class PredictiveCheck:
     """A statistic of the data and its replications."""
 
     name: str
@@ -62,7 +62,7 @@ class Check:
         )
 
 
-def check(data: Any) -> list[Check]:
+def check(data: Any) -> list[PredictiveCheck]:
     """Return the checks in a posterior file, in the order of its statistics.
 
     Parameters
@@ -88,7 +88,8 @@ def check(data: Any) -> list[Check]:
         for group in ("posterior_predictive", "prior_predictive")
     )
     checks = [
-        Check(name, float(values[i]), after[:, i], before[:, i]) for i, name in enumerate(names)
+        PredictiveCheck(name, float(values[i]), after[:, i], before[:, i])
+        for i, name in enumerate(names)
     ]
     # Leave out statistics that are undefined for these data, for example without differing votes.
     return [
@@ -100,7 +101,7 @@ def check(data: Any) -> list[Check]:
     ]
 
 
-def in_words(checks: Sequence[Check], advice: str, shown: int = 3) -> list[Finding]:
+def in_words(checks: Sequence[PredictiveCheck], advice: str, shown: int = 3) -> list[Finding]:
     """Return two findings from all checks: on the posterior, then on the prior."""
     misfits = sorted((c for c in checks if c.unlike), key=lambda c: -c.distance)
     total = f"{len(checks)} statistics"

@@ -22,7 +22,7 @@ CLEAR = 2.0
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedScores:
     """The leave-one-out log scores of several posteriors on the same items, the best first."""
 
     target: str
@@ -121,7 +121,7 @@ def _pareto(name: str, loo: pd.DataFrame) -> list[Finding]:
     ]
 
 
-def compare(files: Mapping[str, Any], target: str | None = None) -> list[Compared]:
+def compare(files: Mapping[str, Any], target: str | None = None) -> list[ComparedScores]:
     """Return the comparison of posteriors for every target that all of them have.
 
     Parameters
@@ -170,7 +170,7 @@ def _check_same_data(one: str, first: Any, other: str, second: Any) -> None:
         )
 
 
-def _compare(files: Mapping[str, Any], target: str) -> Compared:
+def _compare(files: Mapping[str, Any], target: str) -> ComparedScores:
     loo_of = {name: leave_one_out(data, target) for name, data in files.items()}
     common = set.intersection(*(set(loo.index) for loo in loo_of.values()))
     largest = max(len(loo) for loo in loo_of.values())
@@ -182,4 +182,4 @@ def _compare(files: Mapping[str, Any], target: str) -> Compared:
         )
     restricted = {name: loo.loc[items] for name, loo in loo_of.items()}
     ranked = sorted(restricted.items(), key=lambda each: -float(each[1]["elpd"].sum()))
-    return Compared(target, dict(ranked), len(items), largest > len(items))
+    return ComparedScores(target, dict(ranked), len(items), largest > len(items))

@@ -10,7 +10,7 @@ from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import reliability_diagrams
 from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import with_interval
-from judgebayes.show.page import Block, Paragraph, Plot, Row, Section, Table
+from judgebayes.show.page import Block, Paragraph, Plot, Section, SideBySide, Table
 from judgebayes.workflow.calibration import Calibration
 
 BINS = 10
@@ -69,7 +69,7 @@ def held_out_blocks(
             "of the most probable class. An item counts once for every split that held it out; "
             "in the intervals, it counts once."
         ),
-        Row([_diagram(log_probs, labels, of, classes, method) for of in which]),
+        SideBySide([_diagram(log_probs, labels, of, classes, method) for of in which]),
         Table(
             "How often the most probable class was the label, by its probability [95 %]",
             ("probability", "items", "share", "predicted", "right"),

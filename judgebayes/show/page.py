@@ -100,7 +100,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Row:
+class SideBySide:
     """Figures side by side, if there is space."""
 
     figures: Sequence[Plot]
@@ -128,7 +128,7 @@ class Folded:
     blocks: "Sequence[Block]"
 
 
-Block = Paragraph | Findings | Facts | Table | Drawing | Plot | Row | Code | Links | Folded
+Block = Paragraph | Findings | Facts | Table | Drawing | Plot | SideBySide | Code | Links | Folded
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _block(block: Block) -> str:
             return _drawing(block)
         case Plot():
             return _drawing(_drawn(block))
-        case Row(figures):
+        case SideBySide(figures):
             return f'<div class="row">\n{markup(figures)}</div>\n'
         case Code(text):
             return f"<pre><code>{escaped(text)}</code></pre>\n"

@@ -27,8 +27,8 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.clusters import normal_draws
 from judgebayes.generators.posterior import GeneratorValidator, Posterior
-from judgebayes.generators.systems import Answer as Rate
 from judgebayes.generators.systems import (
+    Rate,
     covariance,
     enough_of_both,
     has_youden_index,

@@ -21,8 +21,8 @@ from judgebayes.inference import posterior as stored
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.sampled import Described
 from judgebayes.io.options import split_names
-from judgebayes.posteriors.checks import Check, check, in_words
-from judgebayes.posteriors.compare import Compared, one_left_out, targets
+from judgebayes.posteriors.checks import PredictiveCheck, check, in_words
+from judgebayes.posteriors.compare import ComparedScores, one_left_out, targets
 from judgebayes.posteriors.compare import compare as compared_on_targets
 from judgebayes.posteriors.models import build, sample, variant_of
 from judgebayes.posteriors.story import TARGETS
@@ -70,7 +70,7 @@ class SampledPosterior(Result):
     """What is wrong with the chains, or that they agree."""
     summary: pd.DataFrame
     """A row per parameter; without rows of an interrupted run."""
-    checks: list[Check]
+    checks: list[PredictiveCheck]
     """Statistics of the data and of replicated data; none of an interrupted run."""
     fit: list[Finding]
     """How well the model fits the data, and predicts each item from the others."""
@@ -226,7 +226,7 @@ def posterior(
     drawn.attrs[FAULTS] = "\n".join(bad)
     if request.out is not None:
         stored.save(drawn, request.out, overwrite=request.overwrite)
-    checks: list[Check] = []
+    checks: list[PredictiveCheck] = []
     fit: list[Finding] = []
     summary = pd.DataFrame()
     if kept == nuts.draws:
@@ -248,7 +248,7 @@ class ComparedPosteriors(Result):
     schema: ClassVar[str] = "judgebayes.compared/1"
     draws: dict[str, Any]
     """The posteriors by file, in ArviZ's containers."""
-    compared: list[Compared]
+    compared: list[ComparedScores]
     """A comparison for each target."""
 
     @property
@@ -443,7 +443,7 @@ def _summary_blocks(table: pd.DataFrame, story: Described) -> list[Block]:
     return [Table(title, head, rows), *map(Paragraph, meanings)]
 
 
-def _replications(checks: Sequence[Check]) -> pd.DataFrame:
+def _replications(checks: Sequence[PredictiveCheck]) -> pd.DataFrame:
     """Return a row per check: what was observed, and what the fitted model replicates (90 %)."""
     rows = [
         (c.name, c.observed, c.replicated.mean(), *np.quantile(c.replicated, (0.05, 0.95)), c.p)
@@ -452,7 +452,7 @@ def _replications(checks: Sequence[Check]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["statistic", "observed", "replicated", "low", "high", "p"])
 
 
-def _check_blocks(checks: Sequence[Check]) -> list[Block]:
+def _check_blocks(checks: Sequence[PredictiveCheck]) -> list[Block]:
     """Return the checks that are farthest from the model, and what p is."""
     printed = _replications(_most_extreme(checks, CHECKS))
     rows = [
@@ -470,7 +470,7 @@ def _check_blocks(checks: Sequence[Check]) -> list[Block]:
     return [Table(title, head, rows), Paragraph(text)]
 
 
-def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:
+def _most_extreme(checks: Sequence[PredictiveCheck], most: int) -> list[PredictiveCheck]:
     """Return the first four checks and those farthest from the model, in their order."""
     if len(checks) <= most:
         return list(checks)
@@ -478,7 +478,7 @@ def _most_extreme(checks: Sequence[Check], most: int) -> list[Check]:
     return [checks[i] for i in sorted([*range(4), *rest[: most - 4]])]
 
 
-def _comparison_table(comparison: Compared) -> pd.DataFrame:
+def _comparison_table(comparison: ComparedScores) -> pd.DataFrame:
     """Return a row per posterior: its log score, and how far it is behind the best."""
     rows = []
     for name, loo in comparison.scores.items():
@@ -497,7 +497,7 @@ def _comparison_table(comparison: Compared) -> pd.DataFrame:
 
 
 def _comparison_blocks(
-    comparison: Compared, table: pd.DataFrame, draws: Mapping[str, Any]
+    comparison: ComparedScores, table: pd.DataFrame, draws: Mapping[str, Any]
 ) -> list[Block]:
     rows: list[tuple[str, ...]] = []
     for row in table.to_dict("records"):

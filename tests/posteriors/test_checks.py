@@ -5,18 +5,18 @@ import pandas as pd
 import pytest
 
 from judgebayes.posteriors import story as of
-from judgebayes.posteriors.checks import Check, in_words
-from judgebayes.posteriors.compare import Compared
+from judgebayes.posteriors.checks import PredictiveCheck, in_words
+from judgebayes.posteriors.compare import ComparedScores
 
 
-def make_check(observed: float, spread: float = 1.0, before: float = 10.0) -> Check:
+def make_check(observed: float, spread: float = 1.0, before: float = 10.0) -> PredictiveCheck:
     grid = np.linspace(-3, 3, 601)
-    return Check("share", observed, grid * spread, grid * before)
+    return PredictiveCheck("share", observed, grid * spread, grid * before)
 
 
 def test_p_is_the_share_above_with_ties_half() -> None:
     drawn = np.array([0.0, 1.0, 1.0, 2.0])
-    result = Check("x", 1.0, drawn, drawn + 1)
+    result = PredictiveCheck("x", 1.0, drawn, drawn + 1)
     assert (result.p, result.prior_p) == (0.5, 0.875)
     assert not result.unlike
     assert result.distance == 0
@@ -63,7 +63,9 @@ def loo_scores(shift: float, noise: float, n: int = 200, k: float = 0.1) -> pd.D
     ],
 )
 def test_a_difference_is_described(shift: float, noise: float, sentence: str) -> None:
-    compared = Compared("label", {"a": loo_scores(0, 0), "b": loo_scores(shift, noise)}, 200, False)
+    compared = ComparedScores(
+        "label", {"a": loo_scores(0, 0), "b": loo_scores(shift, noise)}, 200, False
+    )
     gap, error = compared.behind("b")
     values = compared.scores["a"].elpd - compared.scores["b"].elpd
     np.testing.assert_allclose((gap, error), (values.sum(), np.sqrt(200 * values.var(ddof=1))))
@@ -74,7 +76,9 @@ def test_a_difference_is_described(shift: float, noise: float, sentence: str) ->
 
 def test_unreliable_scores_and_few_items_are_reported() -> None:
     loo = loo_scores(0, 0, 12, 0.9)
-    sentences = [f.sentence for f in Compared("votes", {"a": loo, "b": loo}, 12, False).words()]
+    sentences = [
+        f.sentence for f in ComparedScores("votes", {"a": loo, "b": loo}, 12, False).words()
+    ]
     assert "equally well" in sentences[0]
     assert sentences[1].startswith("With only 12 items, the standard errors are too small")
     assert "of a on 12 of 12 items is unreliable (Pareto k up to 0.90" in sentences[2]

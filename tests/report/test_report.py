@@ -25,8 +25,8 @@ from judgebayes.show.page import (
     Page,
     Paragraph,
     Plot,
-    Row,
     Section,
+    SideBySide,
     Table,
     css,
     render,
@@ -140,7 +140,9 @@ def a_page(names: list[str]) -> Page:
         [Facts([(name, name) for name in names], large=True)],
         [
             Section(names[0], [table, Findings([Finding("bad", name) for name in names])], [inner]),
-            Section("b", [Row([picture(names), picture(names, "b")]), Code(names[0])], name="b"),
+            Section(
+                "b", [SideBySide([picture(names), picture(names, "b")]), Code(names[0])], name="b"
+            ),
             Section("c", [Folded(names[0], [Links([Link(n, n) for n in names if n])])]),
         ],
     )
