@@ -15,7 +15,7 @@ from judgebayes.io.tools import answer_in, at, name_in, plain, records_in, recor
 
 OTHER = {"A": "B", "B": "A"}
 """The other side of a pair."""
-LONGEST = 120
+LONGEST_INSTRUCTION = 120
 """The length of an item's name."""
 
 
@@ -35,8 +35,8 @@ def read_alpaca_eval(given: Files) -> Iterator[Row | str]:
     read, between = 0, list[float]()
     for file in given.files:
         for where, record in records_in(file):
-            vote, why, score = _vote(field_of(record, "preference", where))
-            item = _item(record, field_of(record, "instruction", where))
+            vote, why, score = _preferred(field_of(record, "preference", where))
+            item = _pair_of_outputs(record, field_of(record, "instruction", where))
             judge = record.get("annotator")
             name = f"annotator {judge}" if isinstance(judge, int) else judge or file.parent.name
             yield Row(item, str(name), vote, why, score=score)
@@ -50,20 +50,20 @@ def read_alpaca_eval(given: Files) -> Iterator[Row | str]:
         )
 
 
-def _item(record: dict[str, Any], instruction: Any) -> tuple[str, str]:
+def _pair_of_outputs(record: dict[str, Any], instruction: Any) -> tuple[str, str]:
     """Return a name for a pair of outputs, the same in every annotator's file: models, instruction.
 
     Labels are joined by the instruction, so it is in the name; of a long one its beginning and a digest.
     """
     models = [str(record[g]) for g in ("generator_1", "generator_2") if record.get(g) is not None]
     text = " ".join(str(instruction).split())
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_INSTRUCTION:
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        text = f"{text[: LONGEST - 14]} #{digest}"
+        text = f"{text[: LONGEST_INSTRUCTION - 14]} #{digest}"
     return " vs ".join(models), text
 
 
-def _vote(preference: Any) -> tuple[str | None, str, float | None]:
+def _preferred(preference: Any) -> tuple[str | None, str, float | None]:
     number = plain(preference) if type(preference) in (int, float) else None
     if number in (0, 1.5):
         return "tie", "", 0.5
@@ -74,7 +74,7 @@ def _vote(preference: Any) -> tuple[str | None, str, float | None]:
     return None, f"preference {str(preference)[:20]} is not from 1 to 2", None
 
 
-NAMES = ("battle", "battle_id", "question_id", "id", "conversation_id")
+NAMES_OF_BATTLES = ("battle", "battle_id", "question_id", "id", "conversation_id")
 WINNERS = ("model_a", "model_b", "tie")
 
 
@@ -99,7 +99,7 @@ def read_arena(given: Files) -> Iterator[Row]:
     battles: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = []
     pairs: dict[str, set[tuple[str, ...]]] = {}
     for place, (where, record) in enumerate(records_of(given)):
-        own = name_in(record, *NAMES) or str(place)
+        own = name_in(record, *NAMES_OF_BATTLES) or str(place)
         models = tuple(str(field_of(record, name, where)) for name in ("model_a", "model_b"))
         pairs.setdefault(own, set()).add(models)
         battles.append((own, models, where, record))
@@ -120,7 +120,7 @@ def read_arena(given: Files) -> Iterator[Row]:
 
 
 DECISIONS = {"A>B": "A", "B>A": "B", "A=B": "tie", "B=A": "tie"}
-IN_NAME = re.compile(r"(judge_name|judge_model)=([^,]+?)(?=,|\.jsonl$)")
+IN_FILE_NAME = re.compile(r"(judge_name|judge_model)=([^,]+?)(?=,|\.jsonl$)")
 
 
 def read_judgebench(given: Files) -> Iterator[Row]:
@@ -135,7 +135,7 @@ def read_judgebench(given: Files) -> Iterator[Row]:
         If a line is not a judged pair.
     """
     for file in given.files:
-        named = dict(IN_NAME.findall(file.name))
+        named = dict(IN_FILE_NAME.findall(file.name))
         for where, record in records_in(file):
             item = str(field_of(record, "pair_id", where))
             label = DECISIONS.get(str(record.get("label")))

@@ -120,7 +120,7 @@ NO_VERDICT = re.compile(
     r"|No output|API (call )?error)"
 )
 """Start of a grader's reason when it gave no verdict, which promptfoo counts as a failure."""
-NAME = 60
+LONGEST_NAME = 60
 PLACES = (
     "The tests have no names (a variable such as id), so that items are their places in the file, which "
     "count from 0: labels must do so too."
@@ -146,7 +146,7 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
     for file in given.files:
         variables: dict[str, dict[str, Any]] = {}
         outputs = list[tuple[str, dict[str, Any], str, Any]]()
-        for where, record in _records(file):
+        for where, record in _results(file):
             place = str(field_of(record, "testIdx", where))
             test = an_object(record, "testCase", where)
             own = an_object(record, "vars", where) or an_object(test, "vars", where)
@@ -156,14 +156,14 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
         names = dict(zip(variables, names_of([*variables.values()]) or (), strict=False))
         unnamed = unnamed or len(names) < len(variables)
         for where, record, place, label in outputs:
-            provider = _name_of(record.get("provider")) or "provider"
+            provider = _provider(record.get("provider")) or "provider"
             item = (provider, f"prompt {record.get('promptIdx', 0)}", names.get(place, place))
-            yield from _rows(record, where, item, label)
+            yield from _parts(record, where, item, label)
     if unnamed:
         yield PLACES
 
 
-def _records(file: Path) -> list[tuple[str, dict[str, Any]]]:
+def _results(file: Path) -> list[tuple[str, dict[str, Any]]]:
     """Return the results in a file: its records, or those in `results` or `results.results` of one."""
     records = list(records_in(file))
     if len(records) == 1 and "results" in records[0][1]:
@@ -173,7 +173,7 @@ def _records(file: Path) -> list[tuple[str, dict[str, Any]]]:
     return records
 
 
-def _rows(record: dict[str, Any], where: str, item: tuple[str, ...], label: Any) -> Iterator[Row]:
+def _parts(record: dict[str, Any], where: str, item: tuple[str, ...], label: Any) -> Iterator[Row]:
     grading = an_object(record, "gradingResult", where)
     results = grading.get("componentResults")
     # The place of an assertion that compares outputs may be empty.
@@ -193,18 +193,18 @@ def _rows(record: dict[str, Any], where: str, item: tuple[str, ...], label: Any)
                 passed, why = None, "grader gave no readable verdict"
             vote = {True: "pass", False: "fail"}[passed] if isinstance(passed, bool) else None
             score = float(score) if vote and isinstance(score, int | float) else None
-            judge = _judge(an_object(part, "assertion", where) or part)
+            judge = _grader(an_object(part, "assertion", where) or part)
             yield Row(item, judge, vote, why, score=score, label=label)
 
 
-def _judge(assertion: dict[str, Any]) -> str:
+def _grader(assertion: dict[str, Any]) -> str:
     """Return the metric of an assertion, or its type and value; and its grader, if it is named."""
-    about = " ".join((name_in(assertion, "value") or "").split())[:NAME]
+    about = " ".join((name_in(assertion, "value") or "").split())[:LONGEST_NAME]
     kind = name_in(assertion, "type") or "assertion"
     name = name_in(assertion, "metric") or ": ".join(filter(None, (kind, about)))
-    provider = _name_of(assertion.get("provider"))
+    provider = _provider(assertion.get("provider"))
     return name if provider is None else f"{name} ({provider})"
 
 
-def _name_of(provider: Any) -> str | None:
+def _provider(provider: Any) -> str | None:
     return name_in(provider if isinstance(provider, dict) else {"id": provider}, "label", "id")
