@@ -222,7 +222,7 @@ def _candidate(
 
 def _line(options: Mapping[str, Any]) -> str:
     line = shlex.join(words_of(options))
-    return line if line.isprintable() else f"{', '.join(options)} in Python"
+    return line if line.isprintable() else f"{', '.join(f'{name}=' for name in options)} in Python"
 
 
 def _preview(data: Study) -> tuple[str, ...]:

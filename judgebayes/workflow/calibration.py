@@ -238,8 +238,8 @@ class Calibration(AnsweredItems):
         blocks += map(Paragraph, read_words(self.given))
         if self.given.labelled:
             blocks.append(judges_table(self.judges[[*SHOWN]], MOST_JUDGES))
-            if len(self.judges) > 1:
-                blocks.append(judges_figure(self.judges, MOST_JUDGES))
+        if np.isfinite(self.judges["accuracy"]).any():
+            blocks.append(judges_figure(self.judges, MOST_JUDGES))
         blocks += [*map(Paragraph, self.chosen), *self.comparison_blocks]
         blocks.append(Findings([*self.unsound, *as_notes(self.warnings)]))
         blocks += [] if self.sets is None else self.sets.blocks

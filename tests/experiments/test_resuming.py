@@ -35,7 +35,7 @@ ALONE = """
 import signal, sys, planted
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has it ignored
 from pathlib import Path
-from judgebayes.cli import reproducing
+from judgebayes.experiments import reproducing
 from judgebayes.experiments.request import ReproduceRequest
 if __name__ == "__main__":
     reproducing.find = lambda what: planted.ALL
