@@ -34,6 +34,7 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
         given = {"progress": progress, "command": command}
         result = question(request, **{name: x for name, x in given.items() if name in taken})
     show_blocks(result.blocks)
+    places: list[str] = []
     for name, (words, written) in result.files.items():
         path = getattr(request, name)
         if path is None:
@@ -42,13 +43,16 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
             write_table(written, path)
         else:
             written(path)
-        say(f"{path}: {words}.")
+        places.append(f"{path}: {words}.")
     if request.html is not None:
         from judgebayes.report.pages import page_of  # imports Matplotlib
 
         with atomically(request.html) as temporary:
             temporary.write_text(page_of(result, command), encoding="utf-8")
-        say(f"The page is in {request.html}.")
+        places.append(f"{request.html}: the page.")
+    if places:
+        say_plainly("")
+        say(*places)
     say_next(result.next_steps)
     if request.html is None and any(isinstance(block, Plot) for block in result.blocks):
         say_plainly("")

@@ -30,7 +30,7 @@ def summary_blocks(result: Calibration) -> list[Block]:
             "" if simple is None or name == "sc" else f"; majority vote: {percent(simple, 1)}"
         )
         facts += [
-            ("Held-out accuracy [95 %]", with_interval(right, ".1%") + majority),
+            ("Held-out accuracy [95 %]", with_interval(right, ".1f", unit=" %") + majority),
             ("Held-out NLL [95 %]", f"{with_interval(nll)}; constant: {rounded(constant)}"),
         ]
     decided = result.decided_counts.items()

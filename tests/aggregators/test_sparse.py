@@ -121,7 +121,7 @@ def test_a_table_is_coded_as_by_encode(frame: pd.DataFrame) -> None:
     assert list(coding.items) == list(expected.items)
     assert list(coding.judges) == list(expected.judges)
     assert coding.classes == expected.classes
-    for name in ("missing", "recorded", "undecided"):
+    for name in ("missing", "undecided"):
         assert getattr(coding, name).to_dict() == getattr(expected, name).to_dict()
     assert coding.asked is None
 

@@ -46,7 +46,7 @@ def test_the_page_of_the_example_is_reproducible(
     asked = ["--labels", "labels.csv", "--splits", "3", "--method", "davidson", "--seed", "1"]
     asked += ["--conformal", "0.7", "--out", "answers.csv", "--html", "report.html"]
     said = run("calibrate", "votes 1.csv", *asked).output
-    assert "The page is in report.html" in said
+    assert "report.html: the page." in said
     markup = Path("report.html").read_text()
     page = check(markup)
     assert page.said("h2") == [
