@@ -201,10 +201,10 @@ def _block(block: Block) -> str:
         case Findings(findings):
             items = "".join(
                 f'<li class="{f.severity}"><strong>{SEVERITIES[f.severity]}</strong> '
-                f"<span>{escaped(f.sentence)}</span></li>\n"
+                f"<span>{escaped(f.text)}</span></li>\n"
                 for f in findings
             )
-            return f'<ul class="findings">\n{items}</ul>\n'
+            return f'<ul class="findings">\n{items}</ul>\n' if items else ""
         case Facts(facts, large):
             items = "".join(
                 f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>\n"

@@ -118,11 +118,11 @@ class SampledPosterior(Result):
             blocks.append(Findings(self.faults))
         else:
             blocks += _summary_blocks(self.summary, self.story)
-            blocks += [Findings(self.faults), self._figure]
+            blocks += [*_said(self.faults), self._figure]
             if not self.reliable:
                 text = "The results below are not reliable until this is fixed."
                 blocks.append(Findings([Finding("bad", text)]))
-            blocks += [*_check_blocks(self.checks), Findings(self.fit)]
+            blocks += [*_check_blocks(self.checks), *_said(self.fit)]
         return blocks if self.request.out is None else [*blocks, *self._of_file(self.request.out)]
 
     def _of_file(self, path: Path) -> list[Block]:
@@ -416,6 +416,11 @@ def _ranked(part: pd.DataFrame) -> pd.DataFrame:
     return part.sort_values("mean", ascending=False, kind="stable")
 
 
+def _said(findings: Sequence[Finding]) -> list[Block]:
+    """Return findings as blocks; notes are plain sentences."""
+    return [Paragraph(f.text) if f.severity == "note" else Findings([f]) for f in findings]
+
+
 def _summary_blocks(table: pd.DataFrame, story: Described) -> list[Block]:
     """Return the parameters that matter, of many the highest and the lowest, and what they mean."""
     shown = _rows_of(table.set_index("parameter"), story.shown)
@@ -514,4 +519,4 @@ def _comparison_blocks(
     blocks: list[Block] = [Table(title, head, rows, words=[1])]
     if comparison.only_common:
         blocks.append(Paragraph("Items that only some of the models predict are left out."))
-    return [*blocks, Findings(comparison.words())]
+    return [*blocks, *_said(comparison.words())]
