@@ -34,7 +34,6 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
     """Return our side of a row, from this version's modules."""
     import jax
 
-    from judgebayes.experiments.calibrate_dont_curate.item_response import LearntResponse
     from judgebayes.experiments.core import Run, default_data
     from judgebayes.experiments.speed import (
         dawid_skene,
@@ -55,6 +54,8 @@ def workload(row: str, data: Path | None) -> Callable[[], Any]:
         sampler = nuts.ours(dense_panel(nuts.ITEMS, nuts.JUDGES, missing=0.0)[0], nuts.DRAWS)
         return lambda: sampler(0)
     if row == "2pl":  # whose race needs the peer
+        from judgebayes.experiments.calibrate_dont_curate.item_response import LearntResponse
+
         _, right = item_response.simulated(item_response.ITEMS, item_response.JUDGES)
         with jax.enable_x64(True):
             votes = Votes(jax.numpy.asarray(right[..., None]), None, None, None, 2)
