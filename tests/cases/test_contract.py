@@ -133,7 +133,7 @@ def outcome(case: Case, folder: Path) -> str:
 
 KNOWN: dict[str, tuple[str, ...]] = {
     "a name in another language says nothing, and the values do not either": (
-        "no labels: a column has another name",
+        "no labels: a comment column + votes NA + a column has another name",
         "a judge too many: a column has another name",
     ),
     "two kinds of rows or columns that are no votes, one beside the other": (
