@@ -150,7 +150,7 @@ class CompareRequest:
         Option(
             "Two or more files that `judgebayes posterior` wrote.",
             positional=True,
-            metavar="FILES...",
+            metavar="FILE",
         ),
     ]
     site: Annotated[
