@@ -84,6 +84,11 @@ def test_settings_that_got_no_answer_may_change(tmp_path: Path) -> None:
     for temperature in (1, 2):
         with open_ledger(tmp_path / "v.jsonl", {"temperature": temperature}) as ledger:
             ledger.book(ASKED)
+    assert opened(tmp_path / "v.jsonl", {"temperature": 2}).calls == 2  # both may be charged for
+    with open_ledger(tmp_path / "v.jsonl", {"temperature": 3}) as ledger:
+        ledger.answered(ledger.book(ASKED), ASKED, ANSWER)
+    with pytest.raises(JudgeBayesError, match="was started with another temperature: 3, now 4"):
+        opened(tmp_path / "v.jsonl", {"temperature": 4})
 
 
 @pytest.mark.parametrize("content", [b"[]", b"not a database" * 999])
