@@ -12,7 +12,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names, split_names
 from judgebayes.sentence import did_you_mean
-from judgebayes.votes.classes import changed, written
+from judgebayes.votes.classes import mapped, written
 
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (
@@ -205,7 +205,7 @@ def names_of_items(table: pd.DataFrame, column: str, path: object, advice: str) 
     JudgeBayesError
         If a row has no item, or two rows have the same; the message ends with the advice.
     """
-    names = changed(table[column], written)
+    names = mapped(table[column], written)
     if names.isna().any():
         row = names.isna().idxmax()
         raise JudgeBayesError(f"Row {row} of {str(path)!r} has no item in column {column!r}.")

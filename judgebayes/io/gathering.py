@@ -11,7 +11,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_column, without
 from judgebayes.io.options import Options, short_names, split_names
 from judgebayes.sentence import sentences
-from judgebayes.votes.classes import canonical, changed, listing
+from judgebayes.votes.classes import canonical, listing, mapped
 from judgebayes.votes.columns import VotesAs
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, 
     if not emptied:
         return records, bool(missing)
     no_vote = records["vote"].notna() & kept["vote"].isna()
-    reason = changed(records["vote"], lambda value: f"vote {str(value)!r}")
+    reason = mapped(records["vote"], lambda value: f"vote {str(value)!r}")
     return kept.assign(missing=records["missing"].mask(no_vote, reason)), False
 
 

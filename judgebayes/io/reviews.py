@@ -14,7 +14,7 @@ from judgebayes.io.options import Files, Options
 from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.vote_tables import TEXTS
-from judgebayes.votes.classes import canonical, changed, written
+from judgebayes.votes.classes import canonical, mapped, written
 
 GROUP = "group"
 """The usual column that says which items an answer is on."""
@@ -110,7 +110,7 @@ def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], b
         name = columns[role]
         if name is None:
             continue
-        blank = changed(table[name], written).isna()
+        blank = mapped(table[name], written).isna()
         if blank.any():
             raise JudgeBayesError(
                 f"Row {blank.idxmax()} of {str(path)!r} has no {role} in {name!r}."

@@ -17,7 +17,7 @@ from judgebayes.io.options import Layout, Verdicts
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import noted, notes_of, read_table
 from judgebayes.io.verdict import LEVELS, parse_verdict
-from judgebayes.votes.classes import canonical, changed, written
+from judgebayes.votes.classes import canonical, mapped, written
 
 TEXTS = (
     *("text", "response", "output", "completion", "generation"),
@@ -93,13 +93,11 @@ def _judges_of_files(
     item, judge, order = columns["item"], columns["judge"], columns["order"]
     if item is None or judge is None:
         return table, []
-    names = pd.DataFrame(
-        {"item": changed(table[item], written), "judge": table[judge].map(written)}
-    )
+    names = pd.DataFrame({"item": mapped(table[item], written), "judge": table[judge].map(written)})
     if not names.assign(file=file).drop_duplicates().duplicated(["item", "judge"]).any():
         return table, []
     if len({re.sub(r"\d+", "", stem) for stem in file}) == 1:
-        place = names if order is None else names.assign(order=changed(table[order], canonical))
+        place = names if order is None else names.assign(order=mapped(table[order], canonical))
         number = place.groupby([*place], dropna=False).cumcount() + 1
         return table.assign(**{columns["sample"] or "sample": number}), [
             "Judges vote on the same items in several files, whose names differ in a number only: these "

@@ -172,7 +172,7 @@ def written(name: object) -> str | None:
     return str(name) if isinstance(name, bool) or isinstance(plain, float) else str(plain)
 
 
-def changed(column: pd.Series, function: Callable[[Any], Hashable | None]) -> pd.Series:
+def mapped(column: pd.Series, function: Callable[[Any], Hashable | None]) -> pd.Series:
     """Return a function of each cell, called once for each different one, and with None if missing."""
     # Values of several types, such as 1 and True, would have one code; lists have none.
     if pd.api.types.is_object_dtype(column.dtype) and not set(map(type, column.dropna())) <= SAFE:

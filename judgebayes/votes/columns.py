@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.votes.array import UNDECIDED
-from judgebayes.votes.classes import Classes, canonical, changed, listing, written
+from judgebayes.votes.classes import Classes, canonical, listing, mapped, written
 
 EXACT = 2**53
 """Above this, several whole numbers are the same float."""
@@ -49,7 +49,7 @@ def keys(column: pd.Series, name: str) -> pd.Index:
         column = column.astype(np.int64)
     if types.is_integer_dtype(column.dtype) and not column.hasnans:
         return pd.Index(column)
-    names = changed(column, written)
+    names = mapped(column, written)
     if (row := first_row(names.isna())) is not None:
         raise JudgeBayesError(f"Row {column.index[row]} has no value in column {name!r}.")
     return pd.Index(names)

@@ -28,9 +28,9 @@ from judgebayes.io.vote_tables import kind_of_answers
 from judgebayes.votes.classes import (
     Classes,
     canonical,
-    changed,
     given_classes,
     listing,
+    mapped,
     usual_classes,
     written,
 )
@@ -88,7 +88,7 @@ def _label_values(draft: Draft) -> frozenset[str]:
     label = draft.request.label or by_name([str(n) for n in gold.columns], "label")
     columns = [label] if label in gold.columns else list(gold.columns)
     return frozenset(
-        str(v).casefold() for n in columns for v in changed(gold[n], canonical).dropna()
+        str(v).casefold() for n in columns for v in mapped(gold[n], canonical).dropna()
     )
 
 
@@ -114,7 +114,7 @@ def _alike(
             continue
         if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
-        counts = Counter(changed(cells, canonical).dropna())
+        counts = Counter(mapped(cells, canonical).dropna())
         words[name] = frozenset(str(value).casefold() for value in counts)
         classes, _ = usual_classes(counts)
         few = 0 < len(counts) <= MAX_CLASSES and counts.total() >= min(2 * len(counts), len(cells))
@@ -155,7 +155,7 @@ def _of_people(table: pd.DataFrame, names: list[str]) -> list[str]:
     None if there are no other judges: people can be judges too.
     """
     people = [n for n in names if like_a_label(n)]
-    people = [n for n in people if 2 <= changed(table[n], canonical).nunique() <= MAX_CLASSES]
+    people = [n for n in people if 2 <= mapped(table[n], canonical).nunique() <= MAX_CLASSES]
     others, _ = _alike(table, [n for n in names if n not in people])
     return people if len(others) > 1 or len(others) == len(people) else []
 
@@ -319,7 +319,7 @@ def find_long(draft: Draft) -> Draft:
     draft, chosen = _by_values(draft, table, chosen, given)
     if chosen["vote"] is None and draft.labels is not None:
         both = [n for n in names if n in draft.labels.columns and n not in chosen.values()]
-        both = [n for n in both if 2 <= changed(table[n], canonical).nunique() <= MAX_CLASSES]
+        both = [n for n in both if 2 <= mapped(table[n], canonical).nunique() <= MAX_CLASSES]
         items = table.groupby(chosen["item"]) if chosen["item"] is not None else None
         both = [n for n in both if items is None or items[n].nunique().max() > 1]
         if both:
@@ -385,13 +385,13 @@ def _by_values(
         judge = likely_judge(table, str(chosen["item"]), chosen.values())
         if judge is not None:
             item = str(chosen["item"])
-            votes = set() if vote is None else set(changed(table[vote], canonical).dropna())
+            votes = set() if vote is None else set(mapped(table[vote], canonical).dropna())
             people = [n for n in _of_people(table, list(table)) if n != vote]
             gold = next(
-                (n for n in people if set(changed(table[n], canonical).dropna()) <= votes), None
+                (n for n in people if set(mapped(table[n], canonical).dropna()) <= votes), None
             )
             plain = (
-                table if gold is None else table.assign(**{gold: changed(table[gold], canonical)})
+                table if gold is None else table.assign(**{gold: mapped(table[gold], canonical)})
             )
             once = plain.groupby([item, judge])[gold].nunique().max() <= 1 if gold else False
             if gold and once and (plain.groupby(item)[gold].nunique() > 1).mean() > SHARE:

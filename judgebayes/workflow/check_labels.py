@@ -20,7 +20,7 @@ from judgebayes.io.columns import (
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import join_names
 from judgebayes.votes import Votes
-from judgebayes.votes.classes import canonical, changed, listing, written
+from judgebayes.votes.classes import canonical, listing, mapped, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.check_draft import Draft, try_open
@@ -127,7 +127,7 @@ def find_label(draft: Draft) -> Draft:
     except JudgeBayesError as error:
         names = [str(name) for name in gold.columns]
         people = [n for n in names if like_a_label(n)]
-        people = [n for n in people if 2 <= changed(gold[n], canonical).nunique() <= MAX_CLASSES]
+        people = [n for n in people if 2 <= mapped(gold[n], canonical).nunique() <= MAX_CLASSES]
         vote = draft.tables.vote if draft.tables.vote in names else None
         vote = vote or likely_vote(gold, [by_name(names, "item")])
         if (vote is None and len(people) < 2) or draft.tables.label is not None:
@@ -163,7 +163,7 @@ def find_merged(draft: Draft) -> Draft:
     if opened is None or opened.labels is None or draft.request.labels_merge:
         return draft
     gold = opened.labels
-    items, labels = changed(gold.items, written), changed(gold.table[gold.label], canonical)
+    items, labels = mapped(gold.items, written), mapped(gold.table[gold.label], canonical)
     pairs = pd.DataFrame({"item": items, "label": labels}).dropna().drop_duplicates()
     split = pairs.loc[pairs["item"].duplicated(), "item"].nunique()
     if not split:

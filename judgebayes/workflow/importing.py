@@ -14,7 +14,7 @@ from judgebayes.io.gathering import Imported
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Files, Options, Verdicts
 from judgebayes.io.vote_tables import TEXTS, read_votes, verdicts_in, why_none
-from judgebayes.votes.classes import canonical, changed, listing, written
+from judgebayes.votes.classes import canonical, listing, mapped, written
 from judgebayes.workflow.check_columns import find_long, find_wide
 from judgebayes.workflow.check_draft import Draft
 from judgebayes.workflow.options import ReadRequest
@@ -83,7 +83,7 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
     )
     records = pd.DataFrame(
         {
-            role: changed(cells[role], written if role in ("item", "judge") else canonical)
+            role: mapped(cells[role], written if role in ("item", "judge") else canonical)
             for role in cells
         }
     )
@@ -94,7 +94,7 @@ def read_tables(name: str, given: Files) -> list[pd.DataFrame | str]:
             f"Row {records.index[at]} of {source!r} has no {nameless.iloc[at].idxmax()}; every vote "
             "needs both an item and a judge."
         )
-    records["missing"] = changed(cells["vote"], why_none)
+    records["missing"] = mapped(cells["vote"], why_none)
     if kind is not None:
         verdicts, _ = verdicts_in(table.loc[records.index, columns["vote"]], kind)
         records = records.assign(**verdicts)

@@ -9,7 +9,7 @@ from itertools import product
 
 import pandas as pd
 
-from judgebayes.votes.classes import changed, written
+from judgebayes.votes.classes import mapped, written
 
 CLOSE = 0.75
 """The least similarity of a near miss (1 for equal texts)."""
@@ -122,7 +122,7 @@ def hint(matching: Matching) -> str:
 
 
 def _names(items: Iterable[object]) -> list[str]:
-    names = changed(pd.Series([*items], dtype=object), written)
+    names = mapped(pd.Series([*items], dtype=object), written)
     return list(dict.fromkeys(names.dropna()))
 
 

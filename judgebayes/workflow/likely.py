@@ -8,7 +8,7 @@ import pandas as pd
 
 from judgebayes.io.columns import like_a_label, most_likely, plain_label
 from judgebayes.io.gathering import MAX_CLASSES
-from judgebayes.votes.classes import canonical, changed, usual_classes
+from judgebayes.votes.classes import canonical, mapped, usual_classes
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.scales import are_scores
 
@@ -150,12 +150,12 @@ def likely_label(
     If items have one row each, its name is like that of people's answers.
     """
     several = bool(table[item].duplicated().any())
-    votes = set(changed(table[vote], canonical).dropna())
+    votes = set(mapped(table[vote], canonical).dropna())
     if not 2 <= len(votes) <= MAX_CLASSES:
         return None
     names = []
     for name in _candidates(table, used):
-        values = set(changed(table[name], canonical).dropna())
+        values = set(mapped(table[name], canonical).dropna())
         once = table.groupby(item)[name].nunique().max() <= 1
         fits = len(values) > 1 and values <= votes and once
         names += [name] if fits and (several or like_a_label(name)) else []
@@ -195,7 +195,7 @@ def _candidates(table: pd.DataFrame, used: Iterable[str | None]) -> list[str]:
 
 def _kind_of_votes(cells: pd.Series) -> int:
     """Return 3 for values of known classes, 2 for few words, 1 for numbers, 0 for other cells."""
-    counts = Counter(changed(cells, canonical).dropna())
+    counts = Counter(mapped(cells, canonical).dropna())
     if len(counts) < 2:
         return 0
     if usual_classes(counts)[0] is not None:

@@ -21,10 +21,10 @@ from judgebayes.io.vote_tables import verdicts_in
 from judgebayes.votes import Classes, Coding, Votes, encode
 from judgebayes.votes.classes import (
     canonical,
-    changed,
     distinct,
     inferred,
     listing,
+    mapped,
     other_words,
     written,
 )
@@ -183,7 +183,7 @@ def _matched(labels: Labels, items: pd.Series) -> tuple[Labels, str]:
     if matching.collision:
         raise JudgeBayesError(f"match_ids=loosely: {matching.collision}")
     names = labels.table[labels.item]
-    new = changed(names, written).map(matching.item_of).fillna(names) if matching.folded else names
+    new = mapped(names, written).map(matching.item_of).fillna(names) if matching.folded else names
     message = f"match_ids=loosely: {matching.preview} items of the labels match {matching.how}."
     return replace(labels, table=labels.table.assign(**{labels.item: new})), message
 
@@ -193,7 +193,7 @@ def _spelling_notes(table: pd.DataFrame, columns: Iterable[str | None]) -> list[
     notes = []
     for column in filter(None, dict.fromkeys(columns)):
         texts = [value for value in table[column].unique() if isinstance(value, str)]
-        names = changed(pd.Series(texts, texts, dtype=object), written).dropna()
+        names = mapped(pd.Series(texts, texts, dtype=object), written).dropna()
         several = names[names.duplicated(keep=False)]
         if len(several):
             ways = ", ".join(map(ascii, several.index[several == several.iloc[0]]))
@@ -224,7 +224,7 @@ def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
         f"The labels {listing(words)} of column {gold.label!r} are read as "
         f"{listing(words.values())}, as in the votes."
     )
-    table = gold.table.assign(**{gold.label: changed(given, canonical).map(words).astype(object)})
+    table = gold.table.assign(**{gold.label: mapped(given, canonical).map(words).astype(object)})
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from judgebayes.votes.classes import Classes, canonical, changed
+from judgebayes.votes.classes import Classes, canonical, mapped
 from judgebayes.votes.columns import positions
 from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import ReadRequest
@@ -47,7 +47,7 @@ class Labels:
     @property
     def items(self) -> pd.Series:
         """The item of each row with a label."""
-        return self.table.loc[changed(self.table[self.label], canonical).notna(), self.item]
+        return self.table.loc[mapped(self.table[self.label], canonical).notna(), self.item]
 
 
 @dataclass(frozen=True)

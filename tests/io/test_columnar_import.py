@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_column
 from judgebayes.io.options import Options
-from judgebayes.votes.classes import canonical, changed, written
+from judgebayes.votes.classes import canonical, mapped, written
 from judgebayes.workflow.importing import import_votes
 
 NAMES = st.sampled_from(["a", " a", "b", "007", "7", 7, 7.0, True, 1, "NaN1", "é"])
@@ -128,7 +128,7 @@ def test_the_row_without_an_item_is_named_by_its_number_in_the_file(tmp_path: Pa
 
 def test_equal_cells_of_other_types_are_other_cells() -> None:
     column = pd.Series([True, 1, 1.0, "1", None, [1]], dtype=object)
-    assert changed(column, written).tolist() == ["True", "1", "1", "1", None, "[1]"]
+    assert mapped(column, written).tolist() == ["True", "1", "1", "1", None, "[1]"]
 
 
 def test_a_column_is_of_numbers_or_of_text() -> None:
