@@ -69,12 +69,12 @@ from .workflow.diagnosing import Diagnosis as Diagnosis
 from .workflow.diagnosing import diagnose as diagnose
 from .workflow.ensembling import MajorityError as MajorityError
 from .workflow.ensembling import ensemble as ensemble
+from .workflow.posterior import ComparedPosteriors as ComparedPosteriors
+from .workflow.posterior import SampledPosterior as SampledPosterior
+from .workflow.posterior import compare as compare
+from .workflow.posterior import posterior as posterior
 from .workflow.precision import Precision as Precision
 from .workflow.precision import precision as precision
-from .workflow.sampling import ComparedPosteriors as ComparedPosteriors
-from .workflow.sampling import SampledPosterior as SampledPosterior
-from .workflow.sampling import compare as compare
-from .workflow.sampling import posterior as posterior
 from .workflow.win_rates import WinRate as WinRate
 from .workflow.win_rates import win_rate as win_rate
 

@@ -146,7 +146,7 @@ TASKS = (
         "posteriors",
         "Estimate parameters and sample posteriors",
         "Point estimates, priors, draws, checks, comparison of models.",
-        ("inference", "posteriors", "priors", "workflow.sampling", "workflow.posterior_options"),
+        ("inference", "posteriors", "priors", "workflow.posterior", "workflow.posterior_options"),
     ),
     Task(
         "keep",

@@ -164,8 +164,8 @@ command("ensemble")(question(options.EnsembleRequest, "ensembling:ensemble"))
 command("precision")(question(options.PrecisionRequest, "precision:precision"))
 
 
-command("posterior")(question(posterior_options.PosteriorRequest, "sampling:posterior"))
-command("compare")(question(posterior_options.CompareRequest, "sampling:compare"))
+command("posterior")(question(posterior_options.PosteriorRequest, "posterior:posterior"))
+command("compare")(question(posterior_options.CompareRequest, "posterior:compare"))
 command("import", help=_import_help())(asking(requests.ImportRequest, "importing:import_file"))
 
 

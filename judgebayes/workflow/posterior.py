@@ -66,13 +66,13 @@ class SampledPosterior(Result):
     """The draws, in ArviZ's container."""
     said: list[str]
     """What was read and sampled, in sentences."""
-    faults: list[Finding]
+    chain_findings: list[Finding]
     """What is wrong with the chains, or that they agree."""
     summary: pd.DataFrame
     """A row per parameter; without rows of an interrupted run."""
     checks: list[PredictiveCheck]
     """Statistics of the data and of replicated data; none of an interrupted run."""
-    fit: list[Finding]
+    model_findings: list[Finding]
     """How well the model fits the data, and predicts each item from the others."""
 
     @property
@@ -88,12 +88,12 @@ class SampledPosterior(Result):
     @property
     def reliable(self) -> bool:
         """Whether the chains agree."""
-        return not any(each.severity == "bad" for each in self.faults)
+        return not any(each.severity == "bad" for each in self.chain_findings)
 
     @property
     def findings(self) -> list[Finding]:
         """Findings on the chains, then on the model."""
-        return [*self.faults, *self.fit]
+        return [*self.chain_findings, *self.model_findings]
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -115,14 +115,14 @@ class SampledPosterior(Result):
         """What was sampled, the parameters, the chains, the checks, and the predictions."""
         blocks: list[Block] = [*map(Paragraph, self.said)]
         if self.interrupted:
-            blocks.append(Findings(self.faults))
+            blocks.append(Findings(self.chain_findings))
         else:
             blocks += _summary_blocks(self.summary, self.story)
-            blocks += [*_said(self.faults), self._figure]
+            blocks += [*_said(self.chain_findings), self._figure]
             if not self.reliable:
                 text = "The results below are not reliable until this is fixed."
                 blocks.append(Findings([Finding("bad", text)]))
-            blocks += [*_check_blocks(self.checks), *_said(self.fit)]
+            blocks += [*_check_blocks(self.checks), *_said(self.model_findings)]
         return blocks if self.request.out is None else [*blocks, *self._of_file(self.request.out)]
 
     def _of_file(self, path: Path) -> list[Block]:
@@ -217,28 +217,28 @@ def posterior(
     stored.arviz()  # loaded now, so that an interrupted run is saved at once
     drawn = _sampled(story, nuts, request.seed, attributes)
     kept = int(drawn.attrs["draws_kept"])
-    faults = stored.diagnose(drawn, story.watched)
+    of_chains = stored.diagnose(drawn, story.watched)
     if kept < nuts.draws:
         where = "" if request.out is None else f" are in {request.out},"
         note = f"Interrupted: {kept} of {nuts.draws} draws of each chain{where} without checks and "
-        faults = [Finding("bad", f"{note}predictions.")]
-    bad = [each.sentence for each in faults if each.severity == "bad"]
+        of_chains = [Finding("bad", f"{note}predictions.")]
+    bad = [each.sentence for each in of_chains if each.severity == "bad"]
     drawn.attrs[FAULTS] = "\n".join(bad)
     if request.out is not None:
         stored.save(drawn, request.out, overwrite=request.overwrite)
     checks: list[PredictiveCheck] = []
-    fit: list[Finding] = []
+    of_model: list[Finding] = []
     summary = pd.DataFrame()
     if kept == nuts.draws:
         summary = stored.summary(drawn).rename_axis("parameter").reset_index()
         checks = check(drawn)
-        fit = in_words(checks, story.advice)
+        of_model = in_words(checks, story.advice)
         if bad:  # such draws are evidence neither for the model nor against it
-            fit = [replace(each, severity="note") for each in fit]
+            of_model = [replace(each, severity="note") for each in of_model]
         for target in targets(drawn):
-            fit += one_left_out(drawn, target)
+            of_model += one_left_out(drawn, target)
     said = [*words, *story.words, settings]
-    return SampledPosterior(request, story, drawn, said, faults, summary, checks, fit)
+    return SampledPosterior(request, story, drawn, said, of_chains, summary, checks, of_model)
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,7 +252,7 @@ class ComparedPosteriors(Result):
     """A comparison for each target."""
 
     @property
-    def faults(self) -> list[Finding]:
+    def chain_findings(self) -> list[Finding]:
         """What was wrong with the chains when they were sampled."""
         return [
             Finding("bad", f"{name}: {sentence}")
@@ -263,7 +263,7 @@ class ComparedPosteriors(Result):
     @property
     def findings(self) -> list[Finding]:
         """What was wrong with the chains, and which posterior is better."""
-        return [*self.faults, *chain.from_iterable(each.words() for each in self.compared)]
+        return [*self.chain_findings, *chain.from_iterable(each.words() for each in self.compared)]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -274,7 +274,10 @@ class ComparedPosteriors(Result):
     def blocks(self) -> list[Block]:
         """The data, and for each target the posteriors and which is better."""
         first = next(iter(self.draws.values()))
-        blocks: list[Block] = [Paragraph(f"All of {first.attrs['data']}."), Findings(self.faults)]
+        blocks: list[Block] = [
+            Paragraph(f"All of {first.attrs['data']}."),
+            Findings(self.chain_findings),
+        ]
         for each in self.compared:
             blocks += _comparison_blocks(each, self.tables[each.target], self.draws)
         return blocks
@@ -412,10 +415,6 @@ def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
     return pd.concat([part for part in parts if len(part)])
 
 
-def _ranked(part: pd.DataFrame) -> pd.DataFrame:
-    return part.sort_values("mean", ascending=False, kind="stable")
-
-
 def _said(findings: Sequence[Finding]) -> list[Block]:
     """Return findings as blocks; notes are plain sentences."""
     return [Paragraph(f.text) if f.severity == "note" else Findings([f]) for f in findings]
@@ -426,9 +425,9 @@ def _summary_blocks(table: pd.DataFrame, story: Described) -> list[Block]:
     shown = _rows_of(table.set_index("parameter"), story.shown)
     parts = [part for _, part in shown.groupby("variable", sort=False)]
     each = max(ROWS // len(parts), 4) if len(shown) > ROWS else len(shown)
-    printed = pd.concat(
-        [part if len(part) <= each else ends_of(_ranked(part), each) for part in parts]
-    )
+    how: dict[str, Any] = {"by": "mean", "ascending": False, "kind": "stable"}
+    ends = (ends_of(p.sort_values(**how), each) if len(p) > each else p for p in parts)
+    printed = pd.concat(ends)
     rows = []
     for name, row in printed.iterrows():
         fixed = row["sd"] < FIXED  # constant, up to rounding

@@ -30,7 +30,7 @@ from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.posterior import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.posteriors.models import MODELS, PRIORS, build
-from judgebayes.workflow import sampling
+from judgebayes.workflow import posterior as question
 from judgebayes.workflow.posterior_options import PRIORS as PRIORS_OF_HELP
 from judgebayes.workflow.posterior_options import PosteriorRequest, read_priors, usual_priors
 
@@ -431,7 +431,7 @@ def checksum(folder: Path, long: pd.DataFrame, gold: pd.DataFrame) -> str:
         classes="B,A",
         pairwise=True,
     )
-    return sampling.read_data(request)[0].checksum()
+    return question.read_data(request)[0].checksum()
 
 
 def test_posteriors_of_other_data_are_refused(files: Files, tmp_path: Path) -> None:
@@ -515,7 +515,7 @@ def interrupted(files: Files) -> Result:
         yield tell
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "stepped", stepped)
+        patch.setattr(question, "stepped", stepped)
         patch.setattr(nuts, "PAUSE", 0.0)
         return files.sample("one-coin", name="interrupted")
 
@@ -686,7 +686,7 @@ def test_every_prior_that_a_model_has_is_taken(files: Files, model: str) -> None
         pairwise=True,
     )
     with jax.enable_x64(True):
-        built = build(sampling.read_data(request)[0], model, None, read_priors(model, given))
+        built = build(question.read_data(request)[0], model, None, read_priors(model, given))
     kept = vars(built.problem.model)["prior"]._asdict()
     for name, numbers in expected.items():
         assert np.ravel(kept[name]).tolist() == pytest.approx(numbers)
