@@ -81,14 +81,10 @@ def test_a_setting_of_another_type_is_another_setting(path: Path, now: Any) -> N
 
 
 def test_settings_that_got_no_answer_may_change(tmp_path: Path) -> None:
-    for temperature in (1, 2):
+    for calls, temperature in enumerate((1, 2, 3)):
         with open_ledger(tmp_path / "v.jsonl", {"temperature": temperature}) as ledger:
+            assert ledger.calls == calls  # each may be charged for
             ledger.book(ASKED)
-    assert opened(tmp_path / "v.jsonl", {"temperature": 2}).calls == 2  # both may be charged for
-    with open_ledger(tmp_path / "v.jsonl", {"temperature": 3}) as ledger:
-        ledger.answered(ledger.book(ASKED), ASKED, ANSWER)
-    with pytest.raises(JudgeBayesError, match="was started with another temperature: 3, now 4"):
-        opened(tmp_path / "v.jsonl", {"temperature": 4})
 
 
 @pytest.mark.parametrize("content", [b"[]", b"not a database" * 999])
