@@ -90,7 +90,12 @@ def _parse(text: str) -> Judge:
             "gpt-5.4@https://api.openai.com/v1, and model@http://localhost:8000/v1 for a local server."
         )
     alias, model, url = match.groups()
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise JudgeBayesError(
+            f"The address of judge {alias or model!r} is wrong: {error}."
+        ) from error
     if parts.username or parts.password or parts.query or parts.fragment:
         raise JudgeBayesError(
             f"The address of judge {alias or model!r} contains a password, a query or a fragment; "

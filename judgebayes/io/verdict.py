@@ -247,11 +247,9 @@ def parse_verdict(text: object, kind: Kind = "pair") -> Verdict:
     if not isinstance(text, str):
         return NO_VERDICT
     answer = strip_reasoning(text)[-MAX_LENGTH:].strip()
-    if kind != "valid":
-        answer = (_OTHER if kind == "pair" else _BOUND).sub("", answer).strip()
-    values = find_json(answer)
-    if in_json := _from_json(answer, kind, values):
+    if in_json := _from_json(answer, kind, find_json(answer)):
         return Verdict(in_json[0], LEVELS[0])
+    answer = _without_others(answer, kind)
     matchers = (_in_brackets, _in_bold, _in_phrase, _in_last_line)
     for level, match_level in zip(LEVELS[1:], matchers, strict=True):
         if matches := match_level(answer, kind):
@@ -276,7 +274,8 @@ def _from_json(text: str, kind: Kind, objects: list[Found]) -> list[Any]:
     if not objects or not isinstance(objects[-1].value, dict):
         return []
     last = objects[-1]
-    if _SPEAKS[kind].search(text, last.end) or _DOUBT.search(text, last.end):
+    after = _without_others(text[last.end :], kind)
+    if _SPEAKS[kind].search(after) or _DOUBT.search(after):
         return []
     fields = {str(k).strip().casefold().replace(" ", "_"): v for k, v in last.value.items()}
     named = [fields[key] for key in _KEYS[kind] if key in fields]
@@ -285,6 +284,11 @@ def _from_json(text: str, kind: Kind, objects: list[Found]) -> list[Any]:
         faults = (v for k, v in fields.items() if re.fullmatch(_FAULT, k.replace("_", " ")))
         values = [_OPPOSITE.get(str(_value(fault, kind))) for fault in faults]
     return [value for value in values if value is not None][:1]
+
+
+def _without_others(text: str, kind: Kind) -> str:
+    """Return the text without the side that lost, or the bounds of the scale."""
+    return text if kind == "valid" else (_OTHER if kind == "pair" else _BOUND).sub("", text).strip()
 
 
 def _in_brackets(text: str, kind: Kind) -> list[Any]:

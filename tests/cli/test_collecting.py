@@ -414,6 +414,7 @@ def test_one_response_is_valid_or_invalid(tmp_path: Path) -> None:
         (("-n", "3"), "cannot be divided"),
         (("--judge", "gpt"), "is not NAME@URL"),
         (("--judge", "gpt@http://me:pw@host/v1"), "password"),
+        (("--judge", "gpt@http://[::1/v1"), "Invalid IPv6 URL"),
         (("--judge", "m@http://h/v1", "--judge", "m@http://i/v1"), "Two judges are named 'm'"),
         (("--task", "rank"), "no task 'rank'"),
         (("--response-a", "answer"), "no column 'answer'"),

@@ -43,6 +43,9 @@ TABLE: list[tuple[str, Kind, object, str | None]] = [
     ('{"reason": "[[A]] was my first thought", "winner": "B"}', "pair", "B", "json"),
     ('Sure!\n```json\n{"verdict": "tie"}\n```', "pair", "tie", "json"),
     ('Result: {"preference": "response_a"}', "pair", "A", "json"),
+    ('{"winner": "B", "loser": "A"}', "pair", "B", "json"),
+    ('{"loser": "A", "winner": "B"}\nLoser: A', "pair", "B", "json"),
+    ('{"max_score": 10, "score": 7}', "score", 7.0, "json"),
     ('{"winner": "neither of these"}', "pair", None, None),
     # LLMBar's judges: the verdict first or last, and reports of what others said.
     ("Output (b) is better.\n\nOutput (a) does not answer.", "pair", "B", "phrase"),
