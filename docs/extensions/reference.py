@@ -358,7 +358,7 @@ def methods_page() -> str:
     yes = {True: "yes", False: ""}
     when = {"always": "yes", "panel": "for several judges", "tasks": "for several tasks"}
     head = ("`--method`", "what it is", "compared by `auto`", "distinguishes judges")
-    head += ("learns from unlabelled items", "`--calibrator auto`", "`--inference`")
+    head += ("learns from unlabelled items", "`--calibrator auto`", "fitted by, `NAME:nuts`")
     lines = [head, ("---",) * len(head)]
     for name in known_methods():
         method = AGGREGATORS.get(name)

@@ -30,7 +30,7 @@ from judgebayes.workflow.fit_file import (
     using,
 )
 from judgebayes.workflow.losses import Losses, check_losses, losses_of
-from judgebayes.workflow.methods import load_plugins
+from judgebayes.workflow.methods import declared
 from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ApplyRequest, Fixed, ReadingOptions, ReadRequest
 from judgebayes.workflow.records import with_options
@@ -109,7 +109,7 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None, "html": None})]) 
     JudgeBayesError
         If the file is not a fit, or for bad input.
     """
-    load_plugins(request.plugin)
+    declared(request.method or "")
     check_losses(request)
     saved = load_fit(request.fit)
     losses = losses_of(request, saved.classes)

@@ -48,9 +48,9 @@ from judgebayes.workflow.methods import (
     FEW_LABELS,
     Choice,
     compared_methods,
+    declared,
     known_calibrators,
     known_methods,
-    load_plugins,
     suited,
     too_large,
     traits_of,
@@ -78,6 +78,8 @@ def calibrate(
     JudgeBayesError
         For an unknown option value, or bad input.
     """
+    method, calibrator = declared(request.method), declared(request.calibrator)
+    request = replace(request, method=method, calibrator=calibrator)
     return answer(request, read_request(request), progress)
 
 
@@ -89,15 +91,13 @@ def read_request(request: CalibrateRequest) -> Study:
     JudgeBayesError
         For an unknown option value, or bad input.
     """
-    load_plugins(request.plugin)
-    check_choice("--method", request.method, known_methods())
+    method, _, inference = request.method.partition(":")
+    check_choice("--method", method, known_methods())
     check_choice("--calibrator", request.calibrator, known_calibrators())
-    choices = traits_of(request.method).inferences
-    if request.method != "auto" and request.inference not in ("drps", *choices):
-        others = f"; it is fitted by {', '.join(choices)}" if choices else ", which has no choice"
-        raise JudgeBayesError(
-            f"--inference {request.inference} is not for --method {request.method}{others}."
-        )
+    choices = traits_of(method).inferences
+    if inference and inference not in choices:
+        others = f"is fitted by {', '.join(choices)}" if choices else "is fitted in one way only"
+        raise JudgeBayesError(f"--method {request.method}: {method} {others}.")
     check_losses(request)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
@@ -236,4 +236,4 @@ def _choices(request: CalibrateRequest, votes: Votes, *, labelled: bool) -> list
     """Return the requested method, or those that `auto` compares, the default first."""
     names = suited(votes) if request.method == "auto" else [request.method]
     calibrator = request.calibrator if labelled else "none"
-    return [Choice(name, calibrator, request.inference, request.label_noise) for name in names]
+    return [Choice(name, calibrator, request.label_noise) for name in names]

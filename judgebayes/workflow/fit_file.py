@@ -336,7 +336,7 @@ def _from_json(value: Any) -> Any:
         if value["type"] not in FITTED:
             raise ValueError(
                 f"it contains a {value['type']!r}, which no loaded method defines; if it belongs to "
-                "your own method, use --plugin FILE"
+                "your own method, use --method FILE.py:NAME"
             )
         cls = FITTED[value["type"]]
         fields = {k: _from_json(v) for k, v in value.items() if k != "type"}

@@ -34,20 +34,22 @@ GROUP = "judgebayes.methods"
 """The group of entry points; each names a module that declares methods when it is imported."""
 
 
-def load_plugins(file: Path | str | None) -> None:
-    """Import the installed packages with methods, and run the file that the user names.
+def declared(name: str) -> str:
+    """Return the name of a method or map; of `FILE.py:NAME`, after the file that declares it was run.
 
     Raises
     ------
     JudgeBayesError
-        If there is no such file, or it or a package cannot be imported.
+        If there is no such file, or it or an installed package with methods cannot be imported.
     """
     _installed()
-    if file is None:
-        return
+    file, _, own = name.rpartition(":")
+    if not file.endswith(".py"):
+        return name
     if not Path(file).is_file():
-        raise JudgeBayesError(f"There is no file {str(file)!r} for --plugin.")
+        raise JudgeBayesError(f"There is no file {file!r} for {name!r}.")
     _run(Path(file).resolve())
+    return own
 
 
 @cache
@@ -67,8 +69,8 @@ def _run(file: Path) -> None:
     """Run a file once, as a module."""
     name = f"judgebayes_plugin_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise JudgeBayesError(f"{str(file)!r} is not a Python file, which --plugin needs.")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -108,12 +110,16 @@ MOST_OPERATIONS = 5e10
 
 @dataclass(frozen=True)
 class Choice:
-    """A method with its calibration map, by name."""
+    """A method with its calibration map, by name; `davidson:nuts` is a method and its inference."""
 
     method: str
     calibrator: str = "auto"
-    inference: str = "drps"
     label_noise: float = 0.0
+
+    @property
+    def inference(self) -> str:
+        """The name of the inference, empty for the method's own."""
+        return self.method.partition(":")[2]
 
     @property
     def map_name(self) -> str:
@@ -144,6 +150,7 @@ def known_calibrators() -> tuple[str, ...]:
 
 def traits_of(method: str) -> Traits:
     """Return the declared traits of a method, by its name without a calibration map."""
+    method = method.partition(":")[0]
     if method in TOP:
         return Traits(method, knows_judges=True, needs_map=True)
     traits = getattr(AGGREGATORS.get(method), "traits", Traits(method))
@@ -225,8 +232,8 @@ def compared_methods(
     """
     methods = {}
     for choice in choices:
-        inference = "map" if choice.inference == "nuts" else choice.inference
-        methods[choice.name] = build(replace(choice, inference=inference), classes, votes)
+        at_mode = choice.method.replace(":nuts", ":map")
+        methods[choice.name] = build(replace(choice, method=at_mode), classes, votes)
     for name in baselines(classes):
         plain = Choice(name, "none", label_noise=choices[0].label_noise)
         methods.setdefault(name, build(plain, classes, votes))
@@ -257,7 +264,7 @@ def build(choice: Choice, classes: Classes, votes: Votes) -> Method:
 
 
 def _aggregator(choice: Choice, classes: Classes, votes: Votes) -> Method:
-    name, traits = choice.method, traits_of(choice.method)
+    name, traits = choice.method.partition(":")[0], traits_of(choice.method)
     if traits.needs_tasks and votes.task is None:
         raise JudgeBayesError(f"--method {name} needs tasks: add --set task=COLUMN.")
     if traits.n_classes not in (None, votes.n_classes):

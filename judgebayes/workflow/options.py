@@ -107,11 +107,6 @@ Keys = Annotated[
         metavar="KEY=VALUE",
     ),
 ]
-Plugin = Annotated[
-    Path | None,
-    "A Python file with your own methods, declared by @judgebayes.aggregator or .calibrator. The "
-    "file is executed.",
-]
 TARGETS = {"these": "these items", "more": "more items like these"}
 """What intervals are about, in words."""
 Target = Annotated[
@@ -362,7 +357,8 @@ class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
         str,
         Option(
             "auto (the pool for several judges, davidson for one, unless another suitable method "
-            f"has a clearly lower held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}.",
+            f"has a clearly lower held-out NLL), {', '.join(METHODS[1:-1])} or {METHODS[-1]}; "
+            f"davidson:nuts is fitted by {', '.join(INFERENCES)}. FILE.py:NAME is your own.",
             values=METHODS,
             others=True,
         ),
@@ -376,15 +372,6 @@ class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
             others=True,
         ),
     ] = "auto"
-    inference: Annotated[
-        str,
-        Option(
-            "How davidson is fitted: drps (as in the paper), ml, map or nuts; nuts also samples "
-            "dawid-skene, stacking and shared-difficulty.",
-            values=INFERENCES,
-        ),
-    ] = "drps"
-    plugin: Plugin = None
     conformal: Annotated[
         float | None,
         "Add a conformal set of classes to each item, with this coverage, such as 0.9.",
@@ -440,7 +427,9 @@ class ApplyRequest(ReadingOptions, LossOptions):
     undecided: None = None
     bins: None = None
     match_ids: str = "exactly"
-    plugin: Plugin = None
+    method: Annotated[
+        str | None, "Your own method that was fitted, as FILE.py:NAME. The file is executed."
+    ] = None
     out: Out = None
     html: Html = None
 

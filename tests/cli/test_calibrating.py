@@ -77,7 +77,7 @@ def test_votes_in_swapped_order_are_mapped_back(
 BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], str]] = [
     ("no labels", lambda v, g: None, ["NOGOLD"], "Calibration needs labels"),
     ("unknown method", lambda v, g: None, ["--method", "magic"], "choose one of: auto, davidson"),
-    ("unknown inference", lambda v, g: None, ["--inference", "x"], "choose one of: drps, ml"),
+    ("unknown inference", lambda v, g: None, ["--method", "davidson:x"], "is fitted by drps, ml"),
     ("unknown loss", lambda v, g: None, ["--loss", "x"], "choose one of: absolute, zero-one"),
     (
         "unknown judge",

@@ -60,7 +60,7 @@ def panel() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def test_a_method_without_jax_gives_the_same_answers_as_the_compiled_one(plugin: Path) -> None:
     table, labels = panel()
-    own = jb.calibrate(table, labels, method="plain-one-coin", plugin=plugin, splits=7)
+    own = jb.calibrate(table, labels, method=f"{plugin}:plain-one-coin", splits=7)
     compiled = jb.calibrate(
         table, labels, method="one-coin", calibrator="none", splits=7, pairwise=False
     )
@@ -77,20 +77,19 @@ def test_the_command_runs_it_and_a_file_never_does(plugin: Path, tmp_path: Path)
     table.to_csv(tmp_path / "votes.csv", index=False)
     labels.to_csv(tmp_path / "labels.csv", index=False)
     given = ["calibrate", str(tmp_path / "votes.csv"), "--labels", str(tmp_path / "labels.csv")]
-    own = [*given, "--method", "plain-one-coin", "--splits", "4"]
+    loaded = [*given, "--method", f"{plugin}:plain-one-coin", "--splits", "4"]
 
     def said(*words: str) -> str:
         result = CliRunner().invoke(app, [*words])
         return result.output + str(result.exception or "")
 
-    assert "'plain-one-coin' is unknown" in said(*own)
-    assert "plain-one-coin" in said(*own, "--plugin", str(plugin))
-    loaded = [*own, "--plugin", str(plugin)]
+    assert "'plain-one-coin' is unknown" in said(*given, "--method", "plain-one-coin")
+    assert "plain-one-coin" in said(*loaded)
     assert "not JAX code" in said(*loaded, "--calibrator", "beta")
     kept = tmp_path / "fit.json"
     assert "a FittedPlain cannot be saved" in said(*loaded, "--save", str(kept))
     assert not kept.exists()
-    wrong = [*given, "--method", "no-probabilities", "--plugin", str(plugin)]
+    wrong = [*given, "--method", f"{plugin}:no-probabilities"]
     assert "The exponentials of log-probabilities sum to 1" in said(*wrong)
 
 
@@ -114,10 +113,10 @@ def test_a_file_that_declares_nothing_right_is_refused(
     table, labels = panel()
     (tmp_path / "bad.py").write_text(source)
     with pytest.raises(jb.JudgeBayesError) as refused:
-        jb.calibrate(table, labels, plugin=tmp_path / "bad.py")
+        jb.calibrate(table, labels, method=f"{tmp_path}/bad.py:a")
     assert sentence in str(refused.value)
     with pytest.raises(jb.JudgeBayesError, match="There is no file"):
-        jb.calibrate(table, labels, plugin=tmp_path / "none.py")
+        jb.calibrate(table, labels, method="none.py:a")
 
 
 def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
@@ -129,5 +128,5 @@ def test_a_fit_of_a_class_that_is_not_loaded_names_it(tmp_path: Path) -> None:
     forged = {name: value for name, value in json.loads(text).items() if name != "digest"}
     forged["digest"] = fit_file.digest_of(forged)
     (tmp_path / "fit.json").write_text(json.dumps(forged))
-    with pytest.raises(jb.JudgeBayesError, match=r"contains a 'Elsewhere'.*--plugin FILE"):
+    with pytest.raises(jb.JudgeBayesError, match=r"contains a 'Elsewhere'.*--method FILE"):
         fit_file.load_fit(tmp_path / "fit.json")
