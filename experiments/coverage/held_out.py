@@ -29,7 +29,6 @@ from judgebayes.votes import Classes
 from judgebayes.workflow.answers import abstention, sent_of
 from judgebayes.workflow.comparing import Compared, compare, grow
 from judgebayes.workflow.losses import losses_of
-from judgebayes.workflow.options import LossOptions
 
 LABELS = 60
 PROGRAMS, OF_PROGRAM = 30, 10
@@ -38,7 +37,7 @@ JUDGES = 12
 BINS = 10
 COST = 0.2
 """Cost of asking a person: items with a higher expected loss are sent."""
-LOSSES = losses_of(LossOptions(loss="absolute", abstain_cost=COST), Classes((0, 1), pairwise=False))
+LOSSES = losses_of(f"absolute:person={COST}", Classes((0, 1), pairwise=False))
 SPLITS = 100
 OWN = "one-coin"
 FITS = 5

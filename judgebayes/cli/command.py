@@ -13,12 +13,11 @@ from typer.core import TyperCommand
 from judgebayes.cli.machine import MACHINE_OPTIONS, OUTPUTS, MachineOptions
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import key_of
-from judgebayes.workflow.options import Columns, LossOptions, ReadRequest
+from judgebayes.workflow.options import Columns, ReadRequest
 
 HEADINGS: dict[str, type] = {
     "Columns": Columns,
     "Reading": ReadRequest,
-    "Decisions": LossOptions,
     "For machines": MachineOptions,
 }
 """The headings below a command's own options, each with the record that declares what is under it."""

@@ -29,7 +29,7 @@ from judgebayes.workflow.fit_file import (
     profile,
     using,
 )
-from judgebayes.workflow.losses import Losses, check_losses, losses_of
+from judgebayes.workflow.losses import Losses, check_loss, losses_of
 from judgebayes.workflow.methods import declared
 from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ApplyRequest, Fixed, ReadingOptions, ReadRequest
@@ -110,9 +110,9 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None, "html": None})]) 
         If the file is not a fit, or for bad input.
     """
     declared(request.method or "")
-    check_losses(request)
+    check_loss(request.loss)
     saved = load_fit(request.fit)
-    losses = losses_of(request, saved.classes)
+    losses = losses_of(request.loss, saved.classes)
     how = {each.name: getattr(request, each.name) for each in fields(ReadingOptions)}
     with using(saved):
         read, earlier = apply_notes(ReadRequest(votes=request.votes, **how), saved.notes)

@@ -43,7 +43,7 @@ from judgebayes.workflow.conformal_sets import (
     strata_of,
 )
 from judgebayes.workflow.data import Study
-from judgebayes.workflow.losses import check_losses, losses_of
+from judgebayes.workflow.losses import check_loss, losses_of
 from judgebayes.workflow.methods import (
     FEW_LABELS,
     Choice,
@@ -98,7 +98,7 @@ def read_request(request: CalibrateRequest) -> Study:
     if inference and inference not in choices:
         others = f"is fitted by {', '.join(choices)}" if choices else "is fitted in one way only"
         raise JudgeBayesError(f"--method {request.method}: {method} {others}.")
-    check_losses(request)
+    check_loss(request.loss)
     if request.conformal is not None and not 0 < request.conformal < 1:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
@@ -146,7 +146,7 @@ def answer(
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
     labels, auto = given.labels, request.method == "auto"
-    losses = losses_of(request, given.coding.classes)
+    losses = losses_of(request.loss, given.coding.classes)
     labelled = int((labels >= 0).sum())
     choices = _choices(request, given.votes, labelled=labelled > 0)
     fit = partial(fit_and_answer, data=given, labels=labels, seed=request.seed)

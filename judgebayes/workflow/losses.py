@@ -1,5 +1,7 @@
 """The loss of each decision by true class: a named loss, or the user's own table."""
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,6 @@ from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.tables import read_table
 from judgebayes.measures.decide import TIE_TOLERANCE, absolute_loss, zero_one_loss
 from judgebayes.votes.classes import Classes, listing
-from judgebayes.workflow.options import LossOptions
 
 LOSSES = {
     "absolute": (absolute_loss, "class steps from the label", "; its mean is the MAE"),
@@ -64,34 +65,53 @@ class Losses:
         return float(self.person[0])
 
 
-def check_losses(options: LossOptions) -> None:
-    """Check the options for losses, before files are read.
+_NAMED = re.compile(rf"({'|'.join(LOSSES)})?:?(?:{PERSON}=(.*))?")
+
+
+def check_loss(loss: Any) -> None:
+    """Check the name of a loss, before files are read.
 
     Raises
     ------
     JudgeBayesError
-        If the name of the loss is unknown or is set together with a table, or the cost is invalid.
+        If it is neither a loss nor a file, or the cost of asking is invalid.
     """
-    loss, abstain_cost = options.loss, options.abstain_cost
-    if loss is not None and loss not in LOSSES:
-        raise JudgeBayesError(f"--loss {loss!r} is unknown; choose one of: {', '.join(LOSSES)}.")
-    if options.losses is not None and loss is not None:
-        raise JudgeBayesError(
-            f"--losses already defines the loss of every decision; omit --loss {loss}."
-        )
-    if abstain_cost is not None and not 0 <= abstain_cost < np.inf:
-        raise JudgeBayesError(
-            f"--abstain-cost is {abstain_cost:g}; it must be 0 or more, in units of the loss."
-        )
+    _named(loss)
 
 
-def losses_of(options: LossOptions, classes: Classes) -> Losses:
+def _named(loss: Any) -> tuple[str | None, float | None] | None:
+    """Return the name and the cost of asking, each if it is given; None for a file, table or matrix."""
+    if loss is not None and not isinstance(loss, str | Path):
+        return None
+    text = str(loss or "")
+    match = _NAMED.fullmatch(text)
+    if match is None:
+        if Path(text).is_file():
+            return None
+        raise JudgeBayesError(
+            f"--loss {text!r} is neither {', '.join(LOSSES)} (with a cost of asking: "
+            f"absolute:{PERSON}=0.3) nor a file."
+        )
+    name, cost = match.groups()
+    if cost is None:
+        return name, None
+    with suppress(ValueError):
+        if 0 <= float(cost) < np.inf:
+            return name, float(cost)
+    raise JudgeBayesError(
+        f"--loss {text}: the cost of asking a person is {cost}; it must be 0 or more, in units of the "
+        "loss."
+    )
+
+
+def losses_of(loss: Any, classes: Classes) -> Losses:
     """Return the loss of every decision for these classes.
 
-    `losses` is a matrix with a row per decision and a column per class, from the lowest class to the
-    highest; or a table, or the path of one, whose first column names the decisions and whose other
-    titles name the classes. A further row, called `person` in a table, is the cost of asking a person.
-    Without it, `loss` is by default absolute for ordered classes, and zero-one for others.
+    `loss` is `absolute` or `zero-one`, with the cost of asking a person as in `absolute:person=0.3`; a
+    matrix with a row per decision and a column per class, from the lowest class to the highest; or a
+    table, or the path of one, whose first column names the decisions and whose other titles name the
+    classes. A further row, called `person` in a table, is the cost of asking a person. By default it is
+    absolute for ordered classes, and zero-one for others.
 
     Raises
     ------
@@ -99,28 +119,20 @@ def losses_of(options: LossOptions, classes: Classes) -> Losses:
         If the classes of the table are not these, a loss is not a number from 0, or class steps are
         asked for where classes have no order.
     """
-    check_losses(options)
-    loss, losses, abstain_cost = options.loss, options.losses, options.abstain_cost
-    if loss == "absolute" and not classes.ordered:
+    named = _named(loss)
+    if named is None:
+        matrix, person = _of_table(loss, classes)
+        return Losses(matrix, "own", "as given by --loss", "", person)
+    name = named[0] or ("absolute" if classes.ordered else "zero-one")
+    if name == "absolute" and not classes.ordered:
         raise JudgeBayesError(
             f"--loss absolute counts class steps, but the classes {listing(classes.values)} have no "
             "known order: name them from the lowest to the highest with --set classes=LOW,...,HIGH, or "
             "use --loss zero-one."
         )
-    if losses is None:
-        loss = loss or ("absolute" if classes.ordered else "zero-one")
-        of_classes, meaning, mean = LOSSES[loss]
-        matrix, person = of_classes(len(classes)), None
-    else:
-        matrix, person = _of_table(losses, classes)
-        loss, meaning, mean = "own", "as given by --losses", ""
-    if abstain_cost is not None:
-        if person is not None:
-            raise JudgeBayesError(
-                f"--losses has a row {PERSON!r}, the cost of asking a person; omit --abstain-cost."
-            )
-        person = np.full(len(classes), float(abstain_cost))
-    return Losses(matrix, loss, meaning, mean, person)
+    of_classes, meaning, mean = LOSSES[name]
+    person = None if named[1] is None else np.full(len(classes), named[1])
+    return Losses(of_classes(len(classes)), name, meaning, mean, person)
 
 
 def _of_table(
@@ -139,7 +151,7 @@ def _of_table(
     if len(wrong):
         row, column = wrong[0]
         raise JudgeBayesError(
-            f"--losses: the loss of deciding {frame.index[row]!r} if {frame.columns[column]!r} is "
+            f"--loss: the loss of deciding {frame.index[row]!r} if {frame.columns[column]!r} is "
             f"right is {values[row, column]}; it must be a finite number of 0 or more."
         )
     return values[: len(names)], values[len(names)] if len(values) > len(names) else None
@@ -154,7 +166,7 @@ def _by_place(losses: Any, names: list[str]) -> pd.DataFrame:
     if values.shape not in {(k, k), (k + 1, k)}:
         shape = " x ".join(map(str, values.shape)) if values.size else "not a matrix of numbers"
         raise JudgeBayesError(
-            f"--losses is {shape}; it needs a row per decision and a column per class, {k} x {k}, "
+            f"--loss is {shape}; it needs a row per decision and a column per class, {k} x {k}, "
             "and may have one more row, the cost of asking a person."
         )
     return pd.DataFrame(values, index=[*names, PERSON][: len(values)], columns=names)
@@ -166,7 +178,7 @@ def _by_name(losses: Any, classes: Classes) -> pd.DataFrame:
     # The decisions of a DataFrame may be in its index.
     if frame is not None and {*names} <= {_class_name(each, classes) for each in frame.index}:
         losses = frame.rename_axis("decision")
-    source = file_or_table(losses, "losses")
+    source = file_or_table(losses, "loss")
     table = read_table(source)
     first, *rest = table.columns
     rows = [_class_name(each, classes) for each in table[first]]
@@ -174,7 +186,7 @@ def _by_name(losses: Any, classes: Classes) -> pd.DataFrame:
     _check_names(source, "rows", [name for name in rows if name != PERSON], names)
     _check_names(source, "columns", columns, names)
     if rows.count(PERSON) > 1:
-        raise JudgeBayesError(f"--losses {source} has two rows {PERSON!r}.")
+        raise JudgeBayesError(f"--loss {source} has two rows {PERSON!r}.")
     order = [*names, PERSON] if PERSON in rows else names
     cells = table[rest].set_axis(columns, axis=1).set_axis(rows, axis=0).loc[order, names]
     return cells.apply(pd.to_numeric, errors="coerce").astype(float)
@@ -190,6 +202,6 @@ def _check_names(source: Path | InMemory, what: str, given: list[str], names: li
     if sorted(given) != sorted(names):
         further = f", and may have a row {PERSON!r}" if what == "rows" else ""
         raise JudgeBayesError(
-            f"--losses {source}: its {what} are {', '.join(given) or 'none'}; it needs one for each of "
+            f"--loss {source}: its {what} are {', '.join(given) or 'none'}; it needs one for each of "
             f"the classes {', '.join(names)}{further}."
         )

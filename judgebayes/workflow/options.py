@@ -107,6 +107,20 @@ Keys = Annotated[
         metavar="KEY=VALUE",
     ),
 ]
+Loss = Annotated[
+    Any,
+    Option(
+        "Loss of a decision: absolute (class steps) or zero-one; by default absolute, and zero-one "
+        "where classes have no order. absolute:person=0.3, or person=0.3 alone: items with a higher "
+        "expected loss are sent to a person, at this cost. Or a file of your own losses: the decision "
+        "in the first column, a column per class, and a row 'person' for the cost of asking. In "
+        "Python, a table or a matrix is accepted too.",
+        values=("absolute", "zero-one"),
+        others=True,
+        type=Path | None,
+        metavar="NAME|FILE",
+    ),
+]
 TARGETS = {"these": "these items", "more": "more items like these"}
 """What intervals are about, in words."""
 Target = Annotated[
@@ -300,33 +314,6 @@ class CheckRequest(ReadRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LossOptions:
-    """The loss of a decision, and the cost of asking a person."""
-
-    loss: Annotated[
-        str | None,
-        "Loss of a decision: absolute (class steps) or zero-one; by default absolute, and zero-one "
-        "where classes have no order.",
-    ] = None
-    losses: Annotated[
-        Any,
-        Option(
-            "Your own losses: a table with the decision in the first column and a column per class. "
-            "A row 'person' gives the cost of asking a person. In Python, a matrix is accepted too.",
-            type=Path | None,
-        ),
-    ] = None
-    abstain_cost: Annotated[
-        float | None,
-        Option(
-            "Cost of asking a person, in units of the loss. Items with a higher expected loss are "
-            "sent to a person.",
-            least=0,
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class WinOptions:
     """What a win rate counts, and what its interval is about."""
 
@@ -350,7 +337,7 @@ class WinOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
+class CalibrateRequest(ReadRequest, WinOptions):
     """Calibrate your votes: class probabilities, a decision and its expected loss for every item."""
 
     method: Annotated[
@@ -372,6 +359,7 @@ class CalibrateRequest(ReadRequest, LossOptions, WinOptions):
             others=True,
         ),
     ] = "auto"
+    loss: Loss = None
     conformal: Annotated[
         float | None,
         "Add a conformal set of classes to each item, with this coverage, such as 0.9.",
@@ -417,7 +405,7 @@ class WinRateRequest(ReadRequest, WinOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplyRequest(ReadingOptions, LossOptions):
+class ApplyRequest(ReadingOptions):
     """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones."""
 
     fit: Annotated[Path, Option("A fit that `judgebayes calibrate --save` wrote.", positional=True)]
@@ -430,6 +418,7 @@ class ApplyRequest(ReadingOptions, LossOptions):
     method: Annotated[
         str | None, "Your own method that was fitted, as FILE.py:NAME. The file is executed."
     ] = None
+    loss: Loss = None
     out: Out = None
     html: Html = None
 

@@ -24,7 +24,6 @@ from judgebayes.workflow.comparing import (
     comparison_words,
 )
 from judgebayes.workflow.losses import losses_of
-from judgebayes.workflow.options import LossOptions
 
 ITEMS = 60
 TERNARY = Classes((-1, 0, 1), pairwise=True)
@@ -156,9 +155,7 @@ def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
     own, other = (comparison.means[name][metric] for name in ("sc", "best-constant"))
     assert leads["best-constant"].mean == pytest.approx(sign * (other - own), abs=1e-9)
     assert leads["best-constant"].low < leads["best-constant"].mean < leads["best-constant"].high
-    words = comparison_words(
-        comparison, leads, losses_of(LossOptions(loss=loss), TERNARY), hide_nll=False
-    )
+    words = comparison_words(comparison, leads, losses_of(loss, TERNARY), hide_nll=False)
     assert {"mae": "its mean is the MAE", "accuracy": "its mean is 1 - accuracy"}[metric] in words[
         0
     ]

@@ -106,7 +106,7 @@ def test_the_json_of_every_command_is_valid(
             labels=folder / "l.csv",
             new=tmp_path,
             fast="--method sc --splits 2",
-            decide="--abstain-cost 0.2 --conformal 0.8",
+            decide="--loss person=0.2 --conformal 0.8",
             url=fake.url,
         )
         documents = [run(*line.split()) for line in words.split("\n") if line]

@@ -12,7 +12,7 @@ from judgebayes.errors import JudgeBayesError
 
 READ = {
     *("cache", "costs", "data", "files", "fit", "folder", "items", "labels", "local"),
-    *("losses", "path", "template", "votes"),
+    *("loss", "path", "template", "votes"),
 }
 """Options that name something to read, a folder, or a file that a command both reads and adds to."""
 

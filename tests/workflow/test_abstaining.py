@@ -18,14 +18,13 @@ from judgebayes.votes import Classes
 from judgebayes.workflow.answers import abstention
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.losses import PERSON, Losses, losses_of
-from judgebayes.workflow.options import LossOptions
 
 ITEMS, SPLITS, LOSS = 50, 20, absolute_loss(3)
 CLASSES = Classes((-1, 0, 1), pairwise=True)
 
 
 def asking(price: float | None) -> Losses:
-    return losses_of(LossOptions(abstain_cost=price), CLASSES)
+    return losses_of(None if price is None else f"person={price}", CLASSES)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path)
     CliRunner().invoke(app, ["example", str(tmp_path)])
     votes, labels, fit = tmp_path / "votes.csv", tmp_path / "labels.csv", tmp_path / "fit.json"
     plain = jb.calibrate(votes, labels, method="davidson", splits=3)
-    result = jb.calibrate(votes, labels, method="davidson", splits=3, abstain_cost=0.3)
+    result = jb.calibrate(votes, labels, method="davidson", splits=3, loss="person=0.3")
     to_person = plain.answers["expected_loss"] > 0.3
     assert 0 < to_person.mean() < 1
     assert (result.answers["decision"] == PERSON).equals(to_person)
@@ -101,10 +100,10 @@ def test_the_tables_name_who_decides_and_the_fit_goes_on_sending(tmp_path: Path)
     assert kept.tolist() == plain.answers["decision"][~to_person].astype(int).tolist()
     assert f"sent to a person: {to_person.sum()}" in str(result)
     jb.save(result, fit)
-    again = jb.apply(fit, votes, abstain_cost=0.3)
+    again = jb.apply(fit, votes, loss="person=0.3")
     pd.testing.assert_frame_equal(again.answers, result.answers)
-    with pytest.raises(jb.JudgeBayesError, match="--abstain-cost is -1; it must be 0 or more"):
-        jb.calibrate(votes, labels, abstain_cost=-1.0)
+    with pytest.raises(jb.JudgeBayesError, match="the cost of asking a person is -1; it must be 0"):
+        jb.calibrate(votes, labels, loss="absolute:person=-1")
 
 
 ONE_SIDED = pd.DataFrame(
@@ -122,7 +121,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -> None:
     files = example / "votes.csv", example / "labels.csv"
-    result = jb.calibrate(*files, method="davidson", splits=3, losses=ONE_SIDED)
+    result = jb.calibrate(*files, method="davidson", splits=3, loss=ONE_SIDED)
     table = result.answers
     probs = table[[f"p({name})" for name in ("-1", "0", "+1")]].to_numpy()
     risks = probs @ ONE_SIDED.to_numpy().T
@@ -133,7 +132,7 @@ def test_a_table_of_losses_decides_and_prices_a_person_by_class(example: Path) -
     assert 0 < to_person.sum() < len(table)
     own = table["decision"][~to_person].astype(int).to_numpy() + 1
     np.testing.assert_allclose(risks[~to_person][np.arange(len(own)), own], best[~to_person])
-    assert "Loss of a decision: as given by --losses. Extra loss" in str(result)
+    assert "Loss of a decision: as given by --loss. Extra loss" in str(result)
     assert "an expected loss above the expected cost of asking go to a person" in str(result)
 
 
@@ -151,36 +150,32 @@ def test_losses_are_the_same_in_every_form(form: str, tmp_path: Path) -> None:
     else:
         given = tmp_path / "losses.csv"
         shuffled.to_csv(given)
-    losses = losses_of(LossOptions(losses=given), CLASSES)
+    losses = losses_of(given, CLASSES)
     np.testing.assert_array_equal(losses.matrix, expected[:3])
     np.testing.assert_array_equal(losses.person, expected[3])
     assert losses.cost is None
 
 
 @pytest.mark.parametrize(
-    ("given", "cost", "message"),
+    ("given", "message"),
     [
         (
             [[0, 1], [1, 0]],
-            None,
-            "--losses is 2 x 2; it needs a row per decision and a column per",
+            "--loss is 2 x 2; it needs a row per decision and a column per",
         ),
-        ("abc", None, "There is no file 'abc'"),
-        ([["a"] * 3] * 3, None, "--losses is not a matrix of numbers"),
-        ([*LOSS.tolist(), [1, np.nan, 1]], None, "deciding 'person' if '0' is right is nan"),
-        ((-LOSS).tolist(), None, "deciding '-1' if '0' is right is -1.0; it must be a finite"),
         (
-            ONE_SIDED,
-            0.3,
-            "has a row 'person', the cost of asking a person; omit --abstain-cost",
+            "abc",
+            "'abc' is neither absolute, zero-one (with a cost of asking: absolute:person=0.3) nor",
         ),
-        (ONE_SIDED.drop("0"), None, "its rows are"),
-        (ONE_SIDED.drop(columns="0"), None, "its columns are -1, +1; it needs one for each of"),
-        (ONE_SIDED.rename(index={"0": "tie"}), None, "the classes -1, 0, +1, and may have a row"),
+        ("zero-one:person=x", "the cost of asking a person is x; it must be"),
+        ([["a"] * 3] * 3, "--loss is not a matrix of numbers"),
+        ([*LOSS.tolist(), [1, np.nan, 1]], "deciding 'person' if '0' is right is nan"),
+        ((-LOSS).tolist(), "deciding '-1' if '0' is right is -1.0; it must be a finite"),
+        (ONE_SIDED.drop("0"), "its rows are"),
+        (ONE_SIDED.drop(columns="0"), "its columns are -1, +1; it needs one for each of"),
+        (ONE_SIDED.rename(index={"0": "tie"}), "the classes -1, 0, +1, and may have a row"),
     ],
 )
-def test_invalid_losses_are_refused_in_a_sentence(
-    given: object, cost: float | None, message: str
-) -> None:
+def test_invalid_losses_are_refused_in_a_sentence(given: object, message: str) -> None:
     with pytest.raises(jb.JudgeBayesError, match=re.escape(message)):
-        losses_of(LossOptions(losses=given, abstain_cost=cost), CLASSES)
+        losses_of(given, CLASSES)
