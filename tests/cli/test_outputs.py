@@ -49,3 +49,13 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
         check_outputs({"save": same, "json": tmp_path / "." / "x.json"})
     check_outputs({"save": same, "json": Path("-"), "out": None, "votes": tmp_path / "v.csv"})
     check_outputs({"json": Path("/dev/null"), "out": Path("/dev/null")})  # nothing is replaced
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judgebayes.workflow.diagnosing.diagnose", lambda _: pytest.fail("worked"))
+    out = tmp_path / "none" / "judges.csv"
+    done = CliRunner().invoke(cli.app, ["diagnose", "votes.csv", "--out", str(out)])
+    assert isinstance(done.exception, JudgeBayesError)
+    assert "There is no folder" in str(done.exception)

@@ -10,7 +10,8 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from judgebayes.cli import app
-from judgebayes.show.console import Console
+from judgebayes.finding import Finding
+from judgebayes.show.console import Console, say_findings, show_rows
 
 EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m\rname"
 
@@ -58,3 +59,25 @@ def test_colours_remain_and_columns_keep_their_width() -> None:
     assert r"\x1b[2J" in said
     assert "\x1b[2J" not in said
     assert "\x07" not in said
+
+
+def test_a_guess_that_an_option_settles_is_a_question(capsys: pytest.CaptureFixture[str]) -> None:
+    say_findings([Finding("bad", "Which?", option="--set wide=true"), Finding("bad", "Wrong.")])
+    said = capsys.readouterr().out
+    assert [line.split()[0] for line in said.splitlines()] == ["?", "x"]
+
+
+def test_least_needed_columns_are_left_out_and_named_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [["gpt", "0.91", "0.88 to 0.94"]]
+    said = {}
+    for width in ("25", "80"):
+        monkeypatch.setenv("COLUMNS", width)
+        show_rows("Judges", ["judge", "rate", "interval"], rows, least_needed=["interval"])
+        said[width] = capsys.readouterr().out
+    assert "0.94" in said["80"]
+    assert "Not shown" not in said["80"]
+    assert "0.91" in said["25"]
+    assert "0.94" not in said["25"]
+    assert "too narrow: interval" in " ".join(said["25"].split())
