@@ -29,6 +29,7 @@ from judgebayes.show.page import (
     SideBySide,
     Table,
     css,
+    markup,
     render,
 )
 from judgebayes.show.text import shortened_apart
@@ -130,6 +131,12 @@ def picture(names: list[str], key: str = "a-figure") -> Plot:
         return figure
 
     return Plot(draw, key, names[0], names[-1], names[0])
+
+
+def test_a_finding_has_its_option_on_a_page() -> None:
+    assert "Option: --set wide=true" in markup(
+        [Findings([Finding("bad", "Which?", option="--set wide=true")])]
+    )
 
 
 def a_page(names: list[str]) -> Page:

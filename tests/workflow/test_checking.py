@@ -94,6 +94,7 @@ def test_a_file_without_votes_has_no_command(tmp_path: Path) -> None:
     path.write_text("title,text\na,long story\nb,other story\n")
     checked = jb.check(path)
     assert checked.command is None
+    assert checked.exit_code == 2
     assert checked.data is None
     assert not checked.questions["can"].any()
     assert any("is a name that is recognised" in each.sentence for each in checked.problems)
@@ -103,6 +104,9 @@ def test_without_labels_only_diagnose_answers() -> None:
     table = pd.DataFrame({"item": [0, 0, 1, 1], "judge": list("abab"), "vote": [0, 1, 1, 1]})
     checked = jb.check(table)
     assert checked.command == "judgebayes diagnose VOTES"
+    assert checked.exit_code == 0
+    with pytest.raises(jb.JudgeBayesError, match="nothing to draw"):
+        checked.plot()
     why = checked.questions.set_index("answered by")["why"]
     assert why["calibrate"].startswith("There are no labels")
 
