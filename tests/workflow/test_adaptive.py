@@ -150,6 +150,15 @@ def test_invalid_arguments_are_refused(fitted: Fit) -> None:
         assert (prior > 0).all()
 
 
+def test_a_fit_to_items_with_different_numbers_of_votes_expects_no_others(tmp_path: Path) -> None:
+    votes, gold = example_tables(0)
+    uneven = votes.drop(index=votes.index[0])
+    jb.save(jb.calibrate(uneven, gold, method="davidson", splits=2), tmp_path / "fit.json")
+    assert load_fit(tmp_path / "fit.json").notes["votes_of_each"] == 0
+    applied = jb.apply(tmp_path / "fit.json", votes[votes["sample"] <= 5])
+    assert not any("votes that the fit was made on" in line for line in applied.sentences)
+
+
 def test_items_with_fewer_votes_get_the_expectation_over_the_others(tmp_path: Path) -> None:
     """Davidson's formula at 8 votes, averaged over the votes that an item lacks; not that at 5 votes."""
     votes, gold = example_tables(0)

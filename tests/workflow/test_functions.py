@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app
+from judgebayes.show.page import Findings
 
 
 class Case(NamedTuple):
@@ -122,7 +123,15 @@ def test_the_command_writes_the_functions_table_to_the_last_bit(
     table = result_of(case).tables[case.table]
     written = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_frame_equal(written, table, check_exact=True, check_index_type=False)
-    for each in result_of(case).sentences:
+    result = result_of(case)
+    found = [
+        each.text
+        for block in result.blocks
+        if isinstance(block, Findings)
+        for each in block.findings
+    ]
+    assert {*found} <= {*result.sentences}
+    for each in result.sentences:
         assert each in done.output
 
 

@@ -16,6 +16,7 @@ from judgebayes.workflow.next_steps import (
     calibration_steps,
     diagnosis_steps,
     majority_steps,
+    next_file,
     precision_steps,
 )
 
@@ -118,3 +119,11 @@ def test_so_many_labels_settle_an_order() -> None:
     deviations = 1.2815516 * np.sqrt((200 + int(match[1])) / 200)
     assert ndtr(deviations) == pytest.approx(0.95, abs=0.001)
     assert "--between g,h" in step
+
+
+def test_the_file_of_items_to_label_has_an_empty_column_for_the_labels() -> None:
+    items = pd.DataFrame({"item": ["a", "b"], "why": [0.2, 0.1]})
+    _, table = next_file(items, ["item"])["next_out"]
+    assert isinstance(table, pd.DataFrame)
+    assert table.to_dict("list") == {"item": ["a", "b"], "label": ["", ""]}
+    assert next_file(None, ["item"]) == {}
