@@ -37,6 +37,7 @@ SIMPLE = {
     "best-constant": "best-constant: the same answer for all items, the best one on the fitted labels.",
     "sc": "sc: a plain majority vote (self-consistency).",
     "margin-threshold": "margin-threshold: a tie unless the vote margin reaches a calibrated threshold.",
+    "best-judge": "best-judge: the judge with the highest accuracy on the fitted labels, alone.",
 }
 """The baselines, explained."""
 LEAST_SIZE, MOST_SIZES = 10, 6
@@ -470,6 +471,7 @@ def within_noise(leads: Mapping[str, Interval]) -> list[str]:
         "best-constant": "always giving the same answer",
         "sc": "a plain majority vote",
         "margin-threshold": "one calibrated threshold on the margin",
+        "best-judge": "the best judge alone",
     }
     return [
         f"On held-out labels, {words[name]} is {'better' if lead.high < 0 else 'not clearly worse'} "

@@ -152,7 +152,8 @@ def traits_of(method: str) -> Traits:
     """Return the declared traits of a method, by its name without a calibration map."""
     method = method.partition(":")[0]
     if method in TOP:
-        return Traits(method, knows_judges=True, needs_map=True)
+        kind: Any = "baseline" if TOP[method] == 1 else "no"
+        return Traits(method, knows_judges=True, needs_map=True, compared=kind)
     traits = getattr(AGGREGATORS.get(method), "traits", Traits(method))
     assert isinstance(traits, Traits)
     return traits
@@ -164,15 +165,16 @@ def fit_on_of(names: Iterable[str]) -> dict[str, FitOn]:
     return {name: "all" if learns else "calibration" for name, learns in learners.items()}
 
 
-def baselines(classes: Classes) -> list[str]:
-    """Return the baselines for these classes: simple rules that a method should beat."""
+def baselines(classes: Classes, votes: Votes) -> list[str]:
+    """Return the baselines for these votes: simple rules, and the best single judge of a panel."""
     own = {name: traits_of(name) for name in _in_order()}
     fixed = (None, len(classes)) if classes.ordered else (None,)  # three classes: one between two
-    return [
+    names = [
         name
         for name, traits in own.items()
         if traits.compared == "baseline" and traits.n_classes in fixed
     ]
+    return [*names, *(["best-judge"] if votes.n_judges > 1 else [])]
 
 
 def suited(votes: Votes) -> list[str]:
@@ -234,7 +236,7 @@ def compared_methods(
     for choice in choices:
         at_mode = choice.method.replace(":nuts", ":map")
         methods[choice.name] = build(replace(choice, method=at_mode), classes, votes)
-    for name in baselines(classes):
+    for name in baselines(classes, votes):
         plain = Choice(name, "none", label_noise=choices[0].label_noise)
         methods.setdefault(name, build(plain, classes, votes))
     return methods

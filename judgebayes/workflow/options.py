@@ -19,7 +19,7 @@ PRECISION_METHODS = (
     *("auto", "panel", "panel:nuts", "impression", "strata", "logit-shift", "rogan-gladen", "ppi"),
     "labels-only",
 )
-TOP = {f"top-{k}": k for k in (3, 5, 10)}
+TOP = {"best-judge": 1, **{f"top-{k}": k for k in (3, 5, 10)}}
 """The k most accurate judges, combined by the one-coin model."""
 METHODS = (
     *("auto", "davidson", "one-coin", "dawid-skene", "shared-difficulty", "pool", "stacking"),

@@ -78,7 +78,7 @@ BAD: list[tuple[str, Callable[[pd.DataFrame, pd.DataFrame], object], list[str], 
     ("no labels", lambda v, g: None, ["NOGOLD"], "Calibration needs labels"),
     ("unknown method", lambda v, g: None, ["--method", "magic"], "choose one of: auto, davidson"),
     ("unknown inference", lambda v, g: None, ["--method", "davidson:x"], "is fitted by drps, ml"),
-    ("unknown loss", lambda v, g: None, ["--loss", "x"], "choose one of: absolute, zero-one"),
+    ("unknown loss", lambda v, g: None, ["--loss", "x"], "is neither absolute, zero-one"),
     (
         "unknown judge",
         lambda v, g: None,
