@@ -16,7 +16,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.getting import example_tables
 from judgebayes.measures.decide import absolute_loss
-from judgebayes.report.decisions import first_items
+from judgebayes.report.calibration import first_items
 from judgebayes.show.page import Table
 from judgebayes.votes import Votes
 from judgebayes.votes.columns import MAX_NAME
@@ -50,16 +50,15 @@ def test_the_page_of_the_example_is_reproducible(
     markup = Path("report.html").read_text()
     page = check(markup)
     assert page.said("h2") == [
-        "The data",
+        "Results",
         "Diagnostics",
         "The judges",
         "Calibrated probabilities",
-        "Decisions",
+        "Items to review",
         "The effect of more labels",
-        "Method",
         "To run it again",
     ]
-    assert len(page.of("svg")) == 3 + 1  # three classes; NLL
+    assert len(page.of("svg")) == 1 + 3 + 1  # judges; three classes; NLL
     (again,) = page.said("code")
     words = shlex.split(again)
     assert words[:3] == ["judgebayes", "calibrate", "votes 1.csv"]
@@ -68,9 +67,7 @@ def test_the_page_of_the_example_is_reproducible(
     assert Path("report.html").read_text() == markup
     table = pd.read_csv("answers.csv", dtype={"set": str}, keep_default_na=False)
     made = [f"{n}: {(table['decision'] == k).sum()}" for n, k in (("-1", -1), ("0", 0), ("+1", 1))]
-    assert ", ".join(made) in page.said("dd")
-    sets = table["set"].value_counts()
-    assert f"{sets.iloc[0]}" in page.said("td")
+    assert any(", ".join(made) in words for words in page.said("p"))
     assert "Conformal sets at 70 %" in said
     # The number of items whose decision is not in their set is printed, here and on the page.
     inside = [
@@ -127,7 +124,8 @@ def test_hostile_files_make_a_harmless_page(tmp_path: Path) -> None:
     markup = out.read_text()
     page = check(markup)
     assert len(markup) < 300_000
-    assert page.said("h1") == ["Judge report: <b>votes.jsonl"]
+    (title,) = page.said("h1")
+    assert title.endswith("/<b>votes.jsonl'")
 
 
 def test_growth_is_that_of_nested_labels(votes: Votes, labels: np.ndarray) -> None:

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure as Picture
 
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.finding import Finding
-from judgebayes.report.decisions import first_items
-from judgebayes.report.held_out import held_out_blocks
+from judgebayes.report.calibration import first_items, held_out_blocks
 from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Code,

@@ -1,0 +1,195 @@
+"""What only the page of a calibration has: all findings and judges, diagrams, and items to review."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from judgebayes.arrays import ItemInts
+from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.majority.counts import ErrorCurve
+from judgebayes.measures.reliability import confidence_bins, reliability
+from judgebayes.plots.curves import error_curves, reliability_diagrams
+from judgebayes.plots.style import Figure as Picture
+from judgebayes.sentence import rounded, with_interval
+from judgebayes.show.page import (
+    Block,
+    Findings,
+    Paragraph,
+    Plot,
+    Section,
+    SideBySide,
+    Table,
+)
+from judgebayes.show.tables import judges_table
+from judgebayes.workflow.calibration import Calibration
+from judgebayes.workflow.comparing import Growth, grow
+from judgebayes.workflow.methods import traits_of
+
+BINS = 10
+MAX_DIAGRAMS = 5
+MAX_JUDGES = 500
+FIRST_ITEMS = 10
+UNCERTAIN = 0.01
+"""An item is uncertain if its decision's expected loss is above this."""
+
+
+def calibration_sections(result: Calibration) -> list[Section]:
+    """Return the sections of a calibration that the console leaves out."""
+    method, compared = result.choice.name, result.compared
+    sections = [
+        Section("Diagnostics", [Findings(result.findings)]),
+        Section("The judges", [judges_table(result.judges, MAX_JUDGES)]),
+    ]
+    if compared is not None and not result.hide_nll:  # else the labels cannot tell
+        names, evaluation = result.given.coding.classes.names, compared.evaluations[method]
+        held_out = held_out_blocks(evaluation, compared.groups, names, method)
+        sections.append(Section("Calibrated probabilities", held_out))
+    if not (traits_of(method).rule or result.certain):
+        first = first_items(result.answers, result.given.labels >= 0)
+        sections.append(Section("Items to review", [first]))
+    if compared is not None and not result.hide_nll:
+        growth = growth_blocks(grow(compared, method), method)
+        sections.append(Section("The effect of more labels", growth))
+    return sections
+
+
+def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:
+    """Return the items with the largest expected loss (the size of a set does not measure certainty).
+
+    `answers` is the table of a calibration, with the decisions by name. Labelled items are left out,
+    unless all are labelled.
+    """
+    which = "" if labelled.all() else " without a label"
+    open_items = answers if labelled.all() else answers[~labelled]
+    uncertain = open_items[open_items["expected_loss"] > UNCERTAIN]
+    if uncertain.empty:
+        return Paragraph(
+            f"No item{which} has an expected loss above {UNCERTAIN:g}: by the probabilities, none "
+            "needs a review."
+        )
+    first = uncertain.sort_values("expected_loss", ascending=False, kind="stable")[:FIRST_ITEMS]
+    heads = {first.columns[0]: "item", "expected_loss": "expected loss"}
+    first = first.rename(columns=heads).drop(columns="votes", errors="ignore")
+    rows = [
+        [rounded(cell) if isinstance(cell, float) else str(cell) for cell in row]
+        for row in first.itertuples(index=False)
+    ]
+    many = len(uncertain) > len(first)
+    return Table(
+        f"Items{which} with an expected loss above {UNCERTAIN:g}: "
+        + (f"the {len(first)} least certain of {len(uncertain):,}" if many else "all")
+        + ", review these first",
+        [str(name) for name in first.columns],
+        rows,
+        words=[place for place, name in enumerate(first.columns) if name in ("decision", "set")],
+    )
+
+
+def held_out_blocks(
+    evaluation: Evaluation, groups: ItemInts | None, classes: Sequence[str], method: str
+) -> list[Block]:
+    """Return reliability diagrams, and how often the most probable class was right.
+
+    `groups` has the group of every item, if items are in groups.
+    """
+    known = np.asarray(evaluation.labels) >= 0
+    items, labels, log_probs = (
+        np.asarray(part)[known]
+        for part in (evaluation.items, evaluation.labels, evaluation.log_probs)
+    )
+    which: list[int | None] = [1] if len(classes) == 2 else list(range(len(classes)))
+    if len(which) > MAX_DIAGRAMS:
+        which = [None]
+    rows = [
+        (
+            f"{b.place / BINS:.0%} to {(b.place + 1) / BINS:.0%}",
+            f"{b.items:,}",
+            f"{b.share:.0%}",
+            f"{b.predicted:.1%}",
+            with_interval(b.right, ".1%"),
+        )
+        for b in confidence_bins(log_probs, labels, items, groups, bins=BINS)
+    ]
+    return [
+        Paragraph(
+            "If probabilities are calibrated, events with a probability of 70 % occur in about "
+            f"70 % of cases. Below is the check on held-out labels, over {len(known)} splits: "
+            f"{method} was fitted without them. The table groups the predictions by the probability "
+            "of the most probable class. An item counts once for every split that held it out; "
+            "in the intervals, it counts once."
+        ),
+        SideBySide([_diagram(log_probs, labels, of, classes, method) for of in which]),
+        Table(
+            "How often the most probable class was the label, by its probability [95 %]",
+            ("probability", "items", "share", "predicted", "right"),
+            rows[::-1],
+        ),
+    ]
+
+
+def _diagram(
+    log_probs: np.ndarray, labels: np.ndarray, of: int | None, classes: Sequence[str], method: str
+) -> Plot:
+    bins = reliability(log_probs, labels, bins=BINS, of=of)
+    mass, predicted, observed = (np.asarray(part) for part in bins)
+    what = "the most probable class" if of is None else f"class {classes[of]}"
+    calibration_error = float((mass * np.abs(predicted - observed)).sum() / mass.sum())
+    description = "; ".join(
+        f"predicted {predicted[b]:.2f}, observed {observed[b]:.2f}" for b in np.flatnonzero(mass)
+    )
+
+    def draw() -> Picture:
+        figure = reliability_diagrams({"": {method: bins}}, title="")
+        figure.set_size_inches(3.1, 3.05)
+        return figure
+
+    return Plot(
+        draw,
+        f"reliability-{'top' if of is None else of}",
+        f"Observed frequency against predicted probability of {what}",
+        f"By bin of the predicted probability: {description}.",
+        f"Probability of {what}: mean distance from the diagonal {calibration_error:.3f}. The area "
+        "of a point is its share of the predictions.",
+    )
+
+
+def growth_blocks(curve: Growth, method: str) -> list[Block]:
+    """Return what fewer labels gave on the same held-out labels, as a sentence, a figure and a table."""
+    words = (
+        f"{method} was also fitted on half, a quarter, ... of the labels of every split, and scored on "
+        f"the same held-out labels. {_change(curve)}"
+    )
+    known = [
+        (n, nll) for n, nll in zip(curve.labels, curve.nll, strict=True) if np.isfinite(nll.mean)
+    ]
+    size = np.array([n for n, _ in known])
+    mean, low, high = np.array([nll for _, nll in known]).reshape(-1, 3).T
+    line = ErrorCurve(size, mean, low, high, np.zeros(len(size), bool))
+
+    def draw() -> Picture:
+        figure = error_curves({method: line}, title="", xlabel="labels", ylabel="held-out NLL")
+        figure.set_size_inches(3.4, 2.7)
+        return figure
+
+    title = "Held-out NLL by the number of labels [95 %]"
+    cells = [(f"{n}", with_interval(nll)) for n, nll in zip(curve.labels, curve.nll, strict=True)]
+    figure = [Plot(draw, "growth", title, "The table has the numbers.", title)]
+    table = Table(title, ("labels", "NLL"), cells)
+    return [Paragraph(words), *(figure if len(known) > 1 else []), table]
+
+
+def _change(curve: Growth) -> str:
+    """Return what the last doubling of the labels changed, in a sentence."""
+    gain = curve.gain
+    if not np.isfinite(gain.mean):
+        return ""
+    start = "From {} to {} labels the held-out NLL".format(*curve.labels[-2:])
+    if gain.low > 0:
+        by = with_interval(gain, "z.3f")
+        return f"{start} fell by {by}: more labels still make the probabilities better."
+    by = with_interval(gain.negative(), "+z.3f")
+    return (
+        f"{start} changed by {by}: there is no clear sign that more labels of this kind would make the "
+        "probabilities better."
+    )
