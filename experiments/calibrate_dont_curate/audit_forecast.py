@@ -1,6 +1,6 @@
 """Audit: forecasts of what more labels gain, replayed on real sets.
 
-Claim: (none of the paper) the 80 % intervals of `calibrate --forecast` contain the expected NLL with
+Claim: (none of the paper) the 80 % intervals on the page of `calibrate` contain the expected NLL with
 more labels in 74 to 90 % of replays, on every real set.
 Command: judgebayes reproduce calibrate-dont-curate/audit-forecast --data DIR
 Runtime: about 30 minutes of processor time; 200 replays of five sets, two methods and three forecasts.
@@ -140,7 +140,7 @@ def _expected(
 def _forecast(
     method: Method, votes: Votes, labels: Int[np.ndarray, " item"], more: int, seed: int
 ) -> Forecast | None:
-    """Return the forecast that `calibrate` gives for these labels, None if it gives none."""
+    """Return the forecast that the page of `calibrate` gives for these labels, None if it gives none."""
     name = "method"
     compared = compare(
         {name: method},

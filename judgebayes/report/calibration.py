@@ -23,8 +23,9 @@ from judgebayes.show.page import (
 )
 from judgebayes.show.tables import judges_table
 from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.comparing import Growth, grow
+from judgebayes.workflow.comparing import Compared, Growth, grow
 from judgebayes.workflow.methods import traits_of
+from judgebayes.workflow.more_labels import LEAST_LABELS, more_labels
 
 BINS = 10
 MAX_DIAGRAMS = 5
@@ -50,8 +51,20 @@ def calibration_sections(result: Calibration) -> list[Section]:
         sections.append(Section("Items to review", [first]))
     if compared is not None and not result.hide_nll:
         growth = growth_blocks(grow(compared, method), method)
-        sections.append(Section("The effect of more labels", growth))
+        forecast = _forecast(result, compared)
+        sections.append(Section("The effect of more labels", [*growth, *forecast]))
     return sections
+
+
+def _forecast(result: Calibration, compared: Compared) -> list[Block]:
+    """Return the expected NLL with twice as many labels, or all that the items can have."""
+    labels, method = result.given.labels, result.choice.name
+    now, without = int((labels >= 0).sum()), int((labels < 0).sum())
+    if now < LEAST_LABELS or without == 0:
+        return []
+    by_user = result.request.method != "auto"
+    forecast = more_labels(compared, method, min(now, without), by_user=by_user)
+    return [] if forecast is None else [Paragraph(forecast.sentence)]
 
 
 def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:

@@ -55,7 +55,6 @@ from judgebayes.workflow.methods import (
     too_large,
     traits_of,
 )
-from judgebayes.workflow.more_labels import check_forecast, more_labels
 from judgebayes.workflow.options import CalibrateRequest, Fixed, check_choice
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.win_rates import check_ties, win_rate_of
@@ -117,7 +116,6 @@ def read_request(request: CalibrateRequest) -> Study:
             "Calibration needs labels, and there are none; add them with --labels FILE or --label "
             "COLUMN, or use --method sc or dawid-skene, which need none."
         )
-    check_forecast(request.forecast, int((data.labels >= 0).sum()))
     if by is not None:
         strata_of(data, by)  # before the fits, which take long
     if not request.allow_degenerate:
@@ -194,16 +192,6 @@ def answer(
     if better is not None and better != decider and labelled >= FEW_LABELS:
         chosen.append(better_words(better, choice.name, leads[better]))
     decisions = decisions_of(log_probs, losses, rule_answers)
-    more = None
-    if request.forecast is not None and compared is not None:
-        more = more_labels(
-            compared, choice.name, request.forecast, by_user=not auto, progress=progress
-        )
-        if more is None:
-            warnings.append(
-                f"{choice.name} was certain and wrong on a held-out item, so its NLL with more labels "
-                "cannot be forecast."
-            )
     sets = None
     if request.conformal is not None:
         for _ in followed([request.conformal], "conformal sets", progress):
@@ -228,7 +216,6 @@ def answer(
         if compared is None or losses.person is None
         else abstention(compared, choice.name, losses),
         wins=wins,
-        more=more,
     )
 
 

@@ -41,7 +41,6 @@ from judgebayes.workflow.data import Study
 from judgebayes.workflow.fit_file import SavedFit, profile, reading_notes, save_fit
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
-from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import Written, as_notes, ends
@@ -228,8 +227,6 @@ class Calibration(AnsweredItems):
     """Held-out results of sending items to a person; None without a price or held-out labels."""
     wins: WinRate | None
     """Who wins; None if the votes do not compare two responses."""
-    more: MoreLabels | None
-    """What more labels would gain; None without `forecast`, or if NLL is not finite."""
 
     @property
     def blocks(self) -> list[Block]:
@@ -244,7 +241,6 @@ class Calibration(AnsweredItems):
         blocks.append(Findings([*self.unsound, *as_notes(self.warnings)]))
         blocks += [] if self.sets is None else self.sets.blocks
         blocks += map(Paragraph, self.decided)
-        blocks += [] if self.more is None else [Paragraph(self.more.sentence)]
         return [*blocks, self.answers_block]
 
     @property
@@ -283,8 +279,6 @@ class Calibration(AnsweredItems):
         if self.abstention is not None:
             numbers["sent_to_a_person"] = ends(*self.abstention.share)
             numbers["loss_of_the_others"] = ends(*self.abstention.risk)
-        if self.more is not None:
-            numbers["more_labels"] = self.more.numbers
         return numbers | count_findings(self.findings)
 
     @property
@@ -344,7 +338,7 @@ class Calibration(AnsweredItems):
         """What to mend, which labels to add, and whether another method decides better."""
         numbers = self.given.numbers | count_findings(self.unsound)
         named = None if self.request.method == "auto" else self.choice.name
-        return calibration_steps(numbers, self.leads, self.more, named)
+        return calibration_steps(numbers, self.leads, named)
 
     @property
     def hide_nll(self) -> bool:

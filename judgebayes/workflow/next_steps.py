@@ -17,7 +17,7 @@ from judgebayes.show.tables import readable
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import better_method
 from judgebayes.workflow.methods import FEW_LABELS
-from judgebayes.workflow.more_labels import LEAST_LABELS, WORTH, MoreLabels
+from judgebayes.workflow.more_labels import LEAST_LABELS
 from judgebayes.workflow.precision_tables import SETTLED
 from judgebayes.workflow.results import Written
 
@@ -48,7 +48,6 @@ def next_file(items: pd.DataFrame | None, columns: Sequence[str]) -> dict[str, t
 def calibration_steps(
     numbers: Mapping[str, int],
     leads: Mapping[str, Interval],
-    more: MoreLabels | None,
     method: str | None,
 ) -> list[str]:
     """Return what to do after a calibration.
@@ -65,17 +64,8 @@ def calibration_steps(
             f"Leave out --method, or use --method {best}: its decisions lose "
             f"{with_interval(leads[best].negative())} less than those of {method} on held-out labels."
         )
-    if more is not None:
-        added = more.forecast.labels - more.now
-        if more.forecast.gain.low >= WORTH and labelled < items:
-            steps.append(f"Label {added} more random items: the probabilities become better.")
-        elif more.forecast.gain.high < WORTH:
-            steps.append("Label no more items for better probabilities: these are enough.")
-    elif LEAST_LABELS <= labelled < items:
-        steps.append(
-            f"Run judgebayes calibrate with --forecast {labelled} to see what {labelled} more labels "
-            "would gain."
-        )
+    if LEAST_LABELS <= labelled < items:
+        steps.append(f"See what {labelled} more labels would gain, on the page (--html FILE).")
     return steps
 
 

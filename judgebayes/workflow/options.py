@@ -381,14 +381,6 @@ class CalibrateRequest(ReadRequest, WinOptions):
             least=2,
         ),
     ] = None
-    forecast: Annotated[
-        int | None,
-        Option(
-            "Forecast the NLL on new items with this many more labels of random items, at most three "
-            "times the present ones.",
-            least=1,
-        ),
-    ] = None
     seed: Annotated[int, "Seed of the splits, restarts and draws."] = 0
     out: Out = None
     html: Html = None

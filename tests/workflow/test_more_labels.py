@@ -7,7 +7,8 @@ import pytest
 import judgebayes as jb
 from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.measures.significance import Interval
-from judgebayes.workflow.more_labels import MoreLabels
+from judgebayes.report.pages import page_of
+from judgebayes.workflow.more_labels import MoreLabels, more_labels
 
 ITEMS = 60
 
@@ -24,32 +25,28 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
     return votes, pd.DataFrame({"item": np.arange(ITEMS), "label": label})
 
 
-def test_the_forecast_is_said_and_given(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    """The sentence and the numbers agree."""
-    result = jb.calibrate(*tables, method="best-constant", splits=10, forecast=60)
-    numbers = result.to_dict()["more_labels"]
-    assert numbers["labels"] == 120
-    assert f"is expected to be {numbers['nll']['estimate']:.3f}" in result.sentences[-1]
-    assert f"lower by about {numbers['gain']:.3f}" in result.sentences[-1]
-    assert "With 60 more labels of random items (120 in all)" in result.sentences[-1]
-    assert "tested for the method that calibrate chooses" in result.sentences[-1]
+def test_the_forecast_is_on_the_page(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    """With as many labels again, at most those that the items lack."""
+    given = tables[0], tables[1].head(50)
+    result = jb.calibrate(*given, method="best-constant", splits=10)
+    page = page_of(result, "judgebayes calibrate")
+    assert "With 10 more labels of random items (60 in all)" in page
+    assert "tested for the method that calibrate chooses" in page
+    assert result.compared is not None
+    numbers = more_labels(result.compared, "best-constant", 10)
+    assert numbers is not None
+    assert f"is expected to be {numbers.forecast.loss.mean:.3f}" in page
 
 
 def test_a_rule_that_is_certain_and_wrong_has_no_forecast(
     tables: tuple[pd.DataFrame, pd.DataFrame],
 ) -> None:
     """Its NLL is infinite with any number of labels."""
-    result = jb.calibrate(*tables, method="sc", splits=10, forecast=60)
-    assert result.more is None
-    assert any("cannot be forecast" in each for each in result.warnings)
-
-
-def test_far_forecasts_are_refused(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    """Too few labels, or more than four times as many."""
-    with pytest.raises(jb.JudgeBayesError, match="it can be at most 180"):
-        jb.calibrate(*tables, method="sc", splits=2, forecast=181)
-    with pytest.raises(jb.JudgeBayesError, match=r"needs 40 labels or more .* there are 20"):
-        jb.calibrate(tables[0], tables[1].head(20), method="sc", splits=2, forecast=10)
+    given = tables[0], tables[1].head(50)
+    result = jb.calibrate(*given, method="sc", splits=10)
+    assert result.compared is not None
+    assert more_labels(result.compared, "sc", 10) is None
+    assert "more labels of random items" not in page_of(result, "judgebayes calibrate")
 
 
 @pytest.mark.parametrize(

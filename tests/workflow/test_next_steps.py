@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.measures.significance import Interval
-from judgebayes.workflow.more_labels import MoreLabels
 from judgebayes.workflow.next_steps import (
     calibration_steps,
     diagnosis_steps,
@@ -27,13 +25,12 @@ NO_PANELS = pd.DataFrame({"panel": ["all"], "error": [0.1], "low": [0.05], "high
 
 def after(
     leads: dict[str, Interval] | None = None,
-    more: MoreLabels | None = None,
     method: str | None = "stacking",
     **changed: int,
 ) -> list[str]:
     """The steps after a calibration with 100 labels and no problem."""
     numbers = {"problems": 0, "labels": 100, "items": 1000} | changed
-    return calibration_steps(numbers, leads or {}, more, method)
+    return calibration_steps(numbers, leads or {}, method)
 
 
 @given(st.dictionaries(st.sampled_from(["sc", "best-constant", "margin-threshold"]), ENDS))
@@ -48,23 +45,13 @@ def test_a_rule_is_recommended_only_if_the_table_calls_it_better(
     assert "use --method" not in " ".join(after(leads=leads, method=None))
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "step"),
-    [(0.01, 0.02, "Label 100 more"), (0.0, 0.004, "Label no more"), (0.0, 0.02, None)],
-)
-def test_labels_are_recommended_only_for_a_gain(low: float, high: float, step: str | None) -> None:
-    forecast = Forecast(200, Interval(0.3, 0.2, 0.4), Interval((low + high) / 2, low, high))
-    steps = after(more=MoreLabels("stacking", 100, forecast))
-    assert [each.startswith(step or "-") for each in steps] == ([True] if step else [])
-
-
 def test_the_first_labels_and_problems_come_first() -> None:
     assert after(labels=0)[0].startswith("Label 30 or more random items")
     first, second = after(labels=12, problems=2)
     assert first.startswith("Mend the 2 problem(s)")
     assert second.startswith("Label 18 or more random items")
     (forecast,) = after()
-    assert "--forecast 100" in forecast
+    assert "100 more labels would gain" in forecast
     assert after(items=100) == []
     (add,) = after(labels=12, items=12)
     assert add.startswith("Add 18 or more labelled items")
