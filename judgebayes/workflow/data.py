@@ -224,6 +224,18 @@ def labelled_words(labels: ItemInts, classes: Classes) -> str:
     return f"{counts.sum()} of {len(labels)} items are labelled ({shares})."
 
 
+def grouped_words(data: Study, effect: str) -> list[str]:
+    """Return how many groups there are, and their effect, in a sentence; nothing without groups."""
+    if data.groups is None:
+        return []
+    labelled, of = data.labels >= 0, data.opened.columns["group"]
+    return [
+        f"--group: {len(labelled)} items in {len(np.unique(data.groups))} groups of column {of!r}, and "
+        f"{int(labelled.sum())} labelled items in {len(np.unique(data.groups[labelled]))} of them. "
+        f"{effect}"
+    ]
+
+
 def undecided_as_class(data: Study) -> Study:
     """Return votes of two classes and undecided ones between them as votes of three classes.
 

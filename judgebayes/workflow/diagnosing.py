@@ -16,7 +16,7 @@ from judgebayes.panel.judges import judge_table
 from judgebayes.show.page import Block, Findings, Paragraph, Table
 from judgebayes.show.tables import judges_figure, judges_table, percent_with_interval
 from judgebayes.workflow.asking import data_of
-from judgebayes.workflow.data import Study, values_of
+from judgebayes.workflow.data import Study, grouped_words, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
@@ -175,13 +175,9 @@ def _by_table(rates: pd.DataFrame, column: str, most: int) -> Table:
 
 def _grouped(data: Study, judges: pd.DataFrame, ungrouped: pd.DataFrame) -> list[str]:
     """Return how groups change the intervals; `ungrouped` is the table of judges without groups."""
-    assert data.groups is not None
-    labelled = data.labels >= 0
     text = (
-        f"--group: {len(labelled)} items in {len(np.unique(data.groups))} groups of column "
-        f"{data.opened.columns['group']!r}, and {int(labelled.sum())} labelled items "
-        f"in {len(np.unique(data.groups[labelled]))} of them. Items of a group may be similar. This "
-        "does not change the estimates, but it changes the intervals"
+        "Items of a group may be similar. This does not change the estimates, but it changes the "
+        "intervals"
     )
     wide, narrow = (t["accuracy_high"] - t["accuracy_low"] for t in (judges, ungrouped))
     ratio = (wide / narrow).dropna()
@@ -191,4 +187,4 @@ def _grouped(data: Study, judges: pd.DataFrame, ungrouped: pd.DataFrame) -> list
         )
         if len(ratio) > 1:
             text += f" (median; {ratio.min():.2f} to {ratio.max():.2f})"
-    return [f"{text}. The findings below treat items as independent."]
+    return grouped_words(data, f"{text}. The findings below treat items as independent.")

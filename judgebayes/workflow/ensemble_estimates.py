@@ -192,13 +192,11 @@ def first_of(curve: ErrorCurve) -> tuple[float, float, float]:
 def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:
     """Return what the split of the votes says about the label, in sentences."""
     voted = splits.take(np.flatnonzero(splits.total > 0))
-    share, first, margin = _margins(voted)
+    share, margin = _margins(voted)
     clear, close = margin == margin.max(), margin == margin[margin > 0].min(initial=1.0)
     if margin.max() == margin[margin > 0].min(initial=1.0):
         return []
-    probs = fitted.mean_probs(voted)
-    top = share == first[:, None]
-    right = np.where(top, probs, 0.0).sum(1) / top.sum(1)
+    right = plurality_right(fitted, voted, share)
     return [
         f"Where the votes are clearest ({percent(clear.mean())} of the items), their plurality is "
         f"right with probability {right[clear].mean():.2f}; where they are closest to a tie "
@@ -209,7 +207,7 @@ def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:
 def chosen_words(splits: Splits) -> list[str]:
     """Return that the labelled items are not a random part of all, if their votes show it."""
     voted = splits.take(np.flatnonzero(splits.total > 0))
-    known, margin = voted.labelled, _margins(voted)[2]
+    known, margin = voted.labelled, _margins(voted)[1]
     n, items = int(known.sum()), len(margin)
     if n == items or n < LEAST_LABELS:
         return []
@@ -243,11 +241,24 @@ def first_words(splits: Splits) -> list[str]:
     ]
 
 
-def _margins(voted: Splits) -> tuple[Float[np.ndarray, "item label"], ItemFloats, ItemFloats]:
-    """Return the share of each class, the largest, and how much larger it is than the next."""
-    share = voted.given[:, voted.label_classes] / voted.total[:, None]
+def shares_of(splits: Splits) -> Float[np.ndarray, "item label"]:
+    """Return the share of an item's votes that each class of the labels has, 0 without votes."""
+    return splits.given[:, splits.label_classes] / np.maximum(splits.total, 1)[:, None]
+
+
+def plurality_right(
+    fitted: FittedSplitCurve, splits: Splits, share: Float[np.ndarray, "item label"]
+) -> ItemFloats:
+    """Return the probability that an item's plurality is right; of several, one at random."""
+    top = share == share.max(1, keepdims=True)
+    return np.where(top, fitted.mean_probs(splits), 0.0).sum(1) / top.sum(1)
+
+
+def _margins(voted: Splits) -> tuple[Float[np.ndarray, "item label"], ItemFloats]:
+    """Return the share of each class, and how much larger the largest is than the next."""
+    share = shares_of(voted)
     first, second = np.sort(share, axis=1)[:, ::-1][:, :2].T
-    return share, first, np.round(first - second, 12)
+    return share, np.round(first - second, 12)
 
 
 class Stop(NamedTuple):

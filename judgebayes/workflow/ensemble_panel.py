@@ -61,21 +61,6 @@ def without_intervals(
     return ErrorCurve(np.asarray(sizes, int), values, none, none, beyond)
 
 
-def check_goal(request: EnsembleRequest) -> None:
-    """Check how wide the interval may be.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the width is no share.
-    """
-    width = request.target_width
-    if width is not None and not 0 < width < 1:
-        raise JudgeBayesError(
-            f"--target-width is {width:g}; it must be between 0 and 1, such as 0.05."
-        )
-
-
 def panel_of(data: Study, request: EnsembleRequest) -> EnsemblePanel:
     """Return the panel of a request.
 

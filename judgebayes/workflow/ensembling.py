@@ -26,18 +26,19 @@ from judgebayes.sentence import of_votes, percent, with_interval
 from judgebayes.show.page import Block, Findings, Paragraph, Plot, Table
 from judgebayes.votes import Votes
 from judgebayes.workflow.asking import data_of
-from judgebayes.workflow.data import Study, undecided_as_class
+from judgebayes.workflow.data import Study, grouped_words, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import (
     Estimates,
     Stop,
     chosen_words,
     first_words,
     labels_to_go,
+    plurality_right,
+    shares_of,
     split_words,
     stop_of,
 )
 from judgebayes.workflow.ensemble_panel import (
-    check_goal,
     panel_of,
     without_intervals,
 )
@@ -211,8 +212,12 @@ def ensemble(
     """
     if not 0 < request.level < 1:
         raise JudgeBayesError(f"--level is {request.level}; it must be a probability, such as 0.9.")
+    goal = request.target_width
+    if goal is not None and not 0 < goal < 1:
+        raise JudgeBayesError(
+            f"--target-width is {goal:g}; it must be between 0 and 1, such as 0.05."
+        )
     check_next(request.next_labels, request.next_out)
-    check_goal(request)
     data = undecided_as_class(data_of(request))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
@@ -221,7 +226,8 @@ def ensemble(
     effect = 1.0
     if data.groups is not None:
         effect = design_effect(counts, data.groups, odd_sizes(counts.most), level=request.level)
-        words.append(_grouped_words(data, np.asarray(counts.correct) >= 0, effect))
+        worth = int((np.asarray(counts.correct) >= 0).sum()) / effect
+        words += grouped_words(data, f"These say as much as {worth:.0f} independent items.")
     estimates = Estimates(request, panel, counts, data.groups, effect, data.label_noise)
     for each in followed(
         [BetaBinomial(2, NUTS())], "sampling the posterior of the mixture", progress
@@ -231,7 +237,6 @@ def ensemble(
     paper = estimates.paper(fit, odd) if odd else {}
     curves = paper if panel.papers_error and odd == sizes else estimates.decided(sizes, "wrong")
     median = request.decision == "median"
-    goal = request.target_width
     stop = None if goal is None else stop_of(estimates, data.coding.items, goal)
     independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
     return MajorityError(
@@ -287,26 +292,14 @@ def _next_items(estimates: Estimates, data: Study, sizes: tuple[int, ...]) -> pd
         seed=estimates.request.seed,
     )
     some = splits.take(chosen)
-    share = some.given[:, some.label_classes] / np.maximum(some.total, 1)[:, None]
-    top = share == share.max(1, keepdims=True)
-    probs = estimates.fitted.mean_probs(some)
+    share = shares_of(some)
     return pd.DataFrame(
         {
             "item": pd.Index(data.coding.items)[chosen],
             "votes": some.total,
             "votes of the plurality": share.max(1),
-            "P(plurality right)": np.where(top, probs, 0.0).sum(1) / top.sum(1),
+            "P(plurality right)": plurality_right(estimates.fitted, some, share),
         }
-    )
-
-
-def _grouped_words(data: Study, labelled: np.ndarray, effect: float) -> str:
-    """Return how groups change the intervals, in a sentence."""
-    assert data.groups is not None
-    return (
-        f"--group: the {int(labelled.sum())} labelled items are in "
-        f"{len(np.unique(data.groups[labelled]))} groups of column {data.opened.columns['group']!r}, "
-        f"and say as much as {labelled.sum() / effect:.0f} independent items."
     )
 
 

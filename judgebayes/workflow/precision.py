@@ -25,7 +25,7 @@ from judgebayes.show.page import Block, Findings, Paragraph, Table
 from judgebayes.show.tables import readable
 from judgebayes.votes.columns import positions
 from judgebayes.workflow.asking import data_of
-from judgebayes.workflow.data import Study
+from judgebayes.workflow.data import Study, grouped_words
 from judgebayes.workflow.next_steps import next_file, next_table, precision_steps
 from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_next
 from judgebayes.workflow.precision_methods import Given, PrecisionFit, answer
@@ -173,18 +173,13 @@ def precision(
 
 def _grouped(data: Study, fit: PrecisionFit) -> list[str]:
     """Return how many groups there are, and how alike their items, in a sentence."""
-    if data.groups is None:
-        return []
-    line = (
-        f"--group: {len(data.groups)} items in {len(np.unique(data.groups))} groups of column "
-        f"{data.opened.columns['group']!r}."
-    )
+    alike = ""
     if isinstance(fit, SharePosterior | MoreItems):
-        line += (
-            f" Labels of a generator's items in the same group have a correlation of "
+        alike = (
+            "Labels of a generator's items in the same group have a correlation of "
             f"{fit.correlation:.2f}, and count as fewer independent ones."
         )
-    return [line]
+    return grouped_words(data, alike)
 
 
 def _given(request: PrecisionRequest) -> tuple[list[str], Given]:

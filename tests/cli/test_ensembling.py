@@ -56,7 +56,7 @@ def test_groups_widen_the_intervals_and_both_targets_are_named(
     said, alone = interval()
     assert "on more items like these" in said
     said, grouped = interval("--group", "source")
-    assert "40 labelled items are in 5 groups of column 'source'" in said
+    assert "groups of column 'source', and 40 labelled items in 5 of them" in said
     assert grouped > 1.5 * alone
     said, these = interval("--group", "source", "--target", "these")
     assert "on these items" in said
