@@ -101,12 +101,8 @@ def abstention(
 
 def sent_of(evaluation: Evaluation, losses: Losses) -> Bool[np.ndarray, "split item"]:
     """Return which held-out items are sent to a person, given the method's probabilities."""
-    return losses.sent(np.exp(np.asarray(evaluation.log_probs)), _least_risk(evaluation, losses))
-
-
-def _least_risk(evaluation: Evaluation, losses: Losses) -> Float[np.ndarray, "split item"]:
-    """Return the expected loss of the decision on each held-out item, the least of all decisions."""
-    return np.asarray((np.exp(np.asarray(evaluation.log_probs)) @ losses.matrix.T).min(-1))
+    probs = np.exp(np.asarray(evaluation.log_probs))
+    return losses.sent(probs, (probs @ losses.matrix.T).min(-1))
 
 
 _decide = inside(decide)

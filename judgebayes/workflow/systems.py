@@ -98,15 +98,6 @@ def system_table(
     )
 
 
-def system_points(
-    matches: Matches, rates: Float[np.ndarray, " pair"], name: str = "mean win rate"
-) -> pd.DataFrame:
-    """Return a row per system, the best first, with its mean win rate in the column `name`."""
-    each = 0.5 + mean_win_rates(matches.pairs, len(matches.systems)) @ (rates - 0.5)
-    order = np.argsort(-each, kind="stable")
-    return pd.DataFrame({"system": [matches.systems[i] for i in order], name: each[order]})
-
-
 def generators_of(data: Study, named: str | None) -> tuple[list[str], ItemInts]:
     """Return the generators' names, and each item's generator.
 

@@ -19,7 +19,7 @@ from judgebayes.workflow.data import Study
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
-from judgebayes.workflow.systems import Matches, read_matches, system_points, system_table
+from judgebayes.workflow.systems import Matches, read_matches, system_table
 
 LEVEL = 0.9
 ENDS = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
@@ -273,13 +273,10 @@ def _pair_table(
 def _ranking(
     matches: Matches, pairs: pd.DataFrame, fit: WinRates | None, seed: int
 ) -> pd.DataFrame | None:
-    """Return a row per system; None if a pair has no rate."""
-    if fit is None:
-        naive = pairs["naive"].to_numpy(float)
-        return (
-            system_points(matches, naive, "naive mean win rate")
-            if not np.isnan(naive).any()
-            else None
-        )
-    draws = fit.draws(seed=seed)
-    return system_table(matches, draws, LEVEL) if np.isfinite(draws).all() else None
+    """Return a row per system, without a fit by its naive rate alone; None if a pair has no rate."""
+    draws = pairs["naive"].to_numpy(float)[None] if fit is None else fit.draws(seed=seed)
+    if not np.isfinite(draws).all():
+        return None
+    table = system_table(matches, draws, LEVEL)
+    points = {"system": "system", "mean win rate": "naive mean win rate"}
+    return table if fit is not None else table[[*points]].rename(columns=points)
