@@ -11,7 +11,7 @@ from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import error_curves, reliability_diagrams
 from judgebayes.plots.style import Figure as Picture
-from judgebayes.sentence import rounded, with_interval
+from judgebayes.sentence import with_interval
 from judgebayes.show.page import (
     Block,
     Findings,
@@ -26,6 +26,7 @@ from judgebayes.workflow.calibration import Calibration
 from judgebayes.workflow.comparing import Compared, Growth, grow
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.more_labels import LEAST_LABELS, more_labels
+from judgebayes.workflow.results import first_rows
 
 BINS = 10
 MAX_DIAGRAMS = 5
@@ -70,7 +71,7 @@ def _forecast(result: Calibration, compared: Compared) -> list[Block]:
 def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:
     """Return the items with the largest expected loss (the size of a set does not measure certainty).
 
-    `answers` is the table of a calibration, with the decisions by name. Labelled items are left out,
+    `answers` is the table of a calibration. Labelled items are left out,
     unless all are labelled.
     """
     which = "" if labelled.all() else " without a label"
@@ -81,22 +82,11 @@ def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragrap
             f"No item{which} has an expected loss above {UNCERTAIN:g}: by the probabilities, none "
             "needs a review."
         )
-    first = uncertain.sort_values("expected_loss", ascending=False, kind="stable")[:FIRST_ITEMS]
+    first = uncertain.sort_values("expected_loss", ascending=False, kind="stable")
     heads = {first.columns[0]: "item", "expected_loss": "expected loss"}
     first = first.rename(columns=heads).drop(columns="votes", errors="ignore")
-    rows = [
-        [rounded(cell) if isinstance(cell, float) else str(cell) for cell in row]
-        for row in first.itertuples(index=False)
-    ]
-    many = len(uncertain) > len(first)
-    return Table(
-        f"Items{which} with an expected loss above {UNCERTAIN:g}: "
-        + (f"the {len(first)} least certain of {len(uncertain):,}" if many else "all")
-        + ", review these first",
-        [str(name) for name in first.columns],
-        rows,
-        words=[place for place, name in enumerate(first.columns) if name in ("decision", "set")],
-    )
+    title = f"Items{which} with an expected loss above {UNCERTAIN:g}, the least certain first"
+    return first_rows(title, first, FIRST_ITEMS)
 
 
 def held_out_blocks(

@@ -23,14 +23,14 @@ from judgebayes.inference.fit import status_of
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
 from judgebayes.sentence import percent, with_interval
-from judgebayes.show.page import Block, Findings, Paragraph, Table
+from judgebayes.show.page import Block, Findings, Paragraph
 from judgebayes.show.tables import judges_figure, judges_table
 from judgebayes.votes import Coding, Votes
 from judgebayes.votes.classes import listing, may_compare
 from judgebayes.workflow.answers import Abstention, AnsweredItems, Decisions
 from judgebayes.workflow.comparing import (
     Compared,
-    comparison_rows,
+    comparison_block,
     comparison_table,
     comparison_words,
     held_out_numbers,
@@ -248,8 +248,7 @@ class Calibration(AnsweredItems):
         """The held-out comparison and what its columns mean; nothing if nothing was compared."""
         if self.compared is None or self.held_out is None:
             return []
-        rows = comparison_rows(self.held_out)
-        table = Table(self.compared.title, self.compared.head, rows)
+        table = comparison_block(self.compared.title, self.held_out)
         return [table, *map(Paragraph, self.explained)]
 
     @property

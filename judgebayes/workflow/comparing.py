@@ -26,6 +26,7 @@ from judgebayes.measures.significance import (
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import rounded, with_interval
+from judgebayes.show.page import Table
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import fit_on_of, traits_of
@@ -80,11 +81,6 @@ class Compared:
     def metrics(self) -> list[str]:
         """The metrics that the classes have."""
         return [name for name in METRICS if self.ordered or name != "mae"]
-
-    @property
-    def head(self) -> tuple[str, ...]:
-        """The titles of the columns of `comparison_rows`."""
-        return ("method", *(METRICS[name] for name in self.metrics), "extra loss [95 %]")
 
     @property
     def held_in(self) -> int:
@@ -386,17 +382,15 @@ def _with_label_noise(
     return jax.vmap(with_label_noise, (0, None))(log_probs, label_noise)
 
 
-def comparison_rows(table: pd.DataFrame) -> list[list[str]]:
-    """Return a row per method, the chosen one first, with the columns of `Compared.head`.
-
-    `table` is the result of `comparison_table`.
-    """
+def comparison_block(title: str, table: pd.DataFrame) -> Table:
+    """Return the result of `comparison_table` as text, the chosen method first."""
+    head = ["method", *(METRICS[name] for name in table.columns[1:-3]), "extra loss [95 %]"]
     rows = []
     for name, *figures, extra, low, high in table.itertuples(index=False):
         shown = "" if np.isnan(extra) else with_interval((extra, low, high), "+z.3f")
         figures = ["refused" if np.isnan(value) else rounded(value) for value in figures]
         rows.append([name, *figures, shown])
-    return rows
+    return Table(title, head, rows)
 
 
 def comparison_table(

@@ -131,14 +131,14 @@ def as_notes(lines: Sequence[str]) -> list[Finding]:
     return [Finding("note", each, "warning") for each in lines]
 
 
-def first_rows(title: str, table: pd.DataFrame) -> Table:
+def first_rows(title: str, table: pd.DataFrame, most: int = FIRST) -> Table:
     """Return the first rows of a table of any values."""
     rows = [
         [rounded(cell) if isinstance(cell, float) else str(cell) for cell in row]
-        for row in table.head(FIRST).itertuples(index=False)
+        for row in table.head(most).itertuples(index=False)
     ]
     texts = [n for n, name in enumerate(table) if not pd.api.types.is_numeric_dtype(table[name])]
-    more = f", the first {FIRST} of {len(table)} rows" if len(table) > FIRST else ""
+    more = f", the first {most} of {len(table)} rows" if len(table) > most else ""
     return Table(f"{title}{more}", [str(name) for name in table], rows, texts)
 
 

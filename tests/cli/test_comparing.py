@@ -19,7 +19,7 @@ from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.comparing import (
     Compared,
     compare,
-    comparison_rows,
+    comparison_block,
     comparison_table,
     comparison_words,
 )
@@ -166,9 +166,9 @@ def test_extra_loss_is_the_difference_of_the_metric_that_its_explanation_names(
         in words[2]
     )
     assert "margin-threshold" not in words[2]
-    row = comparison_rows(comparison_table(comparison, leads, hide_nll=False))[1]
+    row = comparison_block("", comparison_table(comparison, leads, hide_nll=False)).rows[1]
     assert row[0] == "best-constant"
-    assert row[-1].startswith(f"{leads['best-constant'].mean:+.3f} [")
+    assert str(row[-1]).startswith(f"{leads['best-constant'].mean:+.3f} [")
 
 
 def test_the_best_constant_is_fitted_without_held_out_labels(

@@ -261,6 +261,6 @@ def test_the_least_certain_items_come_first() -> None:
     assert [row[3] for row in table.rows] == ["yes", "no", "yes"]  # 0.52, 0.2, 0.9
     assert table.rows[0][1:3] == ["0.480", "0.520"]
     assert table.caption == (
-        "Items without a label with an expected loss above 0.01: all, review these first"
+        "Items without a label with an expected loss above 0.01, the least certain first"
     )
     check(render(Page("p", [table], [])))
