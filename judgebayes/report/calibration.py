@@ -23,7 +23,7 @@ from judgebayes.show.page import (
 )
 from judgebayes.show.tables import judges_table
 from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.comparing import Compared, Growth, grow
+from judgebayes.workflow.comparing import LEAST_SIZE, Compared, Growth, grow
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.more_labels import LEAST_LABELS, more_labels
 from judgebayes.workflow.results import first_rows
@@ -50,10 +50,10 @@ def calibration_sections(result: Calibration) -> list[Section]:
     if not (traits_of(method).rule or result.certain):
         first = first_items(result.answers, result.given.labels >= 0)
         sections.append(Section("Items to review", [first]))
-    if compared is not None and not result.hide_nll:
-        growth = growth_blocks(grow(compared, method), method)
-        forecast = _forecast(result, compared)
-        sections.append(Section("The effect of more labels", [*growth, *forecast]))
+    if compared is not None and not result.hide_nll and compared.held_in >= 2 * LEAST_SIZE:
+        blocks = growth_blocks(grow(compared, method), method)
+        blocks += _forecast(result, compared)
+        sections.append(Section("The effect of more labels", blocks))
     return sections
 
 
