@@ -124,13 +124,13 @@ def test_the_command_writes_the_functions_table_to_the_last_bit(
     written = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_frame_equal(written, table, check_exact=True, check_index_type=False)
     result = result_of(case)
-    found = [
+    texts = [
         each.text
         for block in result.blocks
         if isinstance(block, Findings)
         for each in block.findings
     ]
-    assert {*found} <= {*result.sentences}
+    assert {*texts} <= {*result.sentences}
     for each in result.sentences:
         assert each in done.output
 
