@@ -41,7 +41,7 @@ class Traits:
     independent: bool = False
     """It takes judges as independent given the label, so that undecided votes are one more factor."""
     inferences: tuple[str, ...] = ()
-    """The values of `--inference` that it supports; for others it uses its default."""
+    """The inferences that `--method NAME:INFERENCE` may name."""
     place: int = 50
     """Its position in tables and lists, ascending."""
     registry: dict[str, type] = field(

@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 FEW = ("--method", "sc", "--splits", 3)
 REFUSED = [
-    ("calibrate", (*FEW, "--inference", "ml"), "--inference ml is not for --method sc"),
+    ("calibrate", ("--method", "sc:ml"), "sc is fitted in one way only"),
     ("calibrate", (*FEW, "--conformal-by", "gen"), "add --conformal 0.9"),
     ("calibrate", (*FEW, "--set", "annotator=gen"), "is used with --set labels_merge"),
     ("calibrate", (*FEW, "--ties", "excluded"), "is for votes that compare two responses"),
