@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from judgebayes.cli.command import command_line, other_command
+from judgebayes.cli.machine import OUTPUTS, files_in
 from judgebayes.compiled.store import atomically
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
@@ -47,8 +48,10 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
     if request.html is not None:
         from judgebayes.report.pages import page_of  # imports Matplotlib
 
+        inputs = [value for name, value in vars(request).items() if name not in OUTPUTS]
+        read = [path for value in inputs for path in files_in(value) if path.is_file()]
         with atomically(request.html) as temporary:
-            temporary.write_text(page_of(result, command), encoding="utf-8")
+            temporary.write_text(page_of(result, command, read), encoding="utf-8")
         places.append(f"{request.html}: the page.")
     if places:
         say_plainly("")

@@ -85,10 +85,10 @@ def check_outputs(values: Mapping[str, object]) -> None:
     taken: dict[object, str] = {}
     for name, value in values.items():
         if name not in OUTPUTS:
-            taken |= {_identity(path): f"the {name} that is read" for path in _files(value)}
+            taken |= {_identity(path): f"the {name} that is read" for path in files_in(value)}
     for name in OUTPUTS:
         option = f"--{name.replace('_', '-')}"
-        for path in _files(values.get(name)):
+        for path in files_in(values.get(name)):
             identity = _identity(path)
             if identity in taken:
                 raise JudgeBayesError(
@@ -98,7 +98,7 @@ def check_outputs(values: Mapping[str, object]) -> None:
             taken[identity] = f"the file of {option}"
 
 
-def _files(value: object) -> Iterator[Path]:
+def files_in(value: object) -> Iterator[Path]:
     """Yield the paths in an option that are files, or can become one."""
     for path in value if isinstance(value, list | tuple) else [value]:
         if isinstance(path, Path) and path != Path("-") and (path.is_file() or not path.exists()):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool
 
 from judgebayes.arrays import ItemInts
 from judgebayes.evaluate.one_split import Evaluation
@@ -14,6 +15,7 @@ from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import with_interval
 from judgebayes.show.page import (
     Block,
+    Facts,
     Findings,
     Paragraph,
     Plot,
@@ -36,6 +38,33 @@ UNCERTAIN = 0.01
 """An item is uncertain if its decision's expected loss is above this."""
 
 
+def main_numbers(result: Calibration) -> Facts:
+    """Return what the one who decides reads first."""
+    compared, name, read = result.compared, result.choice.name, result.given.numbers
+    facts = [
+        ("Votes", "{votes:,} of {judges:,} judge(s) on {items:,} items".format(**read)),
+        ("Labels", "{labels:,} of {items:,} items".format(**read)),
+        ("Diagnostics", result.counted),
+        ("Method", name),
+    ]
+    if compared is not None and not result.hide_nll:
+        right, nll = compared.right(name), compared.interval(name, compared.nll(name), least=0.0)
+        facts += [
+            ("Held-out accuracy [95 %]", with_interval(right, ".1f", unit=" %")),
+            ("Held-out NLL [95 %]", with_interval(nll)),
+        ]
+    decided = result.decided_counts.items()
+    facts.append(("Decisions", ", ".join(f"{each}: {count:,}" for each, count in decided)))
+    return Facts(facts, large=True)
+
+
+def kinds_of_sets(answers: pd.DataFrame, inside: Bool[np.ndarray, "item class"]) -> Table:
+    """Return how many items have each conformal set."""
+    kinds = answers.assign(size=inside.sum(1))[["size", "set"]].value_counts().sort_index(level=0)
+    rows = [(name, f"{n:,}", f"{n / len(answers):.1%}") for (_, name), n in kinds.items()]
+    return Table("Conformal sets, the smallest first", ("set", "items", "share"), rows)
+
+
 def calibration_sections(result: Calibration) -> list[Section]:
     """Return the sections of a calibration that the console leaves out."""
     method, compared = result.choice.name, result.compared
@@ -47,6 +76,9 @@ def calibration_sections(result: Calibration) -> list[Section]:
         names, evaluation = result.given.coding.classes.names, compared.evaluations[method]
         held_out = held_out_blocks(evaluation, compared.groups, names, method)
         sections.append(Section("Calibrated probabilities", held_out))
+    if result.sets is not None:
+        table = kinds_of_sets(result.answers, result.sets.inside)
+        sections.append(Section("Conformal sets", [table]))
     if not (traits_of(method).rule or result.certain):
         first = first_items(result.answers, result.given.labels >= 0)
         sections.append(Section("Items to review", [first]))

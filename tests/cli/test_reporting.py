@@ -1,5 +1,6 @@
 """`judgebayes calibrate --html` on the embedded example, and on names that try to break it."""
 
+import hashlib
 import shlex
 from pathlib import Path
 
@@ -54,6 +55,7 @@ def test_the_page_of_the_example_is_reproducible(
         "Diagnostics",
         "The judges",
         "Calibrated probabilities",
+        "Conformal sets",
         "Items to review",
         "The effect of more labels",
         "To run it again",
@@ -67,7 +69,12 @@ def test_the_page_of_the_example_is_reproducible(
     assert Path("report.html").read_text() == markup
     table = pd.read_csv("answers.csv", dtype={"set": str}, keep_default_na=False)
     made = [f"{n}: {(table['decision'] == k).sum()}" for n, k in (("-1", -1), ("0", 0), ("+1", 1))]
-    assert any(", ".join(made) in words for words in page.said("p"))
+    assert ", ".join(made) in page.said("dd")
+    sets = table["set"].value_counts()
+    assert f"{sets.iloc[0]}" in page.said("td")
+    for name in ("votes 1.csv", "labels.csv"):
+        digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        assert f"SHA-256 {digest}" in page.said("dd")
     assert "Conformal sets at 70 %" in said
     # The number of items whose decision is not in their set is printed, here and on the page.
     inside = [
