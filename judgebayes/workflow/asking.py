@@ -185,7 +185,7 @@ def _question(draft: Draft, request: ReadRequest) -> JudgeBayesError:
     )
     if not draft.columns:
         return stuck or JudgeBayesError(draft.problems[-1].sentence)
-    given, best = dict(changed(request)), draft.options()
+    given, best = vars(request), draft.options()
     try:
         data = _data(draft)
     except JudgeBayesError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.options import join_names
 from judgebayes.workflow.options import Fixed, Option, check_choice
 
 R = TypeVar("R")
@@ -137,6 +138,8 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
             value = None  # its keys are the other options now
         if option.values and not option.others and isinstance(value, str):
             check_choice(leaf.shown, value, option.values)
+        if isinstance(value, list | tuple) and str in get_args(leaf.type):
+            value = join_names(map(str, value))  # names with commas between them
         least = option.least
         if least is not None and isinstance(value, int | float) and value < least:
             raise JudgeBayesError(f"{leaf.shown} is {value}, but must be {least} or more.")

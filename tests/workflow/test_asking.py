@@ -101,3 +101,21 @@ def test_what_would_be_lost_or_read_from_texts_is_a_question(tmp_path: Path) -> 
         **dict.fromkeys(("sample", "order", "task", "group"), "none"),
         **{"item": "item", "judge": "judge", "vote": "vote", "verdicts": "pair"},
     }
+
+
+def test_candidates_have_only_options_of_the_question_that_asks(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("item,judge,wave,vote\na,j,1,1\na,j,2,0\nb,j,1,1\nb,j,2,1\n")
+    for question in (jb.precision, jb.ensemble, jb.diagnose):
+        with pytest.raises(AmbiguousStudy) as raised:
+            question(path)
+        assert [each.options for each in raised.value.candidates] == [{"sample": "wave"}]
+
+
+@pytest.mark.parametrize("names", [["low", "mid", "high"], ("low", "mid", "high")])
+def test_names_may_be_a_list_in_python(names: object, tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("item,judge,vote\na,j,low\nb,j,mid\nc,j,high\nd,j,unsure\n")
+    data = jb.read(path, classes=names, missing=["unsure", "n/a"])  # type: ignore[arg-type]
+    assert data.coding.classes.names == ("low", "mid", "high")
+    assert data.how["missing"] == "unsure,n/a"
