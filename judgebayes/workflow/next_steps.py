@@ -65,7 +65,7 @@ def calibration_steps(
             f"{with_interval(leads[best].negative())} less than those of {method} on held-out labels."
         )
     if LEAST_LABELS <= labelled < items:
-        steps.append(f"See what {labelled} more labels would gain, on the page (--html FILE).")
+        steps.append(f"The page (--html FILE) says what {labelled} more labels would gain.")
     return steps
 
 
