@@ -86,11 +86,13 @@ MAX_SHOWN = 6
 
 
 def summary(value: Any) -> str:
-    """Return a dataclass as text; fields that are None are left out.
+    """Return a dataclass as text; fields that are None or have no repr are left out.
 
     Inside a transformation, where arrays have no values, only their shapes are shown.
     """
-    fields_of = {field.name: getattr(value, field.name, None) for field in fields(value)}
+    fields_of = {
+        field.name: getattr(value, field.name, None) for field in fields(value) if field.repr
+    }
     shown = [
         f"{name}={status_text(x) if name == 'status' else shortened(x)}"
         for name, x in fields_of.items()

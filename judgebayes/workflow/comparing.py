@@ -1,7 +1,7 @@
 """Compare methods on held-out labels, in numbers and in sentences."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import jax
@@ -72,7 +72,7 @@ class Compared:
     """Whether the classes have an order, without which there is no MAE."""
     level: float = 0.95
     """The probability of the intervals."""
-    inputs: _Inputs | None = None
+    inputs: _Inputs | None = field(default=None, repr=False)
     """What was compared, to fit a method again to fewer labels."""
 
     __repr__ = summary

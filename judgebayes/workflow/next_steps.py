@@ -65,7 +65,8 @@ def calibration_steps(
             f"{with_interval(leads[best].negative())} less than those of {method} on held-out labels."
         )
     if LEAST_LABELS <= labelled < items:
-        steps.append(f"The page (--html FILE) says what {labelled} more labels would gain.")
+        more = min(labelled, items - labelled)
+        steps.append(f"The page (--html FILE) says what {more} more labels would gain.")
     return steps
 
 

@@ -53,6 +53,7 @@ def test_the_first_labels_and_problems_come_first() -> None:
     (forecast,) = after()
     assert "100 more labels would gain" in forecast
     assert after(items=100) == []
+    assert "what 7 more labels" in after(items=107)[0]
     (add,) = after(labels=12, items=12)
     assert add.startswith("Add 18 or more labelled items")
     assert diagnosis_steps({"problems": 1, "labels": 50, "items": 80}) == [
