@@ -138,7 +138,7 @@ def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str,
             value = None  # its keys are the other options now
         if option.values and not option.others and isinstance(value, str):
             check_choice(leaf.shown, value, option.values)
-        if isinstance(value, list | tuple) and str in get_args(leaf.type):
+        if isinstance(value, list | tuple) and leaf.type in (str, str | None):
             value = join_names(map(str, value))  # names with commas between them
         least = option.least
         if least is not None and isinstance(value, int | float) and value < least:
