@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,15 @@ def read_arena(given: Files) -> Iterator[Row]:
         winner = record.get("winner", won[0] if len(won) == 1 else None)
         vote = winning_side(winner, WINNERS, models, where)
         if not one_order and models[0] > models[1]:
-            vote = OTHER.get(str(vote), vote)
+            vote, models = OTHER.get(str(vote), vote), models[::-1]
         judge = name_in(record, *ROLES["judge"][:-1])
         user = judge is None or judge.startswith("arena_user")
         person = "human" if user else judge if PEOPLE.fullmatch(str(judge)) else None
         turn = [f"t{record['turn']}"] if not user and record.get("turn") is not None else []
         item = "|".join((own, *turn, *(sorted(models) if several else ())))
-        yield Row(item, "winner" if person else str(judge), vote, "no winner", person=person)
+        question = "winner" if person else str(judge)
+        row = Row(item, question, vote, "no winner", person=person)
+        yield replace(row, model_a=models[0], model_b=models[1])
 
 
 DECISIONS = {"A>B": "A", "B>A": "B", "A=B": "tie", "B=A": "tie"}

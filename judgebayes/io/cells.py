@@ -33,6 +33,7 @@ def _text(value: object) -> str:
 
 COMMA = re.compile(r"[+-]?\d*,\d+")
 NUMBER = re.compile(r"[+-]?\d+(?:,\d+)?")
+PERCENT = re.compile(r"[+-]?\d+(?:[.,]\d+)?\s?%")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 
 
@@ -62,8 +63,17 @@ def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFra
     """Replace the decimal commas of some columns by points; return the table and notes for the user.
 
     A column has decimal commas if all of its cells are whole numbers or numbers with a comma, and at
-    least one comma does not separate thousands.
+    least one comma does not separate thousands. One of percentages only has the numbers without signs.
     """
+    notes: list[str] = []
+    for name in columns:
+        texts = [v for v in table[name].unique() if isinstance(v, str) and canonical(v) is not None]
+        if texts and all(PERCENT.fullmatch(v.strip()) for v in texts):
+            numbers = {v: v.strip(" \t%").replace(",", ".") for v in texts}
+            table = table.assign(**{name: table[name].astype(object).replace(numbers)})
+            notes.append(
+                f"Column {name!r}: percentages, {texts[0]!r} is read as {numbers[texts[0]]}."
+            )
     examples: dict[str, str] = {}
     for name in columns:
         values = [v for v in table[name].unique() if isinstance(v, str)]
@@ -74,11 +84,12 @@ def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFra
             table = table.assign(**{name: table[name].astype(object).replace(replacements)})
             examples[name] = commas[0]
     if not examples:
-        return table, []
+        return table, notes
     first = next(iter(examples.values()))
     return table, [
+        *notes,
         f"Column {listing(examples, 20)}: decimal commas, {first!r} is read as "
-        f"{canonical(first.replace(',', '.'))}."
+        f"{canonical(first.replace(',', '.'))}.",
     ]
 
 

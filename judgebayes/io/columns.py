@@ -105,6 +105,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "reviewer",
         "person",
     ),
+    "generator": ("generator", "system", "producer", "source", "candidate", "model"),
 }
 """Names by role, the most likely first; case, spaces and hyphens are ignored."""
 
@@ -244,7 +245,9 @@ def like_a_label(name: str) -> bool:
     [True, True, True, False]
     """
     known = _has_word(
-        name, f"{PEOPLE}|sme|my|gold|truth|expected|final|majority|consensus|label|reference|target"
+        name,
+        f"{PEOPLE}|sme|my|gold|truth|expected|final|majority|consensus|adjudicat[a-z]*"
+        "|label|reference|target",
     )
     return known and (_has_word(name, "human|person|expert") or not MODELS.search(name))
 

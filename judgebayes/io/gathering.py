@@ -45,6 +45,9 @@ class Row:
     order: str | None = None
     score: float | None = None
     label: str | int | float | None = None
+    model_a: str | None = None
+    model_b: str | None = None
+    """The systems that the item compares."""
     person: str | None = None
     """Who voted, if it was a person: then `judge` is the question that the person answered."""
 
@@ -255,14 +258,14 @@ def _table(kept: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     if sample.notna().any():
         number = table.groupby(["item", "judge"], sort=False).cumcount() + 1
         table["sample"] = plain_column(sample.where(sample.notna(), number))
-    for name in ("order", "score"):
+    for name in ("order", "score", "model_a", "model_b"):
         if kept[name].notna().any():
             table[name] = plain_column(kept[name])
     place = [name for name in ("item", "judge", "order") if name in table]
     repeated = int(table.duplicated([*place, *(["sample"] if "sample" in table else [])]).sum())
     if repeated:
         table["sample"] = table.groupby(place, dropna=False, sort=False).cumcount() + 1
-    order = ["item", "judge", "vote", "sample", "order", "score"]
+    order = ["item", "judge", "vote", "sample", "order", "score", "model_a", "model_b"]
     return table[[name for name in order if name in table]], repeated
 
 

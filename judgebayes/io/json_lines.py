@@ -7,7 +7,9 @@ The size of a Parquet file in memory, before it is read: a few bytes can stand f
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,8 @@ def refuse_merged_rows(
                 )
 
 
+MOST_FIELDS = 20
+"""Objects with more fields are not columns of a table."""
 ABSENT = object()
 """The value of a field that a record does not have."""
 INT64 = range(-(2**63), 2**63)
@@ -126,7 +130,9 @@ def table_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> pd.DataFr
     """Return records with their numbers, which are the index, as a table.
 
     A column of whole numbers or of texts is that of an array, so that the table is the same as from all
-    records at once. A list or an object in a cell is its JSON.
+    records at once. A field whose values are objects with the same few plain fields is a column for each
+    of these: `scores.gpt-4`, or `gpt-4` if no other column has this name. Another list or object in a
+    cell is its JSON.
     """
     lines: list[int] = []
     columns: dict[str, list[Any]] = {}
@@ -137,7 +143,43 @@ def table_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> pd.DataFr
         lines.append(number)
         for name, values in columns.items():
             values.append(record.get(name, ABSENT))
-    return pd.DataFrame({n: _series(v) for n, v in columns.items()}).set_axis(lines, axis=0)
+    plain = columns_of_objects(columns)
+    return pd.DataFrame({n: _series(v) for n, v in plain.items()}).set_axis(lines, axis=0)
+
+
+def columns_of_objects(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return columns with one for each field of the objects in a column, in place of this one."""
+    inner = {name: _fields(values) for name, values in columns.items()}
+    names = Counter([*columns, *chain.from_iterable(inner.values())])
+    plain: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        for key in inner[name]:
+            cells = [v.get(key, ABSENT) if isinstance(v, dict) else v for v in values]
+            plain[key if names[key] == 1 else f"{name}.{key}"] = cells
+        if not inner[name]:
+            plain[name] = values
+    return plain
+
+
+def plain_frame(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with a column for each field of the objects in a column."""
+    objects = [n for n in table if table[n].dtype == object and _fields(table[n].tolist())]
+    if not objects:
+        return table
+    cells = columns_of_objects({str(n): c.tolist() for n, c in table.items()})
+    index = table.index
+    new = {n: table[n] if n in table else _series(v).set_axis(index) for n, v in cells.items()}
+    return pd.DataFrame(new)
+
+
+def _fields(values: list[Any]) -> list[str]:
+    """Return the fields of the objects in a column of nothing else, if they are few and plain."""
+    filled = [v for v in values if v is not ABSENT and v is not None]
+    if not filled or not all(isinstance(v, dict) for v in filled):
+        return []
+    fields = list(dict.fromkeys(key for v in filled for key in v))
+    nested = any(isinstance(cell, dict | list) for v in filled for cell in v.values())
+    return [] if nested or len(fields) > MOST_FIELDS else fields
 
 
 def _series(values: list[Any]) -> pd.Series:

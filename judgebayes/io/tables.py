@@ -28,6 +28,7 @@ from judgebayes.io.json_lines import (
     Written,
     check_parquet,
     json_text,
+    plain_frame,
     refuse_merged_rows,
     table_of_records,
 )
@@ -111,7 +112,9 @@ def read_table(path: Path | str | InMemory, layout: Layout = Layout()) -> pd.Dat
         is to be left out, or cannot be read in the format of its suffix.
     """
     source = Path(path) if isinstance(path, str) else path
-    frame = source.table if isinstance(source, InMemory) else _read_file(source, layout)
+    frame = (
+        plain_frame(source.table) if isinstance(source, InMemory) else _read_file(source, layout)
+    )
     if len(frame) == 0:
         raise JudgeBayesError(f"{str(path)!r} has no rows.")
     frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
@@ -362,7 +365,7 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
         below_titles = any(cells[1:]) or not cells[0] if skip is None else number >= skip
         if below_titles:
             place = separators.index(separator)
-            return _joined(header, [row[place] for row in itertools.islice(records, 2)])
+            return _joined(header, [row[place] for row in records])
         first_row = first_row or header
         above.append((number + 1, " ".join(cell for cell in cells if cell)))
     return first_row or _Header(separators[0], skip or 0)
@@ -371,8 +374,9 @@ def _header(lines: Iterable[str], separators: tuple[str, ...], skip: int | None)
 def _joined(header: _Header, following: list[list[str]]) -> _Header:
     """Return a header whose names are repeated, or merged cells, joined with the words below them.
 
-    The row below has no item: its first cell is empty, or names the first column. A third row with only
-    a first cell, which pandas writes, names it too.
+    The row below has no item: its first cell is empty, or names the first column; or all of its cells
+    are filled, and none is there again below. A third row with only a first cell, which pandas writes,
+    names it too.
     """
     names, second = list(header.cells), [cell.strip() for cell in [*following, []][0]]
     second += [""] * (len(names) - len(second))
@@ -381,7 +385,7 @@ def _joined(header: _Header, following: list[list[str]]) -> _Header:
     if (
         not (several or merged)
         or len(second) > len(names)
-        or (second[0] and names[0] not in ("", second[0]))
+        or (second[0] and names[0] not in ("", second[0]) and not _all_new(second, following[1:]))
         or not any(second[1:])
         or any(re.fullmatch(r"[-+]?[\d.,]+", word) for word in second)
     ):
@@ -396,6 +400,15 @@ def _joined(header: _Header, following: list[list[str]]) -> _Header:
     if named:
         cells[0] = third[0]
     return replace(header, cells=tuple(cells), rows=3 if named else 2)
+
+
+def _all_new(cells: list[str], below: list[list[str]]) -> bool:
+    """Tell whether all cells are filled, and none is one of those below it, of which some are alike."""
+    columns = [*itertools.zip_longest(*below, fillvalue="")]
+    if len(columns) < len(cells) or not all(cells) or len(set(cells)) < len(cells):
+        return False
+    again = any(len(set(filter(None, column))) < len(below) / 2 for column in columns)
+    return again and all(a not in column for a, column in zip(cells, columns, strict=False))
 
 
 def header_of(path: Path) -> list[str]:

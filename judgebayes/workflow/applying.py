@@ -19,6 +19,7 @@ from judgebayes.votes import MISSING, Coding, Votes
 from judgebayes.workflow.adaptive import share_prior, stopping_plan
 from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
 from judgebayes.workflow.asking import open_files
+from judgebayes.workflow.calibration import Calibration, saved_of
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.fit_file import (
     SavedFit,
@@ -102,7 +103,8 @@ class Applied(AnsweredItems):
 def apply(request: Annotated[ApplyRequest, Fixed({"out": None, "html": None})]) -> Applied:
     """Apply a saved fit to new votes, and check whether they have drifted from the fitted ones.
 
-    The function behind `judgebayes apply`, with the same options; `votes` is a path or a table.
+    The function behind `judgebayes apply`, with the same options; `fit` is a path or a `Calibration`,
+    `votes` is a path or a table.
 
     Raises
     ------
@@ -111,7 +113,8 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None, "html": None})]) 
     """
     declared(request.method or "")
     check_loss(request.loss)
-    saved = load_fit(request.fit)
+    fit: Any = request.fit
+    saved = saved_of(fit) if isinstance(fit, Calibration) else load_fit(fit)
     losses = losses_of(request.loss, saved.classes)
     how = {each.name: getattr(request, each.name) for each in fields(ReadingOptions)}
     with using(saved):

@@ -365,6 +365,11 @@ def save(calibration: Calibration, path: Path | str) -> None:
     JudgeBayesError
         If the fit failed, its class cannot be saved, or the file cannot be written.
     """
+    save_fit(path, saved_of(calibration))
+
+
+def saved_of(calibration: Calibration) -> SavedFit:
+    """Return what a file would have of a fit."""
     data = calibration.given
     given = np.asarray(data.votes.pooled_counts()).sum(1)
     judges = [str(name) for name in data.coding.judges]
@@ -380,7 +385,7 @@ def save(calibration: Calibration, path: Path | str) -> None:
     tasks = [] if data.coding.tasks is None else [str(name) for name in data.coding.tasks]
     judge_order = judges if traits_of(calibration.choice.method).knows_judges else []
     classes, vote_profile = data.coding.classes, profile(data.votes)
-    saved = SavedFit(
+    return SavedFit(
         calibration.choice.name,
         calibration.fitted,
         classes,
@@ -389,4 +394,3 @@ def save(calibration: Calibration, path: Path | str) -> None:
         judge_order,
         notes,
     )
-    save_fit(path, saved)

@@ -17,12 +17,14 @@ from judgebayes.io.columns import (
     join_judge,
     judge_of_criteria,
     like_a_label,
+    like_a_person,
     listed_roles,
     most_likely,
     plain_label,
     unrecognised,
 )
 from judgebayes.io.gathering import MAX_CLASSES
+from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import join_names, option, split_names
 from judgebayes.io.vote_tables import kind_of_answers
 from judgebayes.votes.classes import (
@@ -51,6 +53,11 @@ from judgebayes.workflow.likely import (
 from judgebayes.workflow.options import ROLES
 from judgebayes.workflow.scales import are_scores, in_order
 
+SYSTEMS = re.compile(
+    r".*(?:model|system|assistant|response|answer|candidate|player)[ _-]?(?:a|b|1|2|left|right)",
+    re.IGNORECASE,
+)
+"""Names of the two columns with the systems that an item compares."""
 SHARE = 0.2
 """The least share of items with several labels from which an item is more than one column."""
 
@@ -132,7 +139,12 @@ def _alike(
 
     sets = [(len(s & labels), like(s)) for s in dict.fromkeys(values.values()) if len(s) > 1]
     sets = [(of_labels if len(alike) > 1 else 0, alike) for of_labels, alike in sets]
-    group = max([*sets, (0, scores)], key=lambda each: (each[0] > 1, len(each[1])))[1]
+
+    def rank(each: tuple[int, list[str]]) -> tuple[bool, bool, int]:
+        pair = len(each[1]) == 2 and all(map(SYSTEMS.fullmatch, each[1]))
+        return each[0] > 1, not pair, len(each[1])
+
+    group = max([*sets, (0, scores)], key=rank)[1]
     scale = frozenset[str]().union(*(values.get(name, frozenset()) for name in group))
     numeric = wide and bool(group) and all(map(_is_number, scale))
 
@@ -293,6 +305,9 @@ def find_long(draft: Draft) -> Draft:
     table = join_judge(join_judge(draft.votes, given["item"]), given["judge"])
     names = [str(name) for name in table.columns]
     several = label_columns(table, given["label"])
+    voters = _named_judges(table, given, names)
+    if voters:
+        given["label"] = "none"
     worker = "worker" in names  # as crowd-sourcing tools write: task, worker, label
     crowd = (worker or not here) and "label" in names and most_likely(names, "vote") is None
     if crowd and given["vote"] is None:
@@ -317,18 +332,20 @@ def find_long(draft: Draft) -> Draft:
             text = f"Column {label!r} is read as the label, by its name."
             draft = draft.with_finding("note", "labels", text)
     draft, chosen = _by_values(draft, table, chosen, given)
-    if chosen["vote"] is None and draft.labels is not None:
-        both = [n for n in names if n in draft.labels.columns and n not in chosen.values()]
-        both = [n for n in both if 2 <= mapped(table[n], canonical).nunique() <= MAX_CLASSES]
-        items = table.groupby(chosen["item"]) if chosen["item"] is not None else None
-        both = [n for n in both if items is None or items[n].nunique().max() > 1]
-        if both:
-            chosen["vote"] = both[0]
-            text = (
-                f"Column {listing(both)} is in both files: {both[0]!r} is read as vote and label."
+    if chosen["vote"] is None:
+        pairs = _votes_with_labels(draft, table, chosen)
+        if pairs:
+            draft = draft.with_finding(
+                "bad",
+                "columns",
+                f"Column {listing(each['vote'] for each in pairs)} has labels in a column of the same "
+                f"name: {pairs[0]['vote']!r} is read as the vote, {pairs[0]['label']!r} as its label.",
+                *pairs[1:],
+                vote=pairs[0]["vote"],
+                label=pairs[0]["label"],
             )
-            ways = [{"vote": name, "label": name} for name in both[1:]]
-            draft = draft.with_finding("bad", "columns", text, *ways, vote=both[0], label=both[0])
+            chosen["vote"] = pairs[0]["vote"]
+            chosen["label"] = pairs[0]["label"] if here else chosen["label"]
     missing = next((role for role in ("item", "vote") if chosen[role] is None), None)
     if missing is not None:
         return draft.with_finding("bad", "columns", unrecognised(missing, names))
@@ -342,7 +359,95 @@ def find_long(draft: Draft) -> Draft:
     if kind is not None:
         text = f"Column {chosen['vote']!r} has raw answers: verdicts ({kind}) are read from them."
         draft = draft.with_finding("bad", "columns", text, verdicts=kind)
-    return _repeats(replace(draft, columns=chosen))
+    return _repeats(_without_people(replace(draft, columns=chosen), table, voters, given["label"]))
+
+
+def _named_judges(
+    table: pd.DataFrame, given: Mapping[str, str | None], names: list[str]
+) -> list[str]:
+    """Return the judges of a long table that `--label` names, if it names no column."""
+    judge, label = given["judge"] or by_name(names, "judge"), given["label"]
+    if judge not in table.columns or label in (None, "none", *names):
+        return []
+    parts, known = split_names(str(label)), set(table[judge].map(written))
+    return parts if set(parts) <= known else []
+
+
+def _without_people(
+    draft: Draft, table: pd.DataFrame, voters: list[str], label: str | None
+) -> Draft:
+    """Return a draft in which the votes of people are the labels, not votes; this is asked.
+
+    They are the `voters` that the user names, or judges with names like people's if there are other
+    judges, and no labels.
+    """
+    judge, item = str(draft.columns["judge"]), str(draft.columns["item"])
+    known = draft.labels is not None or (label is not None and not voters)
+    if judge not in table.columns or known:
+        return draft
+    names = table[judge].map(written)
+    every = [str(name) for name in names.dropna().unique()]
+    like = [n for n in every if (like_a_person(n) or plain_label([n])) and not MODELS.search(n)]
+    people, beside = voters or like, [name for name in like if name not in voters]
+    if not people or len(people) == len(every):
+        return draft
+    if beside and (voters or draft.columns["label"] is not None):
+        draft = draft.saying(
+            "columns", f"Named like people, and read as judges: {listing(beside)}."
+        )
+    if draft.columns["label"] is not None:
+        return draft
+    own, cast = names.isin(people), table.assign(**{judge: names})
+    votes = cast.loc[own, [item, judge, str(draft.columns["vote"])]].drop_duplicates()
+    if votes.duplicated([item, judge]).any():
+        row = votes.duplicated([item, judge]).idxmax()
+        text = (
+            f"{votes.loc[row, judge]!r} is named like a person, and has two votes on item "
+            f"{votes.loc[row, item]!r}: put one label of each item into a file of its own, or use "
+            "--label none if this is a judge."
+        )
+        return draft.with_finding("bad", "labels", text)
+    gold = votes.pivot(index=item, columns=judge, values=draft.columns["vote"]).reset_index()
+    joined = join_names(people)
+    if not voters:
+        text = (
+            f"Named like people, and not read as judges: {listing(people)}; these votes are the labels. "
+            "If these are judges, use --label none."
+        )
+        question = f"Are the votes of {listing(people)}, named like people, labels or a judge's?"
+        draft = draft.with_finding(
+            "bad", "labels", text, {"label": "none"}, question=question, label=joined
+        )
+    how, name = draft.tables, draft.tables.votes.name
+    rest = InMemory(draft.votes[~own], name)
+    return replace(draft, how=replace(how, votes=rest, labels=InMemory(gold, name), label=joined))
+
+
+def _votes_with_labels(
+    draft: Draft, table: pd.DataFrame, chosen: Mapping[str, str | None]
+) -> list[dict[str, str]]:
+    """Return the columns of votes, and those of labels with the same name, or with `human` before it.
+
+    A criterion may have a column of each: `safety` and `human_safety`.
+    """
+    gold = table if draft.labels is None else draft.labels
+    free = [str(name) for name in table.columns if name not in chosen.values()]
+    few = [n for n in free if 2 <= mapped(table[n], canonical).nunique() <= MAX_CLASSES]
+    if gold is not table:
+        items = None if chosen["item"] is None else table.groupby(chosen["item"])
+        both = [n for n in few if n in gold.columns]
+        return [
+            {"vote": name, "label": name}
+            for name in both
+            if items is None or items[name].nunique().max() > 1
+        ]
+    people = {name: re.split(r"[\W_]+", name.casefold()) for name in few if like_a_label(name)}
+    return [
+        {"vote": name, "label": label}
+        for name in few
+        for label, words in people.items()
+        if name not in people and "".join(words[1:]) == re.sub(r"[\W_]+", "", name.casefold())
+    ]
 
 
 def _by_values(
@@ -445,6 +550,15 @@ def _repeats(draft: Draft) -> Draft:
     named = ", ".join(f"{n} {canonical(table.loc[row, n])!r}" for n in place)
     question = f"Rows {first} and {row} are the same vote ({named})."
     column = likely_sample(table, keys, [name for role, name in chosen.items() if role != "sample"])
+    if column is not None and most_likely([column], "generator") and chosen["judge"] is not None:
+        pair = join_names([str(chosen["item"]), column])
+        text = f"Items are named by {chosen['item']!r} and {column!r} together."
+        question = (
+            f"{question} Does {column!r} say what is judged, or which of several votes it is?"
+        )
+        other = {"item": chosen["item"], "sample": column}
+        draft = draft.with_finding("bad", "repeats", text, other, question=question, item=pair)
+        return replace(draft, columns=chosen | {"item": pair})
     if column is not None:
         text = f"Judges voted several times on an item: column {column!r} numbers the votes."
         draft = draft.with_finding("bad", "repeats", text, question=question, sample=column)

@@ -11,7 +11,9 @@ from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Severity
 from judgebayes.io.columns import (
+    SETTLED,
     guess_columns,
+    join_judge,
     like_a_label,
     listed_roles,
     most_likely,
@@ -29,6 +31,11 @@ from judgebayes.workflow.likely import by_name, likely_vote
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Labels
 
+ADJUDICATOR = re.compile(
+    r"(?:.*[ _])?(?:adjudicat|arbit|referee|tie.?break|umpire)[a-z]*(?:[ _]label)?",
+    re.IGNORECASE,
+)
+"""Names of people who decide where others differ."""
 LEAST_COMPARED = 50
 """With fewer labelled items, votes and labels are not compared."""
 PLAIN_DIGITS = 10
@@ -46,7 +53,7 @@ def labels_of_file(request: ReadRequest, items: pd.Series) -> tuple[Labels, str]
         If its column of the item or of the label is unknown.
     """
     item, label, path = str(items.name), request.label, request.labels
-    gold = path.table.drop(columns=list(request.left_out), errors="ignore")
+    gold = join_judge(path.table.drop(columns=list(request.left_out), errors="ignore"), item)
     several, annotator = label_columns(gold, label), None
     if several:
         gold, label, annotator = melted(gold, several)
@@ -127,27 +134,50 @@ def find_label(draft: Draft) -> Draft:
     except JudgeBayesError as error:
         names = [str(name) for name in gold.columns]
         people = [n for n in names if like_a_label(n)]
-        people = [n for n in people if 2 <= mapped(gold[n], canonical).nunique() <= MAX_CLASSES]
+        decides = [name for name in people if ADJUDICATOR.fullmatch(name)]
+        counts = {n: mapped(gold[n], canonical).nunique() for n in people}
+        people = [n for n in people if (1 if n in decides else 2) <= counts[n] <= MAX_CLASSES]
         vote = draft.tables.vote if draft.tables.vote in names else None
         vote = vote or likely_vote(gold, [by_name(names, "item")])
         if (vote is None and len(people) < 2) or draft.tables.label is not None:
             return draft.with_finding("bad", "labels", str(error))
         options: dict[str, Any] = {"label": vote}
         text = f"Column {vote!r} is read as the label, by its values."
-        if len(people) > 1:
-            options = {"label": join_names(people), "labels_merge": "majority"}
-            text = (
-                f"Columns {listing(people)} are labels of several people: the most frequent counts."
-            )
+        settled = [name for name in people if SETTLED.search(name)]
+        if len(people) > 1 and len(settled) == 1:
+            options = {"label": settled[0]}
+            text = f"Of the labels {listing(people)}, {settled[0]!r} is used: it is named like the last."
+        elif len(people) > 1:
+            options = {"label": join_names(people), **_merging(decides)}
+            text = f"Columns {listing(people)} are labels of several people: {_merged(decides)}."
         try:
             labels, message = labels_of_file(replace(draft.tables, **options), opened.items)
         except JudgeBayesError:  # something else is wrong
             return draft.with_finding("bad", "labels", str(error))
-        ways = [{"label": name, "labels_merge": None} for name in people[:3]]
+        one = {"labels_merge": None, "adjudicator": None}
+        ways = [{"label": name, **one} for name in people[:3]]
         draft = draft.with_finding("bad", "labels", text, *ways, question=str(error), **options)
     if message:
         draft = draft.saying("labels", message)
+    if gold.equals(draft.votes) and labels.label == draft.columns["vote"]:
+        text = (
+            "The labels are the votes themselves: --labels names the same table. Name another file."
+        )
+        return draft.with_finding("bad", "labels", text)
     return replace(draft, gold=labels)
+
+
+def _merging(decides: list[str]) -> dict[str, str]:
+    """Return how labels of several people are merged: by the one who decides, if one is named so."""
+    if len(decides) != 1:
+        return {"labels_merge": "majority"}
+    return {"labels_merge": "adjudicated", "adjudicator": decides[0]}
+
+
+def _merged(decides: list[str]) -> str:
+    if len(decides) != 1:
+        return "the most frequent one is used, and an item with a tie has none"
+    return f"{decides[0]!r} decides where they differ"
 
 
 def _one_hot(table: pd.DataFrame) -> list[str]:
@@ -175,15 +205,19 @@ def find_merged(draft: Draft) -> Draft:
             f"{split} item(s) have different labels in column {gold.label!r} on different rows of the "
             "votes; put the labels into a file of their own.",
         )
+    who = gold.annotator or most_likely(map(str, gold.table.columns), "annotator")
+    names = [] if who is None else gold.table[who].unique()
+    decides = [name for name in map(str, names) if ADJUDICATOR.fullmatch(name)]
+    other = "majority" if decides else "adjudicated"
     draft = draft.with_finding(
         "bad",
         "labels",
-        f"{split} item(s) have different labels by several people; the most frequent one is used, and "
-        "an item with a tie has none. Other ways: adjudicated, noisy.",
+        f"{split} item(s) have different labels by several people: {_merged(decides)}. Other ways: "
+        f"{other}, noisy.",
         {"labels_merge": "noisy"},
         question=f"{split} item(s) have different labels in column {gold.label!r}: use --set "
         "labels_merge=majority, adjudicated or noisy.",
-        labels_merge="majority",
+        **_merging(decides),
     )
     if draft.gold is None:
         return draft

@@ -10,12 +10,12 @@ from jaxtyping import Float
 from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.systems import mean_win_rates
+from judgebayes.io.columns import most_likely
 from judgebayes.io.options import split_names
 from judgebayes.workflow.data import Study, by_item
 
 EVERY = "all items"
 """The name of the only generator where no column names generators."""
-GENERATOR_NAMES = ("generator", "system", "producer", "source", "candidate")
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ def generators_of(data: Study, named: str | None) -> tuple[list[str], ItemInts]:
     JudgeBayesError
         If there is no such column, or an item has no generator or several.
     """
-    column = named
+    column, used = named, (data.opened.judge, data.opened.columns["item"])
     for table, _ in data.opened.tables if named is None else ():
-        columns = {str(c).strip().casefold(): str(c) for c in table.columns}
-        column = column or next((columns[n] for n in GENERATOR_NAMES if n in columns), None)
+        free = [str(name) for name in table.columns if name not in used]
+        column = column or most_likely(free, "generator")
     if column is None:
         return [EVERY], np.zeros(len(data.coding.items), int)
     if column in [item for table, item in data.opened.tables if column in table.columns]:

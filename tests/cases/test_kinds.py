@@ -103,7 +103,9 @@ def test_a_column_of_both_files_is_vote_and_label_and_the_others_are_asked_about
     )
     labels = pd.DataFrame({"item_id": range(N), "tone": TRUTH, "accuracy": TRUTH})
     (asked,) = (
-        each for each in jb.check(votes, labels).findings if "in both files" in each.sentence
+        each
+        for each in jb.check(votes, labels).findings
+        if "has labels in a column of the same name" in each.sentence
     )
     assert asked.option == "--vote tone --label tone"
     assert asked.others == ({"vote": "accuracy", "label": "accuracy"},)
