@@ -16,6 +16,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
 from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
 from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, is_whole
+from judgebayes.experiments.request import DataGetRequest, DataListRequest, ExampleRequest
 from judgebayes.io.tables import write_table
 from judgebayes.progress import shown
 from judgebayes.show.console import say_plainly, show_rows
@@ -27,7 +28,7 @@ SAMPLES = 8
 LABELLED = 100
 
 
-def write_example(folder: Path, seed: int) -> CommandResult:
+def write_example(request: ExampleRequest) -> CommandResult:
     """Write `votes.csv` and `labels.csv`, print what they contain, and return their paths.
 
     Raises
@@ -35,7 +36,8 @@ def write_example(folder: Path, seed: int) -> CommandResult:
     JudgeBayesError
         If the folder cannot be written, or contains such files.
     """
-    votes, labels = example_tables(seed)
+    folder = request.folder
+    votes, labels = example_tables(request.seed)
     paths = folder / "votes.csv", folder / "labels.csv"
     for path in paths:
         if path.exists():
@@ -72,9 +74,9 @@ def example_tables(seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
 ALL = "all"
 
 
-def list_data(cache: Path | None) -> CommandResult:
+def list_data(request: DataListRequest) -> CommandResult:
     """Print and return a table of the data sets, and the folder they are stored in."""
-    cache_path = cache or cache_folder()
+    cache_path = request.cache or cache_folder()
     rows = [
         {
             "name": each.name,
@@ -92,7 +94,7 @@ def list_data(cache: Path | None) -> CommandResult:
     return CommandResult({"folder": cache_path, "tables": {"data sets": rows}})
 
 
-def get_data(names: list[str], cache: Path | None, local: Path | None) -> CommandResult:
+def get_data(request: DataGetRequest) -> CommandResult:
     """Get data sets one by one; print licence, citation and how to use them in `reproduce`.
 
     The folder of each is returned.
@@ -102,6 +104,7 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> Comman
     JudgeBayesError
         If a data set does not exist or cannot be fetched, or one folder is given for several.
     """
+    names, local = request.names, request.local
     wanted = list(SOURCES) if ALL in names else list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in SOURCES]
     if unknown:
@@ -110,7 +113,7 @@ def get_data(names: list[str], cache: Path | None, local: Path | None) -> Comman
         )
     if local is not None and len(wanted) > 1:
         raise JudgeBayesError("--from reads one repository; use it with one data set only.")
-    cache_path = cache or cache_folder()
+    cache_path = request.cache or cache_folder()
     with keeping(f"What was fetched is kept in {str(cache_path)!r}; the same command resumes."):
         for name in wanted:
             _get(SOURCES[name], cache_path, local)

@@ -20,8 +20,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import cyclopts
 import pandas as pd
-import typer
 
 from judgebayes.compiled.store import atomically
 from judgebayes.experiments.coverage import maps
@@ -153,4 +153,4 @@ def update(results: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(update)
+    cyclopts.run(update)

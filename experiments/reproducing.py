@@ -39,6 +39,15 @@ PRINTED = ("result", "kind", "outcome", "ours", "paper")
 """The printed columns of the summary of claims; its file and the page have all."""
 
 
+def reproduce(request: ReproduceRequest, words: Sequence[str]) -> CommandResult:
+    """Run experiments, list them, or merge the results of shards."""
+    if request.listed:
+        return list_experiments(request.what or [])
+    if request.merge:
+        return merge_shards([Path(folder) for folder in request.what or []], request.out)
+    return reproduce_papers(request, words)
+
+
 def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> CommandResult:
     """Run the named experiments, or all; the exit code is 1 unless all that could run have results.
 

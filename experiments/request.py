@@ -1,4 +1,4 @@
-"""The options of `judgebayes reproduce`, with help and defaults."""
+"""The options of `judgebayes reproduce`, `data` and `example`, with help and defaults."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,11 @@ from judgebayes.workflow.options import Option
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceRequest:
-    """The options of `judgebayes reproduce`."""
+    """Reproduce the papers' tables and figures, next to the published numbers and an audit.
+
+    Each experiment runs in its own process. If one fails, the others still run; the failed ones are
+    listed with their logs at the end, and the exit status is 1.
+    """
 
     what: Annotated[
         list[str] | None,
@@ -52,3 +56,45 @@ class ReproduceRequest:
         Path | None,
         "Where to write the time, memory and compiled programs of each experiment: .csv.",
     ] = None
+
+
+Cache = Annotated[Path | None, "Where to store the data sets; by default the user's cache folder."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataListRequest:
+    """List the data sets: what they are, which ones are downloaded, licence and source."""
+
+    cache: Cache = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataGetRequest:
+    """Fetch data sets at their pinned commits, check every file, and convert them.
+
+    Complete data sets are not fetched again; an interrupted download resumes.
+    """
+
+    names: Annotated[
+        list[str],
+        Option("Names from `judgebayes data list`, or `all`.", metavar="NAME...", positional=True),
+    ]
+    cache: Cache = None
+    local: Annotated[
+        Path | None,
+        Option(
+            "Read a clone of the data set's repository, or a folder with its files, instead of "
+            "downloading.",
+            ("--from",),
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleRequest:
+    """Write small simulated files of votes and labels, to try the other commands on."""
+
+    folder: Annotated[Path, Option("Where to write votes.csv and labels.csv.", positional=True)] = (
+        Path("example")
+    )
+    seed: Annotated[int, "Seed of the simulated votes."] = 0

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from documents import check_document
+from runner import CliRunner
 from test_guide import agree
-from typer.testing import CliRunner
 
 from judgebayes.cli import app
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.inference import posterior

@@ -15,12 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import typer
-from typer.cli import get_docs_for_click
-
 import judgebayes
 from judgebayes.cli import app as command_line
-from judgebayes.cli.command import keys_of
+from judgebayes.cli.commands import COMMANDS
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.workflow.methods import known_methods, traits_of
 from judgebayes.workflow.options import TOP
@@ -335,13 +332,10 @@ def index_page() -> str:
 
 def command_page() -> str:
     """Return the reference of every command, from the command line's own help."""
-    command = typer.main.get_command(command_line)
-    context = typer.Context(command, info_name="judgebayes")
-    page = get_docs_for_click(obj=command, ctx=context, name="judgebayes", title="Command line")
-    page = page.replace("\b\n", "")  # what keeps a terminal's lists as they are
+    page = command_line.generate_docs().replace("# judgebayes\n", "# Command line\n", 1)
     keys: dict[str, tuple[str, list[str]]] = {}
-    for name, each in vars(command)["commands"].items():
-        for key, text in keys_of(each).items() if each.callback else ():
+    for name, each in COMMANDS.items():
+        for key, text in each.keys.items():
             keys.setdefault(key, (text, []))[1].append(name)
     rows = [f"| `{key}` | {text} | {', '.join(names)} |" for key, (text, names) in keys.items()]
     head = ["## Keys of `--set`", "", "| key | what it says | commands |", "|---|---|---|"]

@@ -1,37 +1,41 @@
 """`python -m judgebayes.experiments.coverage [NAME]...`: coverage of every printed interval."""
 
 import os
+import sys
 import time
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
-import typer
+import cyclopts
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.coverage import report
 from judgebayes.experiments.coverage.engine import Setting, Trials, assess
 from judgebayes.experiments.coverage.subjects import SUBJECTS
+from judgebayes.show.console import say_plainly
 
 
 def check(
     names: Annotated[
-        Optional[list[str]],  # noqa: UP045  (typer reads it)
-        typer.Argument(metavar="[NAME]...", help=f"{', '.join(SUBJECTS)}; without a name, all."),
+        list[str] | None,
+        Parameter(help=f"{', '.join(SUBJECTS)}; without a name, all."),
     ] = None,
     data: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Folder of the public votes; default: JUDGEBAYES_DATA."),
+        Path | None,
+        Parameter(help="Folder of the public votes; default: JUDGEBAYES_DATA."),
     ] = None,
     replays: Annotated[
-        int, typer.Option(min=4, help="Number of data sets for each interval.")
+        int, Parameter(validator=Number(gte=4), help="Number of data sets for each interval.")
     ] = 400,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/coverage"),
+    seed: Annotated[int, Parameter(help="Seed of all random numbers.")] = 0,
+    out: Annotated[Path, Parameter(help="Folder for the results.")] = Path("results/coverage"),
 ) -> None:
     """Count how often intervals contain the truth; write coverage.csv and coverage.png."""
     for name in names or []:
         if name not in SUBJECTS:
-            raise typer.BadParameter(f"There is no {name!r}; choose one of: {', '.join(SUBJECTS)}.")
+            raise SystemExit(f"There is no {name!r}; choose one of: {', '.join(SUBJECTS)}.")
     folder = data or (
         Path(os.environ["JUDGEBAYES_DATA"]) if "JUDGEBAYES_DATA" in os.environ else None
     )
@@ -40,11 +44,11 @@ def check(
     for name in names or SUBJECTS:
         started = time.perf_counter()
         all_trials += SUBJECTS[name].trials(setting)
-        typer.echo(f"{name}: {time.perf_counter() - started:.0f} s", err=True)
+        sys.stderr.write(f"{name}: {time.perf_counter() - started:.0f} s\n")
     table = assess(all_trials)
     report.write(table, out)
-    typer.echo("\n".join(report.markdown(table)))
+    say_plainly("\n".join(report.markdown(table)))
 
 
 if __name__ == "__main__":
-    typer.run(check)
+    cyclopts.run(check)

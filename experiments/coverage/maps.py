@@ -15,15 +15,18 @@ need cover 90 % only on average over its prior. The requirement here is stronger
 Writes maps.csv and prints its table. Takes ten minutes on two cores.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import cyclopts
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 from jaxtyping import Array, Float
 from scipy.special import log_softmax
 from scipy.stats import beta, binomtest
@@ -31,6 +34,7 @@ from scipy.stats import beta, binomtest
 from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, NormalAtMode
+from judgebayes.show.console import say_plainly
 
 LEVEL, TOGETHER = 0.9, 0.99
 LABELS = (50, 200)
@@ -191,9 +195,7 @@ def count_coverage(
                                     "width": float((high - low)[:, i].mean()),
                                 }
                             )
-                    typer.echo(
-                        f"{method}, {name}, {n_classes} classes, {n_labels} labels", err=True
-                    )
+                    sys.stderr.write(f"{method}, {name}, {n_classes} classes, {n_labels} labels\n")
     return pd.DataFrame(rows)
 
 
@@ -238,13 +240,15 @@ def write(cells: pd.DataFrame, out: Path) -> list[str]:
 
 
 def check(
-    replays: Annotated[int, typer.Option(min=4, help="Number of data sets for each cell.")] = 500,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/coverage"),
+    replays: Annotated[
+        int, Parameter(validator=Number(gte=4), help="Number of data sets for each cell.")
+    ] = 500,
+    seed: Annotated[int, Parameter(help="Seed of all random numbers.")] = 0,
+    out: Annotated[Path, Parameter(help="Folder for the results.")] = Path("results/coverage"),
 ) -> None:
     """Count how often the maps' intervals contain the truth; write maps.csv and print its table."""
-    typer.echo("\n".join(write(assess(count_coverage(replays, seed)), out)))
+    say_plainly("\n".join(write(assess(count_coverage(replays, seed)), out)))
 
 
 if __name__ == "__main__":
-    typer.run(check)
+    cyclopts.run(check)

@@ -7,9 +7,13 @@ Expected: the table of README.md; ratios, not seconds, carry over to other machi
 
 import os
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
-import typer
+import cyclopts
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from judgebayes.show.console import say_plainly
 
 ROWS = (
     "p1-sweep",
@@ -25,22 +29,27 @@ ROWS = (
 
 def main(
     rows: Annotated[
-        Optional[list[str]],  # noqa: UP045  (typer reads it)
-        typer.Argument(metavar="[ROW]...", help=f"{', '.join(ROWS)}; without a name, all."),
+        list[str] | None,
+        Parameter(help=f"{', '.join(ROWS)}; without a name, all."),
     ] = None,
-    data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the programs, in turns.")] = 5,
+    data: Annotated[Path | None, Parameter(help="Folder of the public data sets.")] = None,
+    rounds: Annotated[
+        int, Parameter(validator=Number(gte=1), help="Rounds of the programs, in turns.")
+    ] = 5,
     released: Annotated[
         bool,
-        typer.Option("--released", help="Also run P4's double loop once, which takes a minute."),
+        Parameter(negative=(), help="Also run P4's double loop once, which takes a minute."),
     ] = False,
     runs: Annotated[
-        int, typer.Option(min=0, help="Seeded NUTS runs to test for label switching, e.g. 100.")
+        int,
+        Parameter(
+            validator=Number(gte=0), help="Seeded NUTS runs to test for label switching, e.g. 100."
+        ),
     ] = 0,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Small sizes, one round.")] = False,
+    smoke: Annotated[bool, Parameter(negative=(), help="Small sizes, one round.")] = False,
     out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="A Markdown file to which the tables are also written."),
+        Path | None,
+        Parameter(help="A Markdown file to which the tables are also written."),
     ] = None,
 ) -> None:
     """Measure, print and write the table."""
@@ -65,7 +74,7 @@ def main(
 
     for name in rows or []:
         if name not in ROWS:
-            raise typer.BadParameter(f"There is no row {name!r}; choose one of: {', '.join(ROWS)}.")
+            raise SystemExit(f"There is no row {name!r}; choose one of: {', '.join(ROWS)}.")
     run = Run(data=data or default_data(), smoke=smoke)
     rounds = 1 if smoke else rounds
     selected = rows or [r for r in ROWS if r in ROWS[3:] or run.data is not None]
@@ -94,11 +103,11 @@ def main(
     if "command-line" in selected:
         notes.append(command_line.command_line(rounds))
     text = "\n\n".join(([markdown(table_rows)] if table_rows else []) + notes) + "\n"
-    typer.echo(text)
+    say_plainly(text)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(text)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    cyclopts.run(main)

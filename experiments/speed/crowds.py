@@ -10,16 +10,18 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, NamedTuple, Optional
+from typing import Annotated, NamedTuple
 
+import cyclopts
 import numpy as np
 import pandas as pd
-import typer
+from cyclopts import Parameter
 
 from judgebayes.aggregators import DawidSkene
 from judgebayes.experiments.core import Run, default_data
 from judgebayes.experiments.data import crowd_list
 from judgebayes.experiments.speed.large_files import Measured, measured
+from judgebayes.show.console import say_plainly
 from judgebayes.votes import SparseVotes
 
 MOST_MB = 6000
@@ -74,12 +76,10 @@ def write_crowd(folder: Path, crowd: Crowd, seed: int = 0) -> list[str]:
 
 def main(
     rows: Annotated[
-        Optional[list[str]],  # noqa: UP045  (typer reads it)
-        typer.Argument(
-            metavar="[WORD]...", help="Only rows whose name contains one of these words."
-        ),
+        list[str] | None,
+        Parameter(help="Only rows whose name contains one of these words."),
     ] = None,
-    data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
+    data: Annotated[Path | None, Parameter(help="Folder of the public data sets.")] = None,
 ) -> None:
     """Measure every row, and print it when it ends."""
 
@@ -116,8 +116,8 @@ def _fitted(name: str, method: DawidSkene, votes: SparseVotes) -> None:
 def _show(name: str, result: Measured) -> None:
     peak = "" if np.isnan(result.peak_mb) else f"{result.peak_mb:,.0f}"
     cells = (name, f"{result.seconds:.1f}", f"{result.processor:.1f}", peak, result.said)
-    typer.echo(f"| {' | '.join(cells)} | load {os.getloadavg()[0]:.1f}")
+    say_plainly(f"| {' | '.join(cells)} | load {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    cyclopts.run(main)

@@ -15,11 +15,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
+import cyclopts
 import numpy as np
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 from scipy import stats
+
+from judgebayes.show.console import say_plainly
 
 ROWS = ("p1-sweep", "p4-fig6", "one-coin-beta", "dawid-skene", "2pl", "nuts")
 TURN = 0.5
@@ -132,18 +136,20 @@ def seconds_per_call(process: subprocess.Popen[str]) -> float:
 
 
 def main(
-    checkout: Annotated[Path, typer.Argument(help="The other version: a folder of its files.")],
-    rows: Annotated[Optional[list[str]], typer.Argument(metavar="[ROW]...")] = None,  # noqa: UP045
-    data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
-    rounds: Annotated[int, typer.Option(min=2, help="Rounds, with a turn of each version.")] = 15,
+    checkout: Annotated[Path, Parameter(help="The other version: a folder of its files.")],
+    rows: Annotated[list[str] | None, Parameter()] = None,
+    data: Annotated[Path | None, Parameter(help="Folder of the public data sets.")] = None,
+    rounds: Annotated[
+        int, Parameter(validator=Number(gte=2), help="Rounds, with a turn of each version.")
+    ] = 15,
 ) -> None:
     """Run both versions in turns and print a table of ratios."""
     # `judgebayes/experiments` is a link to a folder outside the package.
     folders = [Path(__file__).resolve().parents[2], checkout.resolve()]
     for row in rows or []:
         if row not in ROWS:
-            raise typer.BadParameter(f"There is no row {row!r}; choose one of: {', '.join(ROWS)}.")
-    typer.echo(
+            raise SystemExit(f"There is no row {row!r}; choose one of: {', '.join(ROWS)}.")
+    say_plainly(
         "| row | this version, s | the other, s | other / this | 95 % interval |\n|" + "---|" * 5
     )
     for row in rows or ROWS:
@@ -163,8 +169,8 @@ def main(
         half = stats.t.ppf(0.975, rounds - 1) * ratio.std(ddof=1) / np.sqrt(rounds)
         low, mean, high = np.exp(ratio.mean() + half * np.array([-1, 0, 1]))
         ours, theirs = np.median(seconds, 0)
-        typer.echo(f"| {row} | {ours:.3g} | {theirs:.3g} | {mean:.3f} | {low:.3f} to {high:.3f} |")
+        say_plainly(f"| {row} | {ours:.3g} | {theirs:.3g} | {mean:.3f} | {low:.3f} to {high:.3f} |")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    cyclopts.run(main)

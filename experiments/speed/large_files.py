@@ -13,8 +13,12 @@ import time
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+import cyclopts
 import numpy as np
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from judgebayes.show.console import say_plainly
 
 JUDGES, LABELS, SYSTEMS = 10, 200, 5
 COLUMNS = ("command", "s", "processor, s", "peak, MB", "ends with")
@@ -119,8 +123,10 @@ def table_of(results: dict[str, Measured]) -> str:
 
 
 def main(
-    items: Annotated[int, typer.Option(min=100, help="Number of items, ten votes each.")] = 500_000,
-    most_mb: Annotated[float, typer.Option(help="A command that needs more is ended.")] = 6000,
+    items: Annotated[
+        int, Parameter(validator=Number(gte=100), help="Number of items, ten votes each.")
+    ] = 500_000,
+    most_mb: Annotated[float, Parameter(help="A command that needs more is ended.")] = 6000,
 ) -> None:
     """Measure every command, and print a row when it ends."""
     with tempfile.TemporaryDirectory() as name:
@@ -128,8 +134,8 @@ def main(
         write_votes(folder, items)
         for what, arguments in commands(folder).items():
             result = measured([sys.executable, "-m", "judgebayes", *arguments], folder, most_mb)
-            typer.echo(table_of({what: result}).splitlines()[-1])
+            say_plainly(table_of({what: result}).splitlines()[-1])
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    cyclopts.run(main)

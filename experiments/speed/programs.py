@@ -14,10 +14,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 from unittest import mock
 
-import typer
+import cyclopts
+from cyclopts import Parameter
+
+from judgebayes.show.console import say_plainly
 
 ROWS = ("p1-sweep", "p4-fig6", "one-coin-beta")
 MEMORY = 80 * 10**9
@@ -120,8 +123,8 @@ def row(what: str, work: Callable[[], Any], accelerator: bool) -> str:
 
 
 def main(
-    rows: Annotated[Optional[list[str]], typer.Argument(metavar="[ROW]...")] = None,  # noqa: UP045
-    data: Annotated[Optional[Path], typer.Option(help="Folder of the public data sets.")] = None,  # noqa: UP045
+    rows: Annotated[list[str] | None, Parameter()] = None,
+    data: Annotated[Path | None, Parameter(help="Folder of the public data sets.")] = None,
 ) -> None:
     """Count and print the table."""
     from judgebayes.experiments.speed.duel import workload
@@ -136,12 +139,12 @@ def main(
         "kernels a trip",
         "bytes out",
     ]
-    typer.echo(f"| {' | '.join(columns)} |\n|" + "---|" * len(columns))
+    say_plainly(f"| {' | '.join(columns)} |\n|" + "---|" * len(columns))
     for name in rows or ROWS:
         work = workload(name, data)
         for accelerator in (False, True):
-            typer.echo(row(name, work, accelerator))
+            say_plainly(row(name, work, accelerator))
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    cyclopts.run(main)

@@ -9,230 +9,122 @@ import gc
 import inspect
 import os
 import signal
+import sys
 import textwrap
-from collections.abc import Callable
-from importlib import import_module, metadata
+from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
-import typer
+from cyclopts import App, CycloptsError, UnknownOptionError
+from rich.markup import escape
 
-from judgebayes.cli import requests
-from judgebayes.cli.command import CommandWithHeadings, Context, command_line
-from judgebayes.cli.machine import (
-    completing,
-    for_machines,
-    parameter_of,
-    show_candidates,
-)
+from judgebayes.cli.command import GROUPS, Command, CommandLine
+from judgebayes.cli.commands import COMMANDS
+from judgebayes.cli.help import TwoColumns, definitions, paragraphs
+from judgebayes.cli.machine import run_command, show_candidates
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
-from judgebayes.experiments.request import ReproduceRequest
 from judgebayes.io.formats import FORMATS
-from judgebayes.workflow import options, posterior_options
-from judgebayes.workflow.machine import BAD_INPUT, INTERRUPTED, TERMINATED, CommandResult
-from judgebayes.workflow.records import taking_fields
+from judgebayes.show.console import Console
+from judgebayes.workflow.machine import BAD_INPUT, INTERRUPTED, TERMINATED
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
-app = typer.Typer(
-    name="judgebayes",
-    help="Aggregate and calibrate the votes of LLM judges, and reproduce four papers about them.",
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode=None,  # its tables truncate options and words at 80 columns
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+
+def _version() -> str:
+    from judgebayes import __version__
+
+    return f"judgebayes {__version__}"
+
+
+def _app(name: str, says: str, **more: Any) -> App:
+    return App(
+        name=name,
+        help=says,
+        help_flags=("-h", "--help"),
+        help_format="plaintext",
+        help_formatter=TwoColumns(),
+        group_arguments=GROUPS["Arguments"],
+        group_parameters=GROUPS["Options"],
+        **more,
+    )
+
+
+app = _app(
+    "judgebayes",
+    "Aggregate and calibrate the votes of LLM judges, and reproduce four papers about them.",
+    version=_version,
+    version_flags=("--version",),
 )
-
-DATA_HELP = "Fetch the public data sets that `reproduce` reads, and list them."
-data_app = typer.Typer(name="data", help=DATA_HELP, short_help=DATA_HELP, no_args_is_help=True)
-app.add_typer(data_app)
-
-
-def command(
-    name: str | None = None, *, group: typer.Typer = app, help: str | None = None
-) -> Callable[[Callable[..., CommandResult]], Callable[..., None]]:
-    """Return a decorator that adds a command, with the options of its records and those for machines."""
-
-    def decorate(function: Callable[..., CommandResult]) -> Callable[..., None]:
-        own = name or function.__name__
-        called = own if group is app else f"{group.info.name} {own}"
-        return group.command(own, help=help, cls=CommandWithHeadings)(
-            for_machines(called)(taking_fields(function, parameter_of))
-        )
-
-    return decorate
+data_app = _app(
+    "data", "Fetch the public data sets that `reproduce` reads, and list them.", version_flags=()
+)
+app.command(data_app)
+app.register_install_completion_command()
 
 
-def asking(record: type, place: str) -> Callable[..., CommandResult]:
-    """Return a command with the options and the help of a record, which runs `module:function`.
+def _runner(command: Command) -> Callable[..., None]:
+    """Return the function that Cyclopts calls with the options that were typed."""
+    signature = command.signature()
 
-    The module of this package is imported only then.
-    """
+    def run(*given: Any, **named: Any) -> None:
+        values = signature.bind(*given, **named).arguments
+        run_command(CommandLine(command, values, COMMANDS))
 
-    def run(request: Any) -> CommandResult:
-        module, _, function = place.partition(":")
-        asked = getattr(import_module(f"{__name__}.{module}"), function)
-        result: CommandResult = asked(request)
-        return result
-
-    run.__annotations__["request"] = record
-    run.__doc__ = record.__doc__
+    vars(run)["__signature__"] = signature
+    run.__annotations__ = {n: each.annotation for n, each in signature.parameters.items()}
     return run
 
 
-def question(record: type, place: str) -> Callable[..., CommandResult]:
-    """Return a command that asks `module:function` of the workflow and prints the answer."""
-
-    def run(context: Context, request: Any) -> CommandResult:
-        from judgebayes.cli.answering import answered
-
-        module, _, function = place.partition(":")
-        return answered(
-            context, getattr(import_module(f"judgebayes.workflow.{module}"), function), request
-        )
-
-    run.__annotations__["request"] = record
-    run.__doc__ = record.__doc__
-    return run
-
-
-Cache = Annotated[
-    Path | None,
-    typer.Option(help="Where to store the data sets; by default the user's cache folder."),
-]
-
-
-def _version_and_end(wanted: bool) -> bool:
-    if wanted:
-        from judgebayes import __version__
-
-        typer.echo(f"judgebayes {__version__}")
-        raise typer.Exit
-    return wanted
-
-
-@app.callback()
-def _every_command(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_version_and_end, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
-    """Take the options that stand before the command."""
-
-
-def _import_help() -> str:
-    """Return the help of `judgebayes import`, with one line per format."""
-    listed = "\n".join(
+def _formats() -> str:
+    """Return one line per format that `judgebayes import` reads."""
+    return "\n".join(
         textwrap.fill(f"* {name}: {form.says}", 76, subsequent_indent="  ")
         for name, form in FORMATS.items()
     )
-    return (
-        "Convert votes from other tools' files into a tidy table that every other command reads.\n\n"
-        f"FORMAT is one of\n\n\b\n{listed}\n\n"
-        "An answer that cannot be read as a vote becomes a missing vote. The counts of all records are "
-        "printed."
+
+
+def _epilogue(command: Command) -> str | None:
+    """Return the keys of a command, for the end of its help."""
+    listed = definitions(command.keys.items())
+    return "\n".join(["Keys of --set:", *listed]) if listed else None
+
+
+for _command in COMMANDS.values():
+    _group, _, _name = _command.name.rpartition(" ")
+    (data_app if _group else app).command(
+        _runner(_command),
+        name=_name,
+        help=paragraphs(inspect.getdoc(_command.record) or "").replace("{formats}", _formats()),
+        help_epilogue=_epilogue(_command),
+        version_flags=(),
     )
 
 
-@command()
-def reproduce(context: Context, request: ReproduceRequest) -> CommandResult:
-    """Reproduce the papers' tables and figures, next to the published numbers and an audit.
+def run(words: Sequence[str]) -> None:
+    """Run a command line; a word that is wrong in it is an error in one sentence.
 
-    Each experiment runs in its own process. If one fails, the others still run; the failed ones are
-    listed with their logs at the end, and the exit status is 1.
+    Raises
+    ------
+    JudgeBayesError
+        For an unknown command, option or value, and for bad input.
+    SystemExit
+        With the exit code, if it is not 0.
     """
-    from judgebayes.experiments.reproducing import list_experiments, merge_shards, reproduce_papers
-
-    if request.listed:
-        return list_experiments(request.what or [])
-    if request.merge:
-        return merge_shards([Path(folder) for folder in request.what or []], request.out)
-    return reproduce_papers(request, command_line(context))
-
-
-command("collect")(asking(requests.CollectRequest, "collecting:collect"))
-command("check")(question(options.CheckRequest, "checking:check"))
-command("calibrate")(question(options.CalibrateRequest, "calibrating:calibrate"))
-command("apply")(question(options.ApplyRequest, "applying:apply"))
-command("diagnose")(question(options.DiagnoseRequest, "diagnosing:diagnose"))
-command("ensemble")(question(options.EnsembleRequest, "ensembling:ensemble"))
-command("precision")(question(options.PrecisionRequest, "precision:precision"))
+    try:
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        if isinstance(error, UnknownOptionError):
+            _refuse_key(str(error.token.keyword or error.token.value), words)
+        raise JudgeBayesError(" ".join(str(error).split())) from error
 
 
-command("posterior")(question(posterior_options.PosteriorRequest, "posterior:posterior"))
-command("compare")(question(posterior_options.CompareRequest, "posterior:compare"))
-command("import", help=_import_help())(asking(requests.ImportRequest, "importing:import_file"))
-
-
-def _data_names(incomplete: str) -> list[str]:
-    from judgebayes.experiments.public import SOURCES
-
-    return completing([*SOURCES, "all"])(incomplete)
-
-
-@command("list", group=data_app)
-def data_list(cache: Cache = None) -> CommandResult:
-    """List the data sets: what they are, which ones are downloaded, licence and source."""
-    from judgebayes.experiments.getting import list_data
-
-    return list_data(cache)
-
-
-@command("get", group=data_app)
-def data_get(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME...",
-            help="Names from `judgebayes data list`, or `all`.",
-            autocompletion=_data_names,
-        ),
-    ],
-    cache: Cache = None,
-    local: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            help="Read a clone of the data set's repository, or a folder with its files, instead of "
-            "downloading.",
-        ),
-    ] = None,
-) -> CommandResult:
-    """Fetch data sets at their pinned commits, check every file, and convert them.
-
-    Complete data sets are not fetched again; an interrupted download resumes.
-    """
-    from judgebayes.experiments.getting import get_data
-
-    return get_data(names, cache, local)
-
-
-@command()
-def example(
-    folder: Annotated[Path, typer.Argument(help="Where to write votes.csv and labels.csv.")] = Path(
-        "example"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the simulated votes.")] = 0,
-) -> CommandResult:
-    """Write small simulated files of votes and labels, to try the other commands on."""
-    from judgebayes.experiments.getting import write_example
-
-    return write_example(folder, seed)
-
-
-def _list_whole_summaries(*apps: typer.Typer) -> None:
-    """Show the whole first sentence of each command in lists, not only what fits on a line."""
-    for registered in (one for each in apps for one in each.registered_commands):
-        text = registered.help or inspect.getdoc(registered.callback) or ""
-        registered.short_help = " ".join(text.partition("\n\n")[0].split())
-
-
-_list_whole_summaries(app, data_app)
+def _refuse_key(typed: str, words: Sequence[str]) -> None:
+    """Say how a key of the study is given, if it was typed as an option."""
+    key = typed.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
+    if words[0] in COMMANDS and key in COMMANDS[words[0]].keys:
+        raise JudgeBayesError(f"{typed} is a key of the study: --set {key}=VALUE.")
 
 
 def main() -> None:
@@ -243,16 +135,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     code: object = 0
     try:
-        app(prog_name="judgebayes")
+        run(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
     except SystemExit as end:
         code = end.code
     except JudgeBayesError as error:
-        from rich.markup import escape
-
-        from judgebayes.show.console import Console
-
         console = Console(stderr=True)
         words = error.question if isinstance(error, AmbiguousStudy) else str(error)
         console.print(f"[bold red]Error:[/] {escape(words)}", soft_wrap=not console.is_terminal)

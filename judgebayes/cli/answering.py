@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.cli.command import command_line, other_command
-from judgebayes.cli.machine import OUTPUTS, files_in
+from judgebayes.cli.command import OUTPUTS, CommandLine
+from judgebayes.cli.machine import files_in
 from judgebayes.compiled.store import atomically
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
@@ -19,7 +19,7 @@ from judgebayes.workflow.records import leaves
 from judgebayes.workflow.results import Result
 
 
-def answered(context: Any, question: Callable[..., Result], request: Any) -> CommandResult:
+def answered(line: CommandLine, question: Callable[..., Result], request: Any) -> CommandResult:
     """Ask a question, print the blocks of its answer, write the files, and return the answer.
 
     Raises
@@ -30,7 +30,7 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
     for leaf in leaves(type(request), {}):
         if leaf.option.writes:
             check_writable(getattr(request, leaf.name), table=leaf.option.writes == "table")
-    command, taken = shlex.join(command_line(context)), inspect.signature(question).parameters
+    command, taken = shlex.join(line.words()), inspect.signature(question).parameters
     with shown() as progress:
         given = {"progress": progress, "command": command}
         result = question(request, **{name: x for name, x in given.items() if name in taken})
@@ -62,5 +62,5 @@ def answered(context: Any, question: Callable[..., Result], request: Any) -> Com
         say("For a page with figures, add --html FILE.")
     for other, words in result.next_commands.items():
         say_plainly("")
-        say_commands((words, other_command(context, other)))
+        say_commands((words, line.other(other)))
     return result.for_machines()

@@ -1,19 +1,48 @@
-"""The running command as words, to print it or a similar one.
+"""A command: a record of options, and the function that takes it; its parameters and its words."""
 
-Help of a command with its options under headings.
-"""
-
+import inspect
 import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand
+from cyclopts import Group, Parameter
 
-from judgebayes.cli.machine import MACHINE_OPTIONS, OUTPUTS, MachineOptions
-from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import key_of
-from judgebayes.workflow.options import Columns, ReadRequest
+from judgebayes.workflow.options import Columns, Option, ReadRequest
+from judgebayes.workflow.records import Leaf, leaves
+
+OUTPUTS = ("out", "html", "save", "summary", "plot", "next_out", "labels_out", "json")
+"""The names of options that name a file to write; all other files are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions:
+    """The options of every command for machines."""
+
+    json: Annotated[
+        Path | None,
+        Option(
+            "Where to write the results as JSON; - is standard output, and all sentences then go "
+            "to standard error.",
+            metavar="FILE|-",
+        ),
+    ] = None
+    require: Annotated[
+        list[str] | None,
+        Option(
+            "A number of the JSON that must be as stated, such as `held_out.accuracy.low>0.7` or "
+            "`problems==0`; otherwise the exit code is 1. Repeat the option for more.",
+            metavar="PATH>NUMBER",
+        ),
+    ] = None
+    quiet: Annotated[bool, "Print no sentences, tables or progress; errors are still printed."] = (
+        False
+    )
+
 
 HEADINGS: dict[str, type] = {
     "Columns": Columns,
@@ -21,100 +50,109 @@ HEADINGS: dict[str, type] = {
     "For machines": MachineOptions,
 }
 """The headings below a command's own options, each with the record that declares what is under it."""
-
+_NAMES = ("Arguments", "Options", *HEADINGS)
+GROUPS = {name: Group(name, sort_key=place) for place, name in enumerate(_NAMES)}
 _OWN = {"collect": ("judge", "task")}
 """Options of a command that are not those of the same name in a record."""
 
 
-class CommandWithHeadings(TyperCommand):
-    """A command whose help lists its own options, those of each record of `HEADINGS`, and its keys."""
+@dataclass(frozen=True)
+class Command:
+    """A command with its options for machines."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of the command line; a key among them is told how it is given."""
-        for word in args:
-            name = word.partition("=")[0]
-            key = name.removeprefix("--").removeprefix("no-").replace("-", "_")
-            if name.startswith("--") and key in keys_of(self):
-                raise JudgeBayesError(f"{name} is a key of the study: --set {key}=VALUE.")
-        return super().parse_args(ctx, args)
+    name: str
+    record: type
+    place: str
+    """`module:function`; of a module of the workflow, a question."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options under their headings."""
-        headings = {
-            name: heading
-            for heading, record in HEADINGS.items()
-            for name in get_annotations(record)
-        }
-        headings |= dict.fromkeys(_OWN.get(self.name or "", ()), "Options")
-        rows: dict[str, list[tuple[str, str]]] = {
-            heading: [] for heading in ("Arguments", "Options", *HEADINGS)
-        }
-        for parameter in self.get_params(ctx):
-            row = parameter.get_help_record(ctx)
-            if row is not None:
-                argument = parameter.param_type_name == "argument"
-                own = headings.get(parameter.name or "", "Options")
-                rows["Arguments" if argument else own].append(row)
-        for heading, listed in rows.items():
-            if listed:
-                with formatter.section(heading):
-                    formatter.write_dl(listed)
-        if keys_of(self):
-            with formatter.section("Keys of --set"):
-                formatter.write_dl(list(keys_of(self).items()))
+    @property
+    def leaves(self) -> dict[str, Leaf]:
+        """Its options by name."""
+        every = (*leaves(self.record, {}), *leaves(MachineOptions, {}))
+        return {leaf.name: leaf for leaf in every}
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The keys that it takes by `--set`, each with its help."""
+        return {name: leaf.option.help for name, leaf in self.leaves.items() if leaf.option.key}
 
-def keys_of(command: Any) -> dict[str, str]:
-    """Return the keys that a command takes by `--set`, each with its help."""
-    keys: dict[str, str] = vars(command.callback).get("keys", {})
-    return keys
+    def function(self) -> Callable[..., Any]:
+        """Import the function only when the command runs."""
+        module, _, name = self.place.partition(":")
+        function: Callable[..., Any] = getattr(import_module(f"judgebayes.{module}"), name)
+        return function
+
+    def signature(self) -> inspect.Signature:
+        """Return its parameters, from which Cyclopts reads the command line."""
+        own = dict.fromkeys(_OWN.get(self.name, ()), "Options")
+        made = [
+            _parameter(leaf, own.get(name))
+            for name, leaf in self.leaves.items()
+            if not leaf.option.key
+        ]
+        return inspect.Signature(sorted(made, key=lambda each: each.kind))
 
 
-if TYPE_CHECKING:
-    from typer import Context as Context
-else:
-    Context = typer.Context.__base__  # Typer passes an instance of the base class
+def _parameter(leaf: Leaf, heading: str | None) -> inspect.Parameter:
+    """Return a parameter that Cyclopts reads as this option; a bool is a flag."""
+    own = leaf.option
+    own_heading = (h for h, record in HEADINGS.items() if leaf.name in get_annotations(record))
+    heading = heading or next(own_heading, "Options")
+    empty = inspect.Parameter.empty
+    shown = Parameter(
+        name=own.names or None,
+        help=own.help,
+        group=GROUPS["Arguments" if own.positional else heading],
+        negative=(),
+        metavar=own.metavar,
+        allow_leading_hyphen=leaf.type is not bool and not own.positional,
+        allow_repeating=None if "list" in str(leaf.type) else True,
+        completer=(lambda _: own.values) if own.values else None,
+        show_default=leaf.type is not bool and leaf.default not in (None, empty),
+    )
+    kind = inspect.Parameter.POSITIONAL_ONLY if own.positional else inspect.Parameter.KEYWORD_ONLY
+    hint: Any = leaf.type if own.type is None else own.type
+    return inspect.Parameter(
+        leaf.name, kind, default=leaf.default, annotation=Annotated[hint, shown]
+    )
 
 
-def command_line(context: Any) -> list[str]:
-    """Return the running command with its arguments and options, as a list of words.
+@dataclass(frozen=True)
+class CommandLine:
+    """The running command as words, to print it or a similar one."""
 
-    The options for machines are left out: they do not change the results.
-    """
-    names = {*context.params, *keys_of(context.command)}
-    return ["judgebayes", context.info_name, *_words_of(context, names)]
+    command: Command
+    given: Mapping[str, Any]
+    """The values of the options that were typed."""
+    commands: Mapping[str, Command]
+    """All commands by name."""
 
+    def words(self) -> list[str]:
+        """Return the command with its arguments and options.
 
-def other_command(context: Any, name: str) -> str:
-    """Return the line that runs another command on the same input, with the options they share.
+        The options for machines are left out: they do not change the results.
+        """
+        return ["judgebayes", *self.command.name.split(), *self._words({*self.command.leaves})]
 
-    Options that name output files are left out.
-    """
-    other = context.parent.command.get_command(context.parent, name)
-    names = {*keys_of(other), *(parameter.name for parameter in other.params)}
-    shared = names - {*OUTPUTS}
-    return shlex.join(["judgebayes", name, *_words_of(context, shared)])
+    def other(self, name: str) -> str:
+        """Return the line that runs another command on the same input, with the options they share.
 
+        Options that name output files are left out.
+        """
+        shared = {*self.commands[name].leaves} - {*OUTPUTS}
+        return shlex.join(["judgebayes", name, *self._words(shared)])
 
-def _words_of(context: Any, names: set[str]) -> list[str]:
-    """Return the words of the named parameters that were set on the command line, arguments first."""
-    words = []
-    for parameter in sorted(context.command.params, key=lambda each: each.param_type_name):
-        if parameter.name in MACHINE_OPTIONS:
-            continue
-        source = context.get_parameter_source(parameter.name)
-        if parameter.name in names and source is not None and source.name == "COMMANDLINE":
-            value = context.params[parameter.name]
-            if parameter.name == "set":
-                value = [pair for pair in value if key_of(pair) in names]
-            words += _as_words(parameter, value)
-    return words
-
-
-def _as_words(parameter: Any, value: object) -> list[str]:
-    if parameter.param_type_name == "argument":
-        return [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
-    if isinstance(value, bool):
-        return [parameter.opts[0] if value else parameter.secondary_opts[0]]
-    values = value if isinstance(value, list | tuple) else [value]
-    return [word for each in values for word in (parameter.opts[0], str(each))]
+    def _words(self, names: set[str]) -> list[str]:
+        """Return the words of the named options, arguments first."""
+        machine = {leaf.name for leaf in leaves(MachineOptions, {})}
+        known = {n: leaf for n, leaf in self.command.leaves.items() if n in names - machine}
+        words: list[str] = []
+        for name, leaf in sorted(known.items(), key=lambda pair: not pair[1].option.positional):
+            value = self.given.get(name)
+            values = value if isinstance(value, list | tuple) else [value]
+            if name == "set":
+                values = [pair for pair in value or () if key_of(pair) in names]
+            option = [] if leaf.option.positional else [(*leaf.option.names, leaf.shown)[0]]
+            for each in values if name in self.given else ():
+                words += option if isinstance(each, bool) else [*option, str(each)]
+        return words

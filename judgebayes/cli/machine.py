@@ -1,27 +1,26 @@
-"""The options that every command has for machines: `--json`, `--quiet`, `--require`.
+"""Run a command: its JSON for machines, its requirements, its exit code.
 
-Records of options (dataclasses) become the options of Typer commands, and outputs that would replace an
-input of the same command, or each other, are refused.
+Outputs that would replace an input of the same command, or each other, are refused.
 """
 
 import contextlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from functools import partial, wraps
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from rich.prompt import IntPrompt
 
 from judgebayes import __version__
+from judgebayes.cli.command import OUTPUTS, CommandLine, MachineOptions
 from judgebayes.compiled.stopping import begin, kept
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.options import as_pair
 from judgebayes.sentence import sentence
-from judgebayes.show.console import send_nowhere
+from judgebayes.show.console import Console, send_nowhere
 from judgebayes.workflow import machine
 from judgebayes.workflow.machine import (
     BAD_INPUT,
@@ -30,43 +29,7 @@ from judgebayes.workflow.machine import (
     TERMINATED,
     CommandResult,
 )
-from judgebayes.workflow.options import Option
-from judgebayes.workflow.records import Leaf, leaves, make_record
-
-
-def parameter_of(leaf: Leaf) -> inspect.Parameter | None:
-    """Return a parameter that Typer reads as this option; a bool is a flag, and a key is none."""
-    own = leaf.option
-    if own.key:
-        return None
-    names = own.names
-    if leaf.type is bool and not names:  # a flag without a second name that switches it off
-        names = (leaf.shown,)
-    completion = completing(own.values) if own.values else None
-    shown: dict[str, Any] = {"help": own.help, "min": own.least, "metavar": own.metavar}
-    default = ... if leaf.default is inspect.Parameter.empty else leaf.default
-    if own.positional:
-        made = typer.Argument(default, autocompletion=completion, **shown)
-    else:
-        made = typer.Option(default, *names, autocompletion=completion, **shown)
-    hint = leaf.type if own.type is None else own.type
-    return inspect.Parameter(
-        leaf.name, inspect.Parameter.KEYWORD_ONLY, default=made, annotation=hint
-    )
-
-
-def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return a function that completes the beginning of a word to these names."""
-    candidates = list(names)
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in candidates if name.startswith(incomplete)]
-
-    return complete
-
-
-OUTPUTS = ("out", "html", "save", "summary", "plot", "next_out", "labels_out", "json")
-"""The names of options that name a file to write; all other files are read."""
+from judgebayes.workflow.records import make_record
 
 
 def check_outputs(values: Mapping[str, object]) -> None:
@@ -117,65 +80,43 @@ def _identity(path: Path) -> object:
 STDOUT = Path("-")
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineOptions:
-    """The options of every command for machines."""
+def run_command(line: CommandLine) -> None:
+    """Run a command with its options, write its JSON, and end with the exit code.
 
-    json: Annotated[
-        Path | None,
-        Option(
-            "Where to write the results as JSON; - is standard output, and all sentences then go "
-            "to standard error.",
-            metavar="FILE|-",
-        ),
-    ] = None
-    require: Annotated[
-        list[str] | None,
-        Option(
-            "A number of the JSON that must be as stated, such as `held_out.accuracy.low>0.7` or "
-            "`problems==0`; otherwise the exit code is 1. Repeat the option for more.",
-            metavar="PATH>NUMBER",
-        ),
-    ] = None
-    quiet: Annotated[bool, "Print no sentences, tables or progress; errors are still printed."] = (
-        False
-    )
+    Raises
+    ------
+    JudgeBayesError
+        For bad input, or if an output would replace a file that is read.
+    """
+    command = line.command
+    defaults = {name: leaf.default for name, leaf in command.leaves.items()}
+    values = defaults | dict(line.given)
+    check_outputs(values)
+    options = make_record(MachineOptions, {}, line.given)
 
+    def asked(values: Mapping[str, Any]) -> CommandResult:
+        request, function = make_record(command.record, {}, values), command.function()
+        if command.place.startswith("workflow"):
+            from judgebayes.cli.answering import answered
 
-MACHINE_OPTIONS = frozenset(each.name for each in fields(MachineOptions))
+            return answered(line, function, request)
+        with_words = "words" in inspect.signature(function).parameters
+        result: CommandResult = function(request, **({"words": line.words()} if with_words else {}))
+        return result
 
+    def answered_or_asked() -> CommandResult:
+        try:
+            return asked(line.given)
+        except AmbiguousStudy as question:
+            chosen = None if options.json or options.quiet else _choice(question)
+            if chosen is None:
+                raise
+            again = dict(chosen.options)
+            typed = {n for n, leaf in command.leaves.items() if not leaf.option.key}
+            keys = [as_pair(n, again.pop(n)) for n in [*again] if n not in typed]
+            return asked({**line.given, **again, "set": [*line.given.get("set", ()), *keys]})
 
-def for_machines(name: str) -> Callable[[Callable[..., CommandResult]], Callable[..., None]]:
-    """Return a decorator that gives a command, called `name` in the JSON, these options."""
-
-    def decorate(command: Callable[..., CommandResult]) -> Callable[..., None]:
-        @wraps(command)
-        def run(**values: Any) -> None:
-            options = make_record(MachineOptions, {}, values)
-            others = {key: value for key, value in values.items() if key not in MACHINE_OPTIONS}
-            check_outputs(values)
-
-            def answered() -> CommandResult:
-                try:
-                    return command(**others)
-                except AmbiguousStudy as question:
-                    chosen = (
-                        _choice(question) if options.json is None and not options.quiet else None
-                    )
-                    if chosen is None:
-                        raise
-                    again = dict(chosen.options)
-                    keys = [as_pair(n, again.pop(n)) for n in [*again] if n not in others]
-                    return command(**(others | again | {"set": [*(others["set"] or ()), *keys]}))
-
-            _run(name, options, answered)
-
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        more = map(parameter_of, leaves(MachineOptions, {}))
-        vars(run)["__signature__"] = inspect.Signature([*own, *filter(None, more)])
-        return run
-
-    return decorate
+    _run(command.name, options, answered_or_asked)
 
 
 def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult]) -> None:
@@ -185,7 +126,7 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
     ------
     JudgeBayesError
         For bad input, a requirement on a number that the JSON lacks, or JSON that cannot be written.
-    typer.Exit
+    SystemExit
         With the exit code, if it is not 0.
     """
     required = [machine.read_requirement(text) for text in options.require or ()]
@@ -207,7 +148,7 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
         if isinstance(error, JudgeBayesError):
             raise
         _complain(words)
-        raise typer.Exit(code) from None
+        raise SystemExit(code) from None
     content = make(result, exit_code=result.exit_code)
     try:
         checks = [each.check(content) for each in required]
@@ -221,7 +162,7 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
             value = "not known" if each["value"] is None else f"{each['value']:.6g}"
             _complain(f"Not met: {each['requirement']}; the value is {value}.")
     if code:
-        raise typer.Exit(code)
+        raise SystemExit(code)
 
 
 def _ended_by(error: BaseException) -> tuple[int, str]:
@@ -276,8 +217,11 @@ def _choice(question: AmbiguousStudy) -> Candidate | None:
     show_candidates(question)
     candidates = question.candidates
     words = f"Which one? 1 to {len(candidates)}, or 0 for none"
-    number: int = typer.prompt(words, type=int, default=1, err=True)
-    return candidates[number - 1] if 1 <= number <= len(candidates) else None
+    choices = [str(number) for number in range(len(candidates) + 1)]
+    number = IntPrompt.ask(
+        words, choices=choices, show_choices=False, default=1, console=Console(stderr=True)
+    )
+    return candidates[number - 1] if number else None
 
 
 def _at_terminal() -> bool:
@@ -294,4 +238,4 @@ def show_candidates(question: AmbiguousStudy) -> None:
 
 
 def _complain(words: str) -> None:
-    typer.echo(sentence(words), err=True)
+    sys.stderr.write(f"{sentence(words)}\n")

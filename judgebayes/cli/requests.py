@@ -114,7 +114,15 @@ class CollectRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportRequest:
-    """The options of `judgebayes import`."""
+    """Convert votes from other tools' files into a tidy table that every other command reads.
+
+    FORMAT is one of
+
+    {formats}
+
+    An answer that cannot be read as a vote becomes a missing vote. The counts of all records are
+    printed.
+    """
 
     form: Annotated[
         str,

@@ -7,7 +7,15 @@ from importlib.metadata import PackageNotFoundError, version
 from judgebayes import __version__
 
 PACKAGES = ("jax", "jaxlib", "numpyro", "numpy", "scipy", "pandas", "scikit-learn")
-OTHERS = ("arviz", "optax", "matplotlib", "pyarrow", "rapidfuzz", "typer", "sentence-transformers")
+OTHERS = (
+    "arviz",
+    "optax",
+    "matplotlib",
+    "pyarrow",
+    "rapidfuzz",
+    "cyclopts",
+    "sentence-transformers",
+)
 """Further packages for `show_versions`, which do not affect results."""
 SETTINGS = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OPENBLAS_NUM_THREADS")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from documents import check_document
-from typer.testing import CliRunner
+from runner import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from cases.asking import FILES
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from runner import CliRunner, Result
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from endpoint import Fake, Reply, serving
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes import cli
 from judgebayes.collect.ledger import Ledger, ledger_path
@@ -432,8 +432,8 @@ def test_what_is_wrong_is_one_sentence(
     items = pairs(tmp_path, 2)
     with pytest.raises(JudgeBayesError, match=match):
         run(Fake("http://127.0.0.1:9/v1"), items, *words)
-    said = run(Fake("http://127.0.0.1:9/v1"), items, "--budget-calls", "0", code=2)
-    assert "Invalid value for '--budget-calls'" in said
+    with pytest.raises(JudgeBayesError, match="--budget-calls is 0, but must be 1 or more"):
+        run(Fake("http://127.0.0.1:9/v1"), items, "--budget-calls", "0")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["items.csv"]
 
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError

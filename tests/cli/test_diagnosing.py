@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from report.test_report import check
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 

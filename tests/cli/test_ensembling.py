@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from few_draws import with_few_draws
-from typer.testing import CliRunner, Result
+from runner import CliRunner, Result
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError

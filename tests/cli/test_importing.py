@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes import cli
 from judgebayes.errors import JudgeBayesError

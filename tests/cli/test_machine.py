@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from documents import check_document, closed_schema
 from endpoint import Reply, serving
 from few_draws import with_few_draws
-from typer.testing import CliRunner, Result
+from runner import CliRunner, Result
 
 from judgebayes import cli
 from judgebayes.compiled.store import HALF
@@ -113,12 +112,7 @@ def test_the_json_of_every_command_is_valid(
     for content in documents:
         assert list(closed_schema().iter_errors(content)) == []
         assert content["error"] is None
-    commands: Any = typer.main.get_command(cli.app)
-    names = {
-        f"{name} {inner}".strip()
-        for name, command in commands.commands.items()
-        for inner in getattr(command, "commands", {"": None})
-    }
+    names = {*cli.COMMANDS}
     assert set(schema()["properties"]["command"]["enum"]) == names
     assert {content["command"] for content in documents} == names
 
@@ -283,9 +277,13 @@ def test_a_signal_ends_a_command_with_its_code(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["r.json", "started", "whole.csv"]
 
 
-def test_bad_usage_is_2_and_the_version_0() -> None:
-    result = invoke("calibrate", "--no-such-option")
-    assert result.exit_code == 2
-    assert "No such option" in result.stderr
+def test_bad_usage_is_2_and_the_version_0(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["judgebayes", "calibrate", "--split", "3"])
+        patch.setattr(cli.signal, "signal", lambda *_: None)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    assert ended.value.code == 2
+    assert "Unknown option: --split. Did you mean --splits?" in capsys.readouterr().err
     result = invoke("--version")
     assert (result.exit_code, result.stdout) == (0, f"judgebayes {cli.machine.__version__}\n")

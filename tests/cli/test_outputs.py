@@ -1,13 +1,14 @@
 """An output never replaces an input of the same command, or another output."""
 
-import inspect
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli.machine import OUTPUTS, check_outputs
+from judgebayes.cli.command import OUTPUTS
+from judgebayes.cli.commands import COMMANDS
+from judgebayes.cli.machine import check_outputs
 from judgebayes.errors import JudgeBayesError
 
 READ = {
@@ -18,12 +19,10 @@ READ = {
 
 
 def test_every_option_that_names_a_file_is_one_to_read_or_to_write() -> None:
-    commands = [*cli.app.registered_commands, *cli.data_app.registered_commands]
     named = {
         name
-        for command in commands
-        if command.callback is not None
-        for name, each in inspect.signature(command.callback).parameters.items()
+        for command in COMMANDS.values()
+        for name, each in command.signature().parameters.items()
         if "Path" in str(each.annotation)
     }
     assert named == READ | {*OUTPUTS}

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from fuzz.mutators import to_json_bytes
 from fuzz.seeds import VALID, with_more_records
-from typer.testing import CliRunner
+from runner import CliRunner
 
 import judgebayes as jb
 from judgebayes import cli

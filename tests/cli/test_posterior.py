@@ -18,10 +18,9 @@ import numpy as np
 import numpyro
 import pandas as pd
 import pytest
-import typer
+from runner import CliRunner, Result
 from scipy import integrate, stats
 from scipy.special import expit, logsumexp
-from typer.testing import CliRunner, Result
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
@@ -387,8 +386,8 @@ def test_after_chains_that_failed_nothing_is_called_good(files: Files) -> None:
         assert "x Do not use it: the chains failed (see above)." in lines
         # What to run next can be read by the command, and asks for more, over the same file.
         words = shlex.split(after[-1])
-        command: Any = typer.main.get_command(app)
-        asked = command.commands["posterior"].make_context("posterior", words[2:]).params
+        _, bound, _ = app.parse_args(words[1:])
+        asked = bound.kwargs
         assert (asked["draws"], asked["warmup"], asked["chains"]) == (1000, 1000, 2)
         assert (asked["model"], asked["overwrite"]) == (model, True)
         assert asked["out"] == files.folder / f"{model}.npz"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from report.test_report import HOSTILE, check
-from typer.testing import CliRunner, Result
+from runner import CliRunner, Result
 
 from judgebayes.aggregators import BaseRate
 from judgebayes.cli import app

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from endpoint import Reply, serving
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes import cli
 from judgebayes.collect.replies import without_key

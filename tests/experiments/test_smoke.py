@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from report.test_report import check as check_page
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Run, experiments

@@ -19,7 +19,7 @@ from cases.asking import FILES, result_of, run
 from few_draws import with_few_draws
 from golden import files as panels
 from golden.adapter import ROWS, numbers_of
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.experiments.core import default_data

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.io.formats import import_votes

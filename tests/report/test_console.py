@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.table import Table
-from typer.testing import CliRunner
+from runner import CliRunner
 
 from judgebayes.cli import app
 from judgebayes.finding import Finding

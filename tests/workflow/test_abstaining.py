@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from runner import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from cases.asking import FILES, run
-from typer.testing import CliRunner
+from runner import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app, machine

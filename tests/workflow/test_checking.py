@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from messy import MESSY, Files, spreadsheet
-from typer.testing import CliRunner
+from runner import CliRunner
 
 import judgebayes as jb
 from judgebayes import cli

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from few_draws import with_few_draws
-from typer.testing import CliRunner
+from runner import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from panels import judged
-from typer.testing import CliRunner
+from runner import CliRunner
 
 import judgebayes as jb
 from judgebayes.cli import app

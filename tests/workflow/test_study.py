@@ -6,13 +6,11 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
-import typer
 from cases.asking import FILES, run
 from cases.test_reading import EVERY, LABELS
 
 import judgebayes as jb
-from judgebayes.cli import app
-from judgebayes.cli.command import keys_of
+from judgebayes.cli.commands import COMMANDS
 from judgebayes.cli.requests import ImportRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import as_pair
@@ -29,8 +27,7 @@ from judgebayes.workflow.posterior_options import PosteriorRequest
 from judgebayes.workflow.records import leaves, make_record
 from judgebayes.workflow.study import HowKeys, keys, read_study, write_study
 
-COMMANDS = vars(typer.main.get_command(app))["commands"]
-READING = [name for name, each in COMMANDS.items() if "set" in {p.name for p in each.params}]
+READING = [name for name, each in COMMANDS.items() if "set" in each.leaves]
 RECORDS = (
     *(ApplyRequest, CheckRequest, DiagnoseRequest, EnsembleRequest, PrecisionRequest),
     *(ImportRequest, PosteriorRequest),
@@ -89,7 +86,7 @@ def test_lists_of_a_study_are_lists_of_an_option(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", READING)
 def test_a_command_has_few_options_that_describe_a_file(name: str) -> None:
-    own, typed = keys_of(COMMANDS[name]), {each.name for each in COMMANDS[name].params}
+    own, typed = COMMANDS[name].keys, {*COMMANDS[name].signature().parameters}
     assert len(typed & {*keys(), "votes", "set"}) <= 10
     assert own
     assert not own.keys() & typed
