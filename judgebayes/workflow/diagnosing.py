@@ -13,6 +13,8 @@ from judgebayes.panel import diagnostics
 from judgebayes.panel.agreement import agreement_table
 from judgebayes.panel.by_value import rates_by
 from judgebayes.panel.judges import judge_table
+from judgebayes.panel.reliability import reliability_table
+from judgebayes.sentence import with_interval
 from judgebayes.show.page import Block, Findings, Paragraph, Table
 from judgebayes.show.tables import judges_figure, judges_table, percent_with_interval
 from judgebayes.workflow.asking import data_of
@@ -22,6 +24,10 @@ from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, Written
 
+BEYOND = (
+    "Kappa, AC1 and alpha: 0 is chance, 1 is always equal. Where nearly all items have one class, kappa "
+    "and alpha are low even if judges agree, and AC1 is not."
+)
 WEIGHT = "Weight: what a vote adds to the log-odds of its class, given the judge's accuracy."
 
 
@@ -39,6 +45,8 @@ class Diagnosis(Result):
     """How groups of items change the intervals, in sentences; empty without groups."""
     findings: list[Finding]
     """The most severe first."""
+    agreement: pd.DataFrame
+    """Agreement beyond chance, as `judgebayes.panel.reliability.reliability_table` gives it."""
     by: pd.DataFrame | None = None
     """A row per judge and value of the column of `--by`, as `judgebayes.panel.rates_by` gives it."""
     by_words: tuple[str, ...] = ()
@@ -63,6 +71,8 @@ class Diagnosis(Result):
             blocks.append(Paragraph(WEIGHT))
         if np.isfinite(self.judges["accuracy"]).any():
             blocks.append(judges_figure(self.judges, self.request.judges))
+        if len(self.agreement):
+            blocks += [_agreement_table(self.agreement, self.request.judges), Paragraph(BEYOND)]
         if self.by is not None and self.request.by is not None:
             blocks.append(_by_table(self.by, self.request.by, self.request.judges))
         blocks += map(Paragraph, (*self.by_words, *self.grouped))
@@ -91,6 +101,7 @@ class Diagnosis(Result):
         columns = ["severity", "topic", "judges", "sentence"]
         table = pd.DataFrame([*map(vars, self.findings)], columns=columns).astype(object)
         tables = {"judges": self.judges, "findings": table.assign(judges=table["judges"].map(list))}
+        tables["agreement"] = self.agreement
         return tables if self.by is None else tables | {"by": self.by}
 
 
@@ -121,7 +132,29 @@ def diagnose(
         grouped = _grouped(data, judges, judge_table(data.votes, labels, data.coding))
     findings = diagnostics.diagnose(data.votes, labels, data.coding, seed=request.seed)
     by, words = (None, ()) if request.by is None else _by(data, request.by, request.seed)
-    return Diagnosis(data, request, judges, grouped, findings, by, words)
+    coding = data.coding
+    agreement = reliability_table(
+        data.votes,
+        labels,
+        [*map(str, coding.judges)],
+        ordered=coding.classes.ordered,
+        groups=data.groups,
+    )
+    return Diagnosis(data, request, judges, grouped, findings, agreement, by, words)
+
+
+def _agreement_table(agreement: pd.DataFrame, most: int) -> Table:
+    """Return the agreement of the judges with one another, and of the first judges with the labels."""
+    shown = agreement.head(most + 1)
+    ordinal = "alpha_ordinal" in agreement
+    alpha = ("alpha_ordinal", "ordinal alpha") if ordinal else ("alpha", "alpha")
+    heads = {"kappa": "kappa", "ac1": "AC1", alpha[0]: alpha[1]}
+    rows = [
+        [row["raters"], *(with_interval(row[[n, f"{n}_low", f"{n}_high"]], ".2f") for n in heads)]
+        for _, row in shown.iterrows()
+    ]
+    few = "" if len(shown) == len(agreement) else f", the first {most} judges"
+    return Table(f"Agreement, with 90 % intervals{few}", ["raters", *heads.values()], rows)
 
 
 def _by(data: Study, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
