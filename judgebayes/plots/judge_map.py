@@ -1,6 +1,5 @@
 """The map of a panel's judges."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -13,15 +12,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.plots.series import intervals
 from judgebayes.plots.style import PALETTE, Figure
 
-OFFSETS = ((-9, 6), (9, -3), (9, 6), (-9, -12), (9, -12), (0, 9), (0, -15))
-"""Possible offsets of a name from its point, in points: left, right, above, below."""
-
-POINT = 4.0
-"""Space that a point of a map takes on every side, in points."""
-
-TRIES_PER_NAME = 5
-"""The number of points to try, per name that a map may contain."""
-
 
 def judge_map(
     table: pd.DataFrame, *, title: str, named: int = 8, size: tuple[float, float] = (6.4, 6.0)
@@ -30,9 +20,9 @@ def judge_map(
 
     `table` is the result of `judgebayes.panel.judges.judge_table`. With two classes every judge is a
     point. A judge on the diagonal is equally good on both labels (the one-coin model); a judge on the
-    dashed line has no information. Up to `named` judges are named if there is space beside their points,
-    those farthest from the panel's middle and from each other first. `size` is that of the map in
-    inches. With more classes, or labels of only one class, each judge has a row with its accuracy.
+    dashed line has no information. `named` judges are named: those farthest from the panel's middle and
+    from each other. `size` is that of the map in inches. With more classes, or labels of only one class,
+    each judge has a row with its accuracy.
 
     Raises
     ------
@@ -80,52 +70,18 @@ def judge_map(
     ax.set_ylabel("TPR: right on items of the higher label")
     ax.set_title(title, fontsize=11)
     ax.spines[["top", "right"]].set_visible(False)
-    with warnings.catch_warnings():
-        # A glyph that the font lacks is visible in the figure, so the warning is not needed.
-        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        _name_points(figure, ax, points, [str(name) for name in table["judge"]], named)
+    _name_points(ax, points, [str(name) for name in table["judge"]], named)
     return figure
 
 
 def _name_points(
-    figure: Figure,
-    ax: Axes,
-    at: Float[np.ndarray, "judge 2"],
-    names: Sequence[str],
-    most: int,
+    ax: Axes, at: Float[np.ndarray, "judge 2"], names: Sequence[str], most: int
 ) -> None:
-    """Write up to `most` names where they cover no point and no other name."""
-    figure.draw_without_rendering()  # lays out the axes, so that positions of names are known
-    centres, room = ax.transData.transform(at), POINT * figure.dpi / 72
-    texts = [text.get_window_extent().extents for text in ax.texts]
-    occupied = np.concatenate(
-        [np.hstack([centres - room, centres + room]), np.reshape(texts, (-1, 4))]
-    )
-    x0, y0, x1, y1 = ax.bbox.extents
-    remaining = most
-    for j in islice(_by_distance(at), TRIES_PER_NAME * most):
-        if not remaining:
-            break
-        places = OFFSETS if at[j, 0] > 0.4 else (OFFSETS[1], OFFSETS[0], *OFFSETS[2:])
-        for dx, dy in places:
-            name = ax.annotate(
-                names[j],
-                at[j],
-                xytext=(dx, dy),
-                textcoords="offset points",
-                fontsize=7,
-                ha="right" if dx < 0 else "left" if dx > 0 else "center",
-            )
-            box = name.get_window_extent().extents
-            inside = box[0] >= x0 and box[1] >= y0 and box[2] <= x1 and box[3] <= y1
-            if (
-                inside
-                and not ((box[:2] < occupied[:, 2:]) & (box[2:] > occupied[:, :2])).all(1).any()
-            ):
-                occupied = np.vstack([occupied, box])
-                remaining -= 1
-                break
-            name.remove()
+    """Write the names of `most` points beside them, on the side without the panel's middle."""
+    middle = np.nanmedian(at[:, 0])
+    for j in islice(_by_distance(at), most):
+        side, align = (9, "left") if at[j, 0] > middle else (-9, "right")
+        ax.annotate(names[j], at[j], (side, -3), textcoords="offset points", fontsize=7, ha=align)
 
 
 def _by_distance(at: Float[np.ndarray, "judge 2"]) -> Iterator[int]:

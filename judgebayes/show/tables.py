@@ -95,8 +95,7 @@ def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
             f"Each of {len(ranked)} judges, with 90 % intervals: how often it is right on items "
             "of the lower label (to the right is better) and of the higher (up is better). On "
             'the solid line, "one coin", it is equally good on both, as the one-coin model assumes; '
-            "on the dashed line its votes have no information. Names without space in the figure are "
-            "in the table."
+            "on the dashed line its votes have no information. The other names are in the table."
         )
     best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]
     drawn = ranked if by_label else ends_of(ranked, most)
