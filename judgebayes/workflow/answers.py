@@ -6,13 +6,15 @@ An item is sent if the least expected loss of a decision is above the cost of as
 Bayes action under a loss matrix with one more row, c for every class (Chow 1970).
 """
 
-from abc import abstractmethod
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from judgebayes.aggregators import Fitted
+from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import ItemFloats, ItemInts, LogProbs
 from judgebayes.compiled.float64 import inside
 from judgebayes.evaluate.one_split import Evaluation
@@ -21,8 +23,9 @@ from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spre
 from judgebayes.measures.significance import Interval
 from judgebayes.sentence import with_interval
 from judgebayes.show.page import Table
-from judgebayes.votes import Coding, Votes
+from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.losses import PERSON, Losses
 from judgebayes.workflow.results import Result, Written, first_rows
 
@@ -114,40 +117,36 @@ class Decisions(NamedTuple):
     of_item: ItemInts
     expected: ItemFloats
     to_person: Bool[np.ndarray, " item"]
+    decider: str | None
+    """The name of the rule that decided, if one did."""
 
 
-def decisions_of(log_probs: LogProbs, losses: Losses, rule: LogProbs | None = None) -> Decisions:
+def decisions_of(log_probs: LogProbs, losses: Losses, fitted: Fitted, votes: Votes) -> Decisions:
     """Return the decisions of least expected loss. The caller has 64-bit arithmetic.
 
-    With the log-probabilities of a `rule`, it decides, and the expected loss of its decisions is that
+    If the fit has a rule for these losses, it decides, and the expected loss of its decisions is that
     under `log_probs`.
     """
-    decisions, expected = map(
-        np.asarray, _decide(log_probs if rule is None else rule, losses.matrix)
-    )
-    if rule is not None:
-        probs = np.exp(np.asarray(log_probs))
+    probs, by, decider = np.exp(np.asarray(log_probs)), log_probs, None
+    alone = losses.person is None
+    if isinstance(fitted, DecidedBy) and alone and np.array_equal(fitted.loss, losses.matrix):
+        by, decider = fitted.rule(votes), fitted.name
+    decisions, expected = map(np.asarray, _decide(by, losses.matrix))
+    if decider is not None:
         expected = np.einsum("ik,ik->i", probs, np.asarray(losses.matrix)[decisions])
-    return Decisions(decisions, expected, losses.sent(np.exp(np.asarray(log_probs)), expected))
+    return Decisions(decisions, expected, losses.sent(probs, expected), decider)
 
 
+@dataclass(frozen=True, repr=False)
 class AnsweredItems(Result):
     """A result that answers every item: probabilities, a decision and its expected loss."""
 
+    given: Study
+    """The votes that are answered."""
     log_probs: LogProbs
     losses: Losses
     """The loss of each decision."""
     decisions: Decisions
-
-    @property
-    @abstractmethod
-    def voted(self) -> tuple[Coding, Votes]:
-        """The votes that are answered, with their names."""
-
-    @property
-    def decider(self) -> str | None:
-        """The name of the rule that decided, if one did."""
-        return None
 
     @property
     def in_sets(self) -> Bool[np.ndarray, "item class"] | None:
@@ -165,7 +164,7 @@ class AnsweredItems(Result):
 
         The decision is `PERSON` if asking a person costs less than every decision, in expectation.
         """
-        (coding, votes), decisions = self.voted, self.decisions
+        coding, votes, decisions = self.given.coding, self.given.votes, self.decisions
         table = coding.decode(self.log_probs, decisions.of_item, decisions.expected)
         if self.losses.person is not None:
             table["decision"] = table["decision"].astype(object).mask(decisions.to_person, PERSON)
@@ -188,7 +187,7 @@ class AnsweredItems(Result):
     @property
     def decided_counts(self) -> dict[str, int]:
         """How often each class was decided, and under `PERSON` how often a person is asked."""
-        names, sent = self.voted[0].classes.names, self.decisions.to_person
+        names, sent = self.given.coding.classes.names, self.decisions.to_person
         counts = np.bincount(self.decisions.of_item[~sent], minlength=len(names))
         asked = {PERSON: int(sent.sum())} if sent.any() else {}
         return dict(zip(names, map(int, counts), strict=True)) | asked
@@ -196,7 +195,7 @@ class AnsweredItems(Result):
     @property
     def decided_words(self) -> str:
         """How often each class was decided, and the mean expected loss of these decisions."""
-        coding, losses, decisions = self.voted[0], self.losses, self.decisions
+        coding, losses, decisions = self.given.coding, self.losses, self.decisions
         names, kept, counts = coding.classes.names, ~decisions.to_person, self.decided_counts
         shares = ", ".join(f"{name}: {counts[name]}" for name in names)
         if losses.person is not None:
@@ -204,10 +203,10 @@ class AnsweredItems(Result):
         if not kept.any() or self.certain:
             return f"Decisions: {shares}."
         mean = float(decisions.expected[kept].mean())
-        if self.decider is not None:
+        if decisions.decider is not None:
             return (
-                f"Decisions, by {self.decider}: {shares}. Their mean expected {losses.name} loss under "
-                f"the probabilities ({losses.meaning}) is {mean:.3f}."
+                f"Decisions, by {decisions.decider}: {shares}. Their mean expected {losses.name} loss "
+                f"under the probabilities ({losses.meaning}) is {mean:.3f}."
             )
         words = (
             f"Decisions: {shares}. Each decision minimises the expected {losses.name} loss "

@@ -15,9 +15,9 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
 from judgebayes.inference.fit import status_of
 from judgebayes.show.page import Block, Findings, Paragraph
-from judgebayes.votes import MISSING, Coding, Votes
+from judgebayes.votes import MISSING, Votes
 from judgebayes.workflow.adaptive import share_prior, stopping_plan
-from judgebayes.workflow.answers import AnsweredItems, Decisions, decisions_of
+from judgebayes.workflow.answers import AnsweredItems, decisions_of
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.calibration import Calibration, saved_of
 from judgebayes.workflow.data import Study, encoded
@@ -30,7 +30,7 @@ from judgebayes.workflow.fit_file import (
     profile,
     using,
 )
-from judgebayes.workflow.losses import Losses, check_loss, losses_of
+from judgebayes.workflow.losses import check_loss, losses_of
 from judgebayes.workflow.methods import declared
 from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ApplyRequest, Fixed, ReadingOptions, ReadRequest
@@ -44,13 +44,6 @@ class Applied(AnsweredItems):
 
     schema: ClassVar[str] = "judgebayes.applied/1"
     saved: SavedFit
-    data: Study
-    votes: Votes
-    """The new votes with judges and tasks in the order of the fit."""
-    log_probs: LogProbs
-    decisions: Decisions
-    losses: Losses
-    """The loss of each decision."""
     said: list[str]
     """What was read, and which columns were not."""
     warnings: list[str]
@@ -76,21 +69,10 @@ class Applied(AnsweredItems):
         """The method, the numbers of items and judges, and how often each class was decided."""
         return {
             "method": self.saved.method,
-            "items": self.votes.n_items,
-            "judges": len(self.data.coding.judges),
+            "items": self.given.votes.n_items,
+            "judges": len(self.given.coding.judges),
             "decisions": self.decided_counts,
         }
-
-    @property
-    def voted(self) -> tuple[Coding, Votes]:
-        """The votes that are answered, with their names."""
-        return self.data.coding, self.votes
-
-    @property
-    def decider(self) -> str | None:
-        """The name of the rule that decided, if one did."""
-        rule = _decider(self.saved, self.losses)
-        return None if rule is None else rule.name
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -150,9 +132,9 @@ def apply(request: Annotated[ApplyRequest, Fixed({"out": None, "html": None})]) 
             now = replace(now, votes_per_item=saved.profile.votes_per_item)
         warnings += [*changes, *drift(saved.profile, now, saved.classes)]
     lines += fewer
-    rule = _decider(saved, losses)
-    decisions = decisions_of(log_probs, losses, None if rule is None else rule.rule(votes))
-    return Applied(saved, data, votes, log_probs, decisions, losses, lines, warnings)
+    decisions = decisions_of(log_probs, losses, saved.fitted, votes)
+    given = replace(data, votes=votes)
+    return Applied(given, log_probs, losses, decisions, saved, lines, warnings)
 
 
 def _with_fewer(saved: SavedFit, votes: Votes, log_probs: LogProbs) -> tuple[LogProbs, list[str]]:
@@ -176,15 +158,6 @@ def _with_fewer(saved: SavedFit, votes: Votes, log_probs: LogProbs) -> tuple[Log
         f"{int(fewer.sum())} item(s) have fewer than the {most} votes that the fit was made on: their "
         "probabilities are those expected with the votes that they lack."
     ]
-
-
-def _decider(saved: SavedFit, losses: Losses) -> DecidedBy | None:
-    """Return the rule that decides, if the fit has one for this loss."""
-    fitted = saved.fitted
-    if not isinstance(fitted, DecidedBy) or losses.person is not None:
-        return None
-    same = np.shape(fitted.loss) == np.shape(losses.matrix)
-    return fitted if same and np.allclose(fitted.loss, losses.matrix) else None
 
 
 def _align_tasks(data: Study, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:

@@ -13,15 +13,14 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.progress import Progress, followed
+from judgebayes.sentence import with_interval
 from judgebayes.votes import Votes
+from judgebayes.votes.classes import listing
 from judgebayes.workflow.answers import abstention, decisions_of
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.calibration import (
     Calibration,
-    better_words,
     chosen_words,
-    decider_words,
-    too_large_words,
     unmeasured_words,
     warnings_of,
 )
@@ -177,21 +176,30 @@ def answer(
     if auto:
         chosen.append(chosen_words(choice, choices, compared, labelled))
     if auto and (large := too_large(given.votes)):
-        chosen.append(too_large_words(large, given.votes))
+        chosen.append(
+            f"Not compared: {listing(large, 20)}, which would need too much memory or time with "
+            f"{given.votes.n_judges:,} judges and {given.votes.n_classes} classes."
+        )
     chosen += fitted.words() if hasattr(fitted, "words") else []
     warnings = warnings_of(request, given, fitted)
     leads = {} if compared is None else compared.leads(choice.name, losses.matrix)
     warnings += unmeasured_words(choice, given) if compared is None else within_noise(leads)
-    rule_answers, decider = None, None
+    decider = None
     settled = auto and losses.person is None and labelled >= FEW_LABELS
     if settled and (decider := better_rule(leads)) is not None:
-        _, rule, rule_answers = fit(Choice(decider, "none", label_noise=request.label_noise))
+        _, rule, _ = fit(Choice(decider, "none", label_noise=request.label_noise))
         fitted = DecidedBy(fitted, rule, decider, jnp.asarray(losses.matrix))
-        chosen.append(decider_words(decider, choice.name, leads[decider]))
+        chosen.append(
+            f"Decisions are those of {decider}, which decides clearly better than {choice.name} on "
+            f"held-out labels: a mean loss lower by {with_interval(leads[decider].negative())}."
+        )
     better = better_method(leads)
     if better is not None and better != decider and labelled >= FEW_LABELS:
-        chosen.append(better_words(better, choice.name, leads[better]))
-    decisions = decisions_of(log_probs, losses, rule_answers)
+        chosen.append(
+            f"On held-out labels {better} decides clearly better than {choice.name}: a mean loss lower "
+            f"by {with_interval(leads[better].negative())}."
+        )
+    decisions = decisions_of(log_probs, losses, fitted, given.votes)
     sets = None
     if request.conformal is not None:
         for _ in followed([request.conformal], "conformal sets", progress):

@@ -15,19 +15,16 @@ from jaxtyping import Bool
 
 from judgebayes import __version__
 from judgebayes.aggregators import Davidson, Fitted, HierarchicalDavidson, Method
-from judgebayes.aggregators.wrapped import DecidedBy
-from judgebayes.arrays import LogProbs
 from judgebayes.finding import Finding, count_findings
 from judgebayes.inference import Status
 from judgebayes.inference.fit import status_of
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
-from judgebayes.sentence import percent, with_interval
+from judgebayes.sentence import percent
 from judgebayes.show.page import Block, Findings, Paragraph
 from judgebayes.show.tables import judges_figure, judges_table
-from judgebayes.votes import Coding, Votes
-from judgebayes.votes.classes import listing, may_compare
-from judgebayes.workflow.answers import Abstention, AnsweredItems, Decisions
+from judgebayes.votes.classes import may_compare
+from judgebayes.workflow.answers import Abstention, AnsweredItems
 from judgebayes.workflow.comparing import (
     Compared,
     comparison_block,
@@ -39,7 +36,6 @@ from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.conformal_sets import ConformalSets, set_numbers
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.fit_file import SavedFit, profile, reading_notes, save_fit
-from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.next_steps import calibration_steps
 from judgebayes.workflow.options import CalibrateRequest
@@ -113,31 +109,6 @@ def chosen_words(
     return text
 
 
-def too_large_words(names: Sequence[str], votes: Votes) -> str:
-    """Return a sentence about the methods that `auto` leaves out, because they need too much."""
-    return (
-        f"Not compared: {listing(names, 20)}, which would need too much memory or time with "
-        f"{votes.n_judges:,} judges and {votes.n_classes} classes."
-    )
-
-
-def decider_words(decider: str, method: str, lead: Interval) -> str:
-    """Return a sentence about the rule that decides instead of the method with the probabilities."""
-    return (
-        f"Decisions are those of {decider}, which decides clearly better than {method} on held-out "
-        f"labels: {_lower_by(lead)}."
-    )
-
-
-def better_words(better: str, method: str, lead: Interval) -> str:
-    """Return a sentence about a method that decides better than the chosen one."""
-    return f"On held-out labels {better} decides clearly better than {method}: {_lower_by(lead)}."
-
-
-def _lower_by(lead: Interval) -> str:
-    return f"a mean loss lower by {with_interval(lead.negative())}"
-
-
 def unmeasured_words(choice: Choice, given: Study) -> list[str]:
     """Return why the answers of a method are not measured on held-out labels, if that matters."""
     if given.labelled:
@@ -205,15 +176,10 @@ class Calibration(AnsweredItems):
     """The chosen method, its fit to all labels, its answers, and the comparison of methods."""
 
     schema: ClassVar[str] = "judgebayes.calibration/1"
-    given: Study
     request: CalibrateRequest
-    losses: Losses
-    """The loss of each decision."""
     choice: Choice
     method: Method
     fitted: Fitted
-    log_probs: LogProbs
-    decisions: Decisions
     chosen: list[str]
     """The reason for this method and its parameters, in sentences."""
     compared: Compared | None
@@ -299,16 +265,6 @@ class Calibration(AnsweredItems):
         """How often each class was decided, and the results of sending items to a person."""
         words = self.decided_words
         return [words] if self.abstention is None else [words, self.abstention.sentence]
-
-    @property
-    def voted(self) -> tuple[Coding, Votes]:
-        """The votes that are answered, with their names."""
-        return self.given.coding, self.given.votes
-
-    @property
-    def decider(self) -> str | None:
-        """The name of the rule that decided, if one did."""
-        return self.fitted.name if isinstance(self.fitted, DecidedBy) else None
 
     @property
     def in_sets(self) -> Bool[np.ndarray, "item class"] | None:

@@ -114,4 +114,4 @@ def test_a_saved_fit_cuts_new_scores_at_the_same_points(tmp_path: Path) -> None:
     jb.save(calibration, tmp_path / "fit.json")
     low = votes.assign(vote=votes["vote"].clip(upper=float(votes["vote"].median()) - 1))
     applied = jb.apply(tmp_path / "fit.json", low)
-    assert (np.asarray(applied.votes.index) == 0).all()
+    assert (np.asarray(applied.given.votes.index) == 0).all()
