@@ -34,7 +34,7 @@ from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.significance import Interval, share_interval
 from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import compare
-from judgebayes.workflow.more_labels import SPLITS, more_labels
+from judgebayes.workflow.more_labels import SPLITS, grow, more_labels
 
 LEAST, MOST = 0.74, 0.9
 """The bounds that the coverage must keep: 200 replays have a standard error of .028."""
@@ -151,8 +151,7 @@ def _forecast(
         splits=SPLITS,
         seed=seed,
     )
-    said = more_labels(compared, name, more)
-    return None if said is None else said.forecast
+    return more_labels(compared, name, grow(compared, name), more)
 
 
 def _records(cell: Cell) -> Iterator[dict[str, Any]]:

@@ -27,8 +27,9 @@ from judgebayes.experiments.coverage.populations import Population
 from judgebayes.measures.reliability import confidence_bins
 from judgebayes.votes import Classes
 from judgebayes.workflow.answers import abstention, sent_of
-from judgebayes.workflow.comparing import Compared, compare, grow
+from judgebayes.workflow.comparing import Compared, compare
 from judgebayes.workflow.losses import losses_of
+from judgebayes.workflow.more_labels import grow
 
 LABELS = 60
 PROGRAMS, OF_PROGRAM = 30, 10
@@ -136,11 +137,11 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         ends = [(b[which].right.low, b[which].right.high) for b in bins]
         by_interval.setdefault("right by probability", []).append((ends, bins[0][which].place))
         if replay < setting.fewer(HALF):
-            grown = [grow(at, OWN) for at in _at_levels(compared)]
-            smaller = list(grown[0].labels)
+            grown, levels = grow(compared, OWN), _at_levels(compared)
+            smaller, gain = list(grown.labels), grown.losses[-2] - grown.losses[-1]
             for name, each in (
-                ("NLL by labels", [g.nll[0] for g in grown]),
-                ("gain of more labels", [g.gain for g in grown]),
+                ("NLL by labels", [at.interval(OWN, grown.losses[0], least=0.0) for at in levels]),
+                ("gain of more labels", [at.interval(OWN, gain) for at in levels]),
             ):
                 by_interval.setdefault(name, []).append(([(i.low, i.high) for i in each], None))
     truth = _truths(pool, methods, np.concatenate(fitted), smaller, loss)

@@ -25,9 +25,15 @@ from judgebayes.show.page import (
 )
 from judgebayes.show.tables import judges_table
 from judgebayes.workflow.calibration import Calibration
-from judgebayes.workflow.comparing import LEAST_SIZE, Compared, Growth, grow
+from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.methods import traits_of
-from judgebayes.workflow.more_labels import LEAST_LABELS, more_labels
+from judgebayes.workflow.more_labels import (
+    LEAST_LABELS,
+    LEAST_SIZE,
+    forecast_words,
+    grow,
+    more_labels,
+)
 from judgebayes.workflow.results import first_rows
 
 BINS = 10
@@ -83,21 +89,8 @@ def calibration_sections(result: Calibration) -> list[Section]:
         first = first_items(result.answers, result.given.labels >= 0)
         sections.append(Section("Items to review", [first]))
     if compared is not None and not result.hide_nll and compared.held_in >= 2 * LEAST_SIZE:
-        blocks = growth_blocks(grow(compared, method), method)
-        blocks += _forecast(result, compared)
-        sections.append(Section("The effect of more labels", blocks))
+        sections.append(Section("The effect of more labels", growth_blocks(result, compared)))
     return sections
-
-
-def _forecast(result: Calibration, compared: Compared) -> list[Block]:
-    """Return the expected NLL with twice as many labels, or all that the items can have."""
-    labels, method = result.given.labels, result.choice.name
-    now, without = int((labels >= 0).sum()), int((labels < 0).sum())
-    if now < LEAST_LABELS or without == 0:
-        return []
-    by_user = result.request.method != "auto"
-    forecast = more_labels(compared, method, min(now, without), by_user=by_user)
-    return [] if forecast is None else [Paragraph(forecast.sentence)]
 
 
 def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:
@@ -189,17 +182,24 @@ def _diagram(
     )
 
 
-def growth_blocks(curve: Growth, method: str) -> list[Block]:
-    """Return what fewer labels gave on the same held-out labels, as a sentence, a figure and a table."""
-    words = (
+def growth_blocks(result: Calibration, compared: Compared) -> list[Block]:
+    """Return what fewer labels gave on the same held-out labels, and a forecast of twice as many.
+
+    The forecast is of less if there are fewer items.
+    """
+    method, numbers = result.choice.name, result.given.numbers
+    curve = grow(compared, method)
+    said = [
         f"{method} was also fitted on half, a quarter, ... of the labels of every split, and scored on "
-        f"the same held-out labels. {_change(curve)}"
-    )
-    known = [
-        (n, nll) for n, nll in zip(curve.labels, curve.nll, strict=True) if np.isfinite(nll.mean)
+        "the same held-out labels."
     ]
-    size = np.array([n for n, _ in known])
-    mean, low, high = np.array([nll for _, nll in known]).reshape(-1, 3).T
+    now, without = numbers["labels"], numbers["items"] - numbers["labels"]
+    if now >= LEAST_LABELS and without > 0:
+        forecast = more_labels(compared, method, curve, min(now, without))
+        by_user = result.request.method != "auto"
+        said += [] if forecast is None else [forecast_words(method, now, forecast, by_user=by_user)]
+    known = np.isfinite([nll.mean for nll in curve.nll])
+    size, (mean, low, high) = np.array(curve.labels)[known], np.array(curve.nll)[known].T
     line = ErrorCurve(size, mean, low, high, np.zeros(len(size), bool))
 
     def draw() -> Picture:
@@ -211,20 +211,4 @@ def growth_blocks(curve: Growth, method: str) -> list[Block]:
     cells = [(f"{n}", with_interval(nll)) for n, nll in zip(curve.labels, curve.nll, strict=True)]
     figure = [Plot(draw, "growth", title, "The table has the numbers.", title)]
     table = Table(title, ("labels", "NLL"), cells)
-    return [Paragraph(words), *(figure if len(known) > 1 else []), table]
-
-
-def _change(curve: Growth) -> str:
-    """Return what the last doubling of the labels changed, in a sentence."""
-    gain = curve.gain
-    if not np.isfinite(gain.mean):
-        return ""
-    start = "From {} to {} labels the held-out NLL".format(*curve.labels[-2:])
-    if gain.low > 0:
-        by = with_interval(gain, "z.3f")
-        return f"{start} fell by {by}: more labels still make the probabilities better."
-    by = with_interval(gain.negative(), "+z.3f")
-    return (
-        f"{start} changed by {by}: there is no clear sign that more labels of this kind would make the "
-        "probabilities better."
-    )
+    return [*map(Paragraph, said), *(figure if len(size) > 1 else []), table]

@@ -14,7 +14,7 @@ from judgebayes.arrays import ItemInts, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
+from judgebayes.evaluate.sweeps import evaluate_methods
 from judgebayes.inference.status import summary
 from judgebayes.measures.significance import (
     Interval,
@@ -24,7 +24,7 @@ from judgebayes.measures.significance import (
     two_way_interval,
 )
 from judgebayes.models.label_noise import with_label_noise
-from judgebayes.progress import Progress, followed
+from judgebayes.progress import Progress
 from judgebayes.sentence import rounded, with_interval
 from judgebayes.show.page import Table
 from judgebayes.votes import Votes
@@ -41,8 +41,6 @@ SIMPLE = {
     "best-judge": "best-judge: the judge with the highest accuracy on the fitted labels, alone.",
 }
 """The baselines, explained."""
-LEAST_SIZE, MOST_SIZES = 10, 6
-"""The least number of labels of a point of `grow`, and the largest number of points."""
 
 
 class _Inputs(NamedTuple):
@@ -53,6 +51,11 @@ class _Inputs(NamedTuple):
     labels: ItemInts
     loss: Float[np.ndarray, "action class"]
     seed: int
+
+    @property
+    def labelled(self) -> int:
+        """The number of labels."""
+        return int((self.labels >= 0).sum())
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,64 +313,6 @@ def better_rule(leads: Mapping[str, Interval]) -> str | None:
     return better_method(
         {n: lead for n, lead in leads.items() if traits_of(n).compared == "baseline"}
     )
-
-
-class Growth(NamedTuple):
-    """Held-out NLL of one method by number of labels, on the same evaluation parts."""
-
-    labels: tuple[int, ...]
-    nll: tuple[Interval, ...]
-    """Not finite if the method was certain and wrong."""
-    gain: Interval
-    """Its decrease by the last doubling of labels; not finite if one of the two is not."""
-
-
-def grow(compared: Compared, name: str, progress: Progress | None = None) -> Growth:
-    """Fit a compared method on half, a quarter, ... of the labels of every split.
-
-    The results with all labels are taken from the comparison.
-    """
-    sizes = [compared.held_in]
-    while len(sizes) < MOST_SIZES and sizes[0] // 2 >= LEAST_SIZE:
-        sizes.insert(0, sizes[0] // 2)
-    fewer = on_fewer(compared, name, sizes[:-1], progress)
-    nll = [*map(compared.nll_of, fewer), compared.nll(name)]
-    gain = Interval(np.nan, np.nan, np.nan)
-    if len(nll) > 1 and not any(np.isinf(each).any() for each in nll[-2:]):
-        gain = compared.interval(name, nll[-2] - nll[-1])
-    return Growth(
-        tuple(sizes), tuple(compared.interval(name, each, least=0.0) for each in nll), gain
-    )
-
-
-def on_fewer(
-    compared: Compared,
-    name: str,
-    sizes: list[int],
-    progress: Progress | None,
-    *,
-    splits: int | None = None,
-) -> list[Evaluation]:
-    """Fit a compared method on fewer labels of the splits, or of the first of them.
-
-    The sets of labels are nested, and padded so that all use one compiled program.
-    """
-    assert compared.inputs is not None
-    methods, votes, labels, loss, seed = compared.inputs
-    fitted, held_out = compared.parts.calibration[:splits], compared.parts.evaluation[:splits]
-    place = np.arange(fitted.shape[1])
-    return [
-        evaluate_splits(
-            methods[name],
-            votes,
-            labels,
-            Splits(np.where(place < size, fitted, -1), held_out),
-            fit_on=fit_on_of([name])[name],
-            loss=loss,
-            seed=seed,
-        )
-        for size in followed(sizes, "numbers of labels to learn from", progress)
-    ]
 
 
 def _observed(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item class"]:

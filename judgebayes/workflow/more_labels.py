@@ -1,79 +1,85 @@
-"""Forecast what more labels of random items would gain, in a sentence."""
+"""What more labels would gain: the method fitted to fewer of them, and a forecast from these fits."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from judgebayes.evaluate.learning_curve import Forecast, forecast_loss
+from judgebayes.evaluate.splits import Splits
+from judgebayes.evaluate.sweeps import evaluate_splits
+from judgebayes.measures.significance import Interval
+from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
-from judgebayes.workflow.comparing import Compared, on_fewer
+from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.methods import fit_on_of
 
 LEVEL = 0.8
 LEAST_LABELS = 40
 """The least number of labels for a forecast: its smallest fits then have eight."""
+LEAST_SIZE, MOST_SIZES = 8, 6
+"""The least number of labels of a fit to fewer labels, and the largest number of such fits."""
 SPLITS = 20
-"""The number of splits that are also fitted to fewer labels."""
+"""The number of splits that a forecast uses."""
 WORTH = 0.005
 """A gain in NLL that is worth naming: a class with probability .5 would have .5025."""
 
 
-@dataclass(frozen=True)
-class MoreLabels:
-    """The expected NLL of the chosen method on new items with more labels.
+class Growth(NamedTuple):
+    """Held-out NLL of one method by number of labels, on the same evaluation parts."""
 
-    The decrease has no interval in the sentence: on real votes, one from the same curve is wrong too
-    often (`calibrate-dont-curate/audit-forecast`).
-    """
-
-    method: str
-    now: int
-    forecast: Forecast
-    by_user: bool = False
-    """Whether the user named the method: intervals were tested for the one that `calibrate` chooses."""
-
-    @property
-    def sentence(self) -> str:
-        """What more labels would gain, and whether that is worth their price."""
-        total, loss, gain = self.forecast
-        said = (
-            f"With {total - self.now} more labels of random items ({total} in all), the NLL of "
-            f"{self.method} on new items is expected to be {loss.mean:z.3f} ({percent(LEVEL)} interval "
-            f"{loss.low:z.3f} to {loss.high:z.3f}), lower by about {gain.mean:z.3f} than with the "
-            f"present {self.now}"
-        )
-        if self.by_user:
-            said += (
-                " (the interval is tested for the method that calibrate chooses, without --method)"
-            )
-        if gain.high < WORTH:
-            return f"{said}: for the probabilities, the present labels are enough."
-        if gain.low < WORTH:
-            return f"{said}: whether they are worth their price is not clear from these labels."
-        return f"{said}: they make the probabilities better."
+    labels: tuple[int, ...]
+    losses: list[Float[np.ndarray, "split item"]]
+    """The NLL of each held-out label."""
+    nll: list[Interval]
+    """Its mean; not finite if the method was certain and wrong."""
 
 
-def more_labels(
-    compared: Compared,
-    name: str,
-    more: int,
-    *,
-    by_user: bool = False,
-) -> MoreLabels | None:
-    """Fit a compared method to a half and a quarter of the labels of some splits, and extrapolate.
+def grow(compared: Compared, name: str, progress: Progress | None = None) -> Growth:
+    """Fit a compared method on half, a quarter, ... of the labels of every split.
 
-    None if the method was certain and wrong on a held-out item, or is certain of every answer.
+    The sets of labels are nested, and padded so that all use one compiled program. The results with all
+    labels are taken from the comparison.
     """
     assert compared.inputs is not None
-    full, now = compared.held_in, int((compared.inputs.labels >= 0).sum())
-    sizes = [full // 4, full // 2, full]
-    fewer = on_fewer(compared, name, sizes[:-1], None, splits=SPLITS)
-    losses = [*map(compared.nll_of, fewer), compared.nll(name)[:SPLITS]]
+    methods, votes, labels, loss, seed = compared.inputs
+    sizes, parts = [compared.held_in], compared.parts
+    while len(sizes) < MOST_SIZES and sizes[0] // 2 >= LEAST_SIZE:
+        sizes.insert(0, sizes[0] // 2)
+    place = np.arange(parts.calibration.shape[1])
+    losses = [
+        compared.nll_of(
+            evaluate_splits(
+                methods[name],
+                votes,
+                labels,
+                Splits(np.where(place < size, parts.calibration, -1), parts.evaluation),
+                fit_on=fit_on_of([name])[name],
+                loss=loss,
+                seed=seed,
+            )
+        )
+        for size in followed(sizes[:-1], "numbers of labels to learn from", progress)
+    ]
+    losses.append(compared.nll(name))
+    return Growth(
+        tuple(sizes), losses, [compared.interval(name, each, least=0.0) for each in losses]
+    )
+
+
+def more_labels(compared: Compared, name: str, growth: Growth, more: int) -> Forecast | None:
+    """Extrapolate the NLL of a method from the fits to all labels of a split, a half and a quarter.
+
+    None if the method was certain and wrong on a held-out item.
+    """
+    assert compared.inputs is not None
+    losses, now = [each[:SPLITS] for each in growth.losses[-3:]], compared.inputs.labelled
     if any(np.isinf(each).any() for each in losses):
         return None
     (forecast,) = forecast_loss(
         losses,
         np.asarray(compared.evaluations[name].items)[:SPLITS],
-        sizes,
+        growth.labels[-3:],
         now,
         [now + more],
         n_items=compared.n_items,
@@ -81,4 +87,27 @@ def more_labels(
         level=LEVEL,
         seed=compared.inputs.seed,
     )
-    return MoreLabels(name, now, forecast, by_user)
+    return forecast
+
+
+def forecast_words(method: str, now: int, forecast: Forecast, *, by_user: bool) -> str:
+    """Return what more labels would gain in a sentence, and whether that is worth their price.
+
+    The decrease has no interval in the sentence: on real votes, one from the same curve is wrong too
+    often (`calibrate-dont-curate/audit-forecast`). Intervals were tested for the method that `calibrate`
+    chooses, which is said of another one (`by_user`).
+    """
+    total, loss, gain = forecast
+    said = (
+        f"With {total - now} more labels of random items ({total} in all), the NLL of "
+        f"{method} on new items is expected to be {loss.mean:z.3f} ({percent(LEVEL)} interval "
+        f"{loss.low:z.3f} to {loss.high:z.3f}), lower by about {gain.mean:z.3f} than with the "
+        f"present {now}"
+    )
+    if by_user:
+        said += " (the interval is tested for the method that calibrate chooses, without --method)"
+    if gain.high < WORTH:
+        return f"{said}: for the probabilities, the present labels are enough."
+    if gain.low < WORTH:
+        return f"{said}: whether they are worth their price is not clear from these labels."
+    return f"{said}: they make the probabilities better."

@@ -8,7 +8,7 @@ import judgebayes as jb
 from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.measures.significance import Interval
 from judgebayes.report.pages import page_of
-from judgebayes.workflow.more_labels import MoreLabels, more_labels
+from judgebayes.workflow.more_labels import forecast_words, grow, more_labels
 
 ITEMS = 60
 
@@ -33,9 +33,10 @@ def test_the_forecast_is_on_the_page(tables: tuple[pd.DataFrame, pd.DataFrame]) 
     assert "With 10 more labels of random items (60 in all)" in page
     assert "tested for the method that calibrate chooses" in page
     assert result.compared is not None
-    numbers = more_labels(result.compared, "best-constant", 10)
-    assert numbers is not None
-    assert f"is expected to be {numbers.forecast.loss.mean:.3f}" in page
+    name = "best-constant"
+    forecast = more_labels(result.compared, name, grow(result.compared, name), 10)
+    assert forecast is not None
+    assert f"is expected to be {forecast.loss.mean:.3f}" in page
 
 
 def test_a_rule_that_is_certain_and_wrong_has_no_forecast(
@@ -45,7 +46,7 @@ def test_a_rule_that_is_certain_and_wrong_has_no_forecast(
     given = tables[0], tables[1].head(50)
     result = jb.calibrate(*given, method="sc", splits=10)
     assert result.compared is not None
-    assert more_labels(result.compared, "sc", 10) is None
+    assert more_labels(result.compared, "sc", grow(result.compared, "sc"), 10) is None
     assert "more labels of random items" not in page_of(result, "judgebayes calibrate")
 
 
@@ -60,6 +61,6 @@ def test_a_rule_that_is_certain_and_wrong_has_no_forecast(
 def test_the_advice_follows_from_the_gain(low: float, high: float, words: str) -> None:
     """More labels are recommended only if the interval of their gain is above what is worth naming."""
     forecast = Forecast(200, Interval(0.3, 0.2, 0.4), Interval((low + high) / 2, low, high))
-    said = MoreLabels("stacking", 100, forecast).sentence
+    said = forecast_words("stacking", 100, forecast, by_user=False)
     assert words in said
     assert "without --method" not in said
