@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -12,16 +13,16 @@ from judgebayes.experiments.writing import FORMATS, GRADES, KINDS, grades, undef
 from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Block,
-    Drawing,
     Facts,
-    Folded,
-    Link,
-    Links,
+    Markup,
     Page,
     Paragraph,
     Section,
     Table,
+    markup,
+    with_caption,
 )
+from judgebayes.show.text import escaped
 
 SUMMARY_HEAD = ("result", "claim", "kind", "outcome", "ours", "paper", "of")
 HEAD = ("result", "grades", "ours", "paper", "of", "audit")
@@ -135,6 +136,25 @@ def figure_markup(experiment: Experiment, output: Output) -> dict[str, str]:
     }
 
 
+def link(text: str, target: str) -> Markup:
+    """Return a link to a file beside the page, or to a position in it (`#...`)."""
+    is_internal = target.startswith("#")
+    # A colon is quoted too, so that no target is an address with a scheme.
+    target = "#" * is_internal + quote(target[is_internal:], safe="/-._~")
+    return Markup(f'<a href="{target}">{escaped(text)}</a>')
+
+
+def links(targets: Sequence[tuple[str, str]]) -> Markup:
+    """Return a list of links, each a text and a target."""
+    items = "".join(f"<li>{link(*each).html}</li>" for each in targets)
+    return Markup(f'<ul class="links">{items}</ul>\n')
+
+
+def folded(title: str, blocks: Sequence[Block]) -> Markup:
+    """Return collapsed blocks, shown on request and in print."""
+    return Markup(f"<details>\n<summary>{escaped(title)}</summary>\n{markup(blocks)}</details>\n")
+
+
 def result_section(experiment: Experiment, output: Output, pictures: Mapping[str, str]) -> Section:
     """Return one result: claim, notes, figures, and the files that `writing.write` wrote for it.
 
@@ -143,14 +163,14 @@ def result_section(experiment: Experiment, output: Output, pictures: Mapping[str
     name = f"{experiment.paper}-{experiment.name}"
     home, stem = experiment.paper, experiment.name
     drawings = [
-        Drawing(markup, f"{experiment.title}: {key}", themed=False)
-        for key, markup in pictures.items()
+        Markup(with_caption(svg, f"{experiment.title}: {key}", themed=False))
+        for key, svg in pictures.items()
     ]
-    links = [
-        Link("all numbers (CSV)", f"{home}/{stem}.csv"),
-        Link("tables (Markdown)", f"{home}/{stem}.md"),
+    files = [
+        ("all numbers (CSV)", f"{home}/{stem}.csv"),
+        ("tables (Markdown)", f"{home}/{stem}.md"),
         *(
-            Link(f"figure: {key} ({kind.upper()})", f"{home}/{stem}-{key}.{kind}")
+            (f"figure: {key} ({kind.upper()})", f"{home}/{stem}-{key}.{kind}")
             for key in pictures
             for kind in FORMATS
         ),
@@ -159,14 +179,14 @@ def result_section(experiment: Experiment, output: Output, pictures: Mapping[str
     blocks: list[Block] = [
         Paragraph(f"Claim: {experiment.claim}."),
         Paragraph(f"Grades: {'no claim to grade' if grade_counts == '-' else grade_counts}."),
-        Links(links),
+        links(files),
     ]
     if output.notes or drawings:
         what = " and ".join(
             [*(["notes"] if output.notes else []), *(["figures"] if drawings else [])]
         )
         notes = [Paragraph(note) for note in [*output.notes, *undefined_notes(output)]]
-        blocks.append(Folded(what.capitalize(), [*notes, *drawings]))
+        blocks.append(folded(what.capitalize(), [*notes, *drawings]))
     return Section(experiment.title, blocks, name=name)
 
 
@@ -194,8 +214,8 @@ def index_page(
     papers = ordered([(experiment, output) for experiment, output, _ in results])
     for paper, places in papers.items():
         own = [results[k] for k in places]
-        rows: list[list[str | Link]] = [
-            [Link(row[0], f"#{section.name}"), *row[1:]]
+        rows: list[list[str | Markup]] = [
+            [link(row[0], f"#{section.name}"), *row[1:]]
             for row, (_, _, section) in zip(
                 matrix_rows([(e, o) for e, o, _ in own]), own, strict=True
             )
@@ -210,7 +230,7 @@ def index_page(
         table = Table(
             "A row per result and kind of claim", SUMMARY_HEAD, list(claims), words=(1, 3, 6)
         )
-        files: list[Block] = [Links([Link("all graded rows (CSV)", "claims.csv")]), table]
+        files: list[Block] = [links([("all graded rows (CSV)", "claims.csv")]), table]
         sections.insert(0, Section("All claims", files, name="claims"))
     if skipped:
         missing = [f"{e.paper}/{e.name} needs {', '.join(e.needs)}." for e in skipped]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from judgebayes.finding import Finding, Severity
 from judgebayes.show.text import escaped
@@ -32,14 +31,13 @@ MAX_HEADING = 6
 
 
 @dataclass(frozen=True)
-class Link:
-    """A link to a file beside the page, or to a position in it (`#...`)."""
+class Markup:
+    """HTML that is shown as it is: its maker has escaped all text."""
 
-    text: str
-    target: str
+    html: str
 
 
-Cell = str | Link
+Cell = str | Markup
 
 
 @dataclass(frozen=True)
@@ -79,16 +77,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """A figure from `figures.inline_svg`; the markup is not escaped."""
-
-    svg: str
-    caption: str
-    themed: bool = True
-    """Whether its colours follow the page's; otherwise its background is white."""
-
-
-@dataclass(frozen=True)
 class Plot:
     """A figure that is drawn where it is shown; `name`, `title` and `description` as in `inline_svg`."""
 
@@ -113,22 +101,7 @@ class Code:
     text: str
 
 
-@dataclass(frozen=True)
-class Links:
-    """A list of links."""
-
-    links: Sequence[Link]
-
-
-@dataclass(frozen=True)
-class Folded:
-    """Collapsed blocks, shown on request and in print."""
-
-    title: str
-    blocks: "Sequence[Block]"
-
-
-Block = Paragraph | Findings | Facts | Table | Drawing | Plot | SideBySide | Code | Links | Folded
+Block = Paragraph | Findings | Facts | Table | Plot | SideBySide | Code | Markup
 
 
 @dataclass(frozen=True)
@@ -213,25 +186,19 @@ def _block(block: Block) -> str:
             return f'<dl class="{"large" if large else "facts"}">\n{items}</dl>\n'
         case Table():
             return _table(block)
-        case Drawing():
-            return _drawing(block)
         case Plot():
-            return _drawing(_drawn(block))
+            return _drawn(block)
         case SideBySide(figures):
             return f'<div class="row">\n{markup(figures)}</div>\n'
         case Code(text):
             return f"<pre><code>{escaped(text)}</code></pre>\n"
-        case Links(links):
-            return (
-                f'<ul class="links">{"".join(f"<li>{_cell(link)}</li>" for link in links)}</ul>\n'
-            )
-        case Folded(title, blocks):
-            return f"<details>\n<summary>{escaped(title)}</summary>\n{markup(blocks)}</details>\n"
+        case Markup(html):
+            return html
 
 
 def _table(table: Table) -> str:
     words = {0, *table.words}
-    long = {n for n in words for row in table.rows if n and len(_cell_text(row[n])) > LONG_CELL}
+    long = {n for n in words for row in table.rows if n and len(str(row[n])) > LONG_CELL}
 
     def tag(n: int) -> str:
         return ' class="long"' if n in long else "" if n in words else ' class="n"'
@@ -258,10 +225,6 @@ def _table(table: Table) -> str:
     )
 
 
-def _cell_text(cell: Cell) -> str:
-    return cell if isinstance(cell, str) else cell.text
-
-
 def _breakable(markup: str) -> str:
     """Return a cell in which a long name may be broken after slashes and underscores."""
     if "<" in markup:
@@ -270,15 +233,10 @@ def _breakable(markup: str) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return escaped(cell)
-    is_internal = cell.target.startswith("#")
-    target = "#" * is_internal + quote(cell.target[is_internal:], safe="/-._~")
-    # A colon is quoted too, so that no target is an address with a scheme.
-    return f'<a href="{target}">{escaped(cell.text)}</a>'
+    return escaped(cell) if isinstance(cell, str) else cell.html
 
 
-def _drawn(figure: Plot) -> Drawing:
+def _drawn(figure: Plot) -> str:
     """Return a figure as drawn; texts are literal, so that a name with dollar signs is no formula."""
     from matplotlib import rc_context
 
@@ -286,12 +244,10 @@ def _drawn(figure: Plot) -> Drawing:
 
     with rc_context({"text.parse_math": False, "axes.formatter.use_mathtext": False}):
         svg = inline_svg(figure.draw(), figure.name, figure.title, figure.description)
-    return Drawing(svg, figure.caption)
+    return with_caption(svg, figure.caption)
 
 
-def _drawing(drawing: Drawing) -> str:
-    ground = "" if drawing.themed else ' class="paper"'
-    return (
-        f"<figure{ground}>\n{drawing.svg}\n"
-        f"<figcaption>{escaped(drawing.caption)}</figcaption>\n</figure>\n"
-    )
+def with_caption(svg: str, caption: str, *, themed: bool = True) -> str:
+    """Return a figure from `figures.inline_svg` with a caption; on white if it is not `themed`."""
+    ground = "" if themed else ' class="paper"'
+    return f"<figure{ground}>\n{svg}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>\n"

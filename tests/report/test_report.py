@@ -10,17 +10,15 @@ import pytest
 from matplotlib.figure import Figure as Picture
 
 from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.experiments.matrix import folded, link, links
 from judgebayes.finding import Finding
 from judgebayes.report.calibration import first_items, held_out_blocks
 from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Code,
-    Drawing,
     Facts,
     Findings,
-    Folded,
-    Link,
-    Links,
+    Markup,
     Page,
     Paragraph,
     Plot,
@@ -30,6 +28,7 @@ from judgebayes.show.page import (
     css,
     markup,
     render,
+    with_caption,
 )
 from judgebayes.show.text import shortened_apart
 
@@ -139,7 +138,7 @@ def test_a_finding_has_its_option_on_a_page() -> None:
 
 
 def a_page(names: list[str]) -> Page:
-    table = Table(names[0], names, [names, [Link(names[1], names[1]), *names[1:]]], words=(1,))
+    table = Table(names[0], names, [names, [link(names[1], names[1]), *names[1:]]], words=(1,))
     inner = Section(names[0], [Paragraph(name) for name in names])
     return Page(
         names[0],
@@ -149,7 +148,7 @@ def a_page(names: list[str]) -> Page:
             Section(
                 "b", [SideBySide([picture(names), picture(names, "b")]), Code(names[0])], name="b"
             ),
-            Section("c", [Folded(names[0], [Links([Link(n, n) for n in names if n])])]),
+            Section("c", [folded(names[0], [links([(n, n) for n in names if n])])]),
         ],
     )
 
@@ -177,7 +176,7 @@ def test_hostile_names_are_escaped(most: int) -> None:
 
 
 def test_a_link_never_leaves_the_folder() -> None:
-    section = Section("s", [Links([Link("x", "javascript:alert(1)"), Link("y", "a b/ü.csv")])])
+    section = Section("s", [links([("x", "javascript:alert(1)"), ("y", "a b/ü.csv")])])
     page = check(render(Page("p", [], [section])))
     assert [a["href"] for a in page.of("a")][1:] == [
         "javascript%3Aalert%281%29",
@@ -214,7 +213,8 @@ def test_contrast_is_enough_in_light_and_dark() -> None:
 def test_a_heat_map_is_written_out_and_allowed() -> None:
     figure = Picture()
     figure.subplots().imshow(np.eye(2))
-    shown = Drawing(inline_svg(figure, "h", "t", "d", themed=False), "c", themed=False)
+    svg = inline_svg(figure, "h", "t", "d", themed=False)
+    shown = Markup(with_caption(svg, "c", themed=False))
     page = check(render(Page("p", [shown], [])))
     assert len(page.of("image")) == 1
     policies = [a["content"] for a in page.of("meta") if "http-equiv" in a]
