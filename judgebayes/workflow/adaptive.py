@@ -113,33 +113,25 @@ class _Grid:
     def after(self) -> list[Int[np.ndarray, "state class"]]:
         """Index of the counts after one more vote for each class, by number of votes before it."""
         step = np.eye(self.n_classes, dtype=np.int64)
+        starts = np.cumsum([len(counts) for counts in self.counts])
         return [
-            self.place(counts[:, None, :] + step, votes)
-            for votes, counts in enumerate(self.counts[:-1], 1)
+            self.place(counts[:, None, :] + step) - start
+            for start, counts in zip(starts, self.counts[:-1], strict=False)
         ]
 
     def key(self, counts: Int[np.ndarray, "*state class"]) -> Int[np.ndarray, "*state"]:
-        """Return a number that is different for different counts."""
-        return counts @ (self.most + 1) ** np.arange(self.n_classes, dtype=np.int64)
+        """Return a number that is different for different counts, and larger for more votes."""
+        powers = (self.most + 1) ** np.arange(self.n_classes + 1, dtype=np.int64)
+        return counts @ (powers[:-1] + powers[-1])
 
-    def place(
-        self, counts: Int[np.ndarray, "*state class"], votes: int
-    ) -> Int[np.ndarray, "*state"]:
-        """Return the index of counts with this number of votes."""
-        return np.searchsorted(self.key(self.counts[votes]), self.key(counts))
-
-    def levels(
-        self, counts: Int[np.ndarray, "item class"]
-    ) -> list[tuple[int, Int[np.ndarray, " some"], Int[np.ndarray, " some"]]]:
-        """Return each number of votes that items have, these items, and the index of their counts."""
+    def place(self, counts: Int[np.ndarray, "*state class"]) -> Int[np.ndarray, "*state"]:
+        """Return the index of counts among all, those with fewer votes first."""
         counts = np.asarray(counts, np.int64)
-        votes = counts.sum(1)
-        if votes.max(initial=0) > self.most:
+        if (most := counts.sum(-1).max(initial=0)) > self.most:
             raise JudgeBayesError(
-                f"An item has {votes.max()} votes; this rule allows at most {self.most}."
+                f"An item has {most} votes; this rule allows at most {self.most}."
             )
-        places = [(int(m), np.flatnonzero(votes == m)) for m in np.unique(votes)]
-        return [(m, here, self.place(counts[here], m)) for m, here in places]
+        return np.searchsorted(self.key(np.concatenate(self.counts)), self.key(counts))
 
 
 @dataclass(frozen=True)
@@ -162,11 +154,8 @@ class StoppingPlan:
         JudgeBayesError
             If an item has more than N votes.
         """
-        probs = np.zeros(np.shape(counts))
-        for votes, here, place in self.grid.levels(counts):
-            probs[here] = self.responsibilities[votes][place]
         with np.errstate(divide="ignore"):
-            return np.log(probs)
+            return np.log(np.concatenate(self.responsibilities)[self.grid.place(counts)])
 
     def rule(self, price: float) -> "StoppingRule":
         """Return the rule of least expected cost at a price of a vote, by backward induction."""
@@ -241,10 +230,7 @@ class StoppingRule:
         JudgeBayesError
             If an item has more than N votes, the number at which every item is settled.
         """
-        settled = np.zeros(len(counts), bool)
-        for votes, here, place in self.plan.grid.levels(counts):
-            settled[here] = self._settled[votes][place]
-        return settled
+        return np.concatenate(self._settled)[self.plan.grid.place(counts)]
 
 
 def stopping_plan(

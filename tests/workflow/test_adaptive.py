@@ -170,7 +170,7 @@ def test_items_with_fewer_votes_get_the_expectation_over_the_others(tmp_path: Pa
     saved = load_fit(tmp_path / "fit.json")
     fit = getattr(saved.fitted, "probabilities", saved.fitted)  # of a rule that decides
     prior = share_prior(saved.profile, symmetric=True)
-    counts = np.asarray(fewer.votes.pooled_counts()).astype(int)
+    counts = np.asarray(fewer.given.votes.pooled_counts()).astype(int)
     rest = np.array([c for c in np.ndindex(4, 4, 4) if sum(c) == 3])
     for item in (0, 1, 17):
         probs = np.exp(np.asarray(fit(from_counts(counts[item] + rest))))
