@@ -1,7 +1,7 @@
 """Problems of a user's judges and labels."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from judgebayes.workflow.data import Study, grouped_words, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, Written
+from judgebayes.workflow.results import Answer, Parts, Written
 
 BEYOND = (
     "Kappa, AC1 and alpha: 0 is chance, 1 is always equal. Where nearly all items have one class, kappa "
@@ -31,78 +31,21 @@ BEYOND = (
 WEIGHT = "Weight: what a vote adds to the log-odds of its class, given the judge's accuracy."
 
 
-@dataclass(frozen=True, repr=False)
-class Diagnosis(Result):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Diagnosis(Answer):
     """Statistics of each judge, and the problems of judges and labels."""
 
     schema: ClassVar[str] = "judgebayes.diagnosis/1"
     data: Study
-    request: DiagnoseRequest
     judges: pd.DataFrame
     """A row per judge, as `judgebayes.judge_table` gives it; without labels also its agreement with the
     other judges and its share of votes by class."""
-    grouped: list[str]
-    """How groups of items change the intervals, in sentences; empty without groups."""
     findings: list[Finding]
     """The most severe first."""
     agreement: pd.DataFrame
     """Agreement beyond chance, as `judgebayes.panel.reliability.reliability_table` gives it."""
-    by: pd.DataFrame | None = None
+    by: pd.DataFrame | None
     """A row per judge and value of the column of `--by`, as `judgebayes.panel.rates_by` gives it."""
-    by_words: tuple[str, ...] = ()
-    """What the table by values leaves out and counts, in sentences."""
-
-    @property
-    def said(self) -> list[str]:
-        """What was read, in sentences."""
-        labels = self.data.labels
-        labelled = f"{int((labels >= 0).sum())} of {len(labels)} items are labelled."
-        unused = "pairwise has no effect: nothing here depends on what the classes compare."
-        notes = [] if self.request.pairwise is None else [unused]
-        return [*self.data.words(), labelled, *notes]
-
-    @property
-    def blocks(self) -> list[Block]:
-        """What was read, the judges, the effect of groups, and the findings, the most severe first."""
-        blocks: list[Block] = [*map(Paragraph, self.said)]
-        table = judges_table(self.judges, self.request.judges)
-        blocks.append(table)
-        if "weight" in table.head:
-            blocks.append(Paragraph(WEIGHT))
-        if np.isfinite(self.judges["accuracy"]).any():
-            blocks.append(judges_figure(self.judges, self.request.judges))
-        if len(self.agreement):
-            blocks += [_agreement_table(self.agreement, self.request.judges), Paragraph(BEYOND)]
-        if self.by is not None and self.request.by is not None:
-            blocks.append(_by_table(self.by, self.request.by, self.request.judges))
-        blocks += map(Paragraph, (*self.by_words, *self.grouped))
-        return [*blocks, Findings(self.findings)]
-
-    @property
-    def files(self) -> dict[str, tuple[str, Written]]:
-        """The table of all judges, or of all by the values of a column."""
-        if self.by is not None:
-            return {"out": (f"all judges by {self.request.by!r}", self.by)}
-        return {"out": ("all judges", self.judges)}
-
-    @property
-    def next_steps(self) -> list[str]:
-        """What to mend or to label before calibration."""
-        return diagnosis_steps(self.numbers)
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """The numbers of items, labels, judges, votes, problems and notes."""
-        return self.data.numbers | count_findings(self.findings)
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The judges, the findings with severity, topic and judges, and the rates by value."""
-        columns = ["severity", "topic", "judges", "sentence"]
-        table = pd.DataFrame([*map(vars, self.findings)], columns=columns).astype(object)
-        tables = {"judges": self.judges, "findings": table.assign(judges=table["judges"].map(list))}
-        tables["agreement"] = self.agreement
-        return tables if self.by is None else tables | {"by": self.by}
 
 
 @with_options
@@ -127,20 +70,48 @@ def diagnose(
     if not (labels >= 0).any() and len(judges) > 1:
         more = agreement_table(data.votes, data.coding.classes.names)
         judges = pd.concat([judges, more.drop(columns=["chance", "agreement_error"])], axis=1)
-    grouped: list[str] = []
-    if data.groups is not None:
-        grouped = _grouped(data, judges, judge_table(data.votes, labels, data.coding))
     findings = diagnostics.diagnose(data.votes, labels, data.coding, seed=request.seed)
-    by, words = (None, ()) if request.by is None else _by(data, request.by, request.seed)
-    coding = data.coding
     agreement = reliability_table(
         data.votes,
         labels,
-        [*map(str, coding.judges)],
-        ordered=coding.classes.ordered,
+        [*map(str, data.coding.judges)],
+        ordered=data.coding.classes.ordered,
         groups=data.groups,
     )
-    return Diagnosis(data, request, judges, grouped, findings, agreement, by, words)
+    numbers = data.numbers | count_findings(findings)
+    said = [*data.words(), f"{numbers['labels']} of {len(labels)} items are labelled."]
+    if request.pairwise is not None:
+        said.append("pairwise has no effect: nothing here depends on what the classes compare.")
+    shown = judges_table(judges, request.judges)
+    blocks: list[Block] = [*map(Paragraph, said), shown]
+    if "weight" in shown.head:
+        blocks.append(Paragraph(WEIGHT))
+    if np.isfinite(judges["accuracy"]).any():
+        blocks.append(judges_figure(judges, request.judges))
+    if len(agreement):
+        blocks += [_agreement_table(agreement, request.judges), Paragraph(BEYOND)]
+    by: pd.DataFrame | None = None
+    written: tuple[str, Written] = ("all judges", judges)
+    if request.by is not None:
+        by, words = _by(data, request.by, request.seed)
+        written = (f"all judges by {request.by!r}", by)
+        blocks += [_by_table(by, request.by, request.judges), *map(Paragraph, words)]
+    if data.groups is not None:
+        alone = judge_table(data.votes, labels, data.coding)
+        blocks += map(Paragraph, _grouped(data, judges, alone))
+    columns = ["severity", "topic", "judges", "sentence"]
+    table = pd.DataFrame([*map(vars, findings)], columns=columns).astype(object)
+    table = table.assign(judges=table["judges"].map(list))
+    parts = Parts(
+        blocks=[*blocks, Findings(findings)],
+        tables={"judges": judges, "findings": table, "agreement": agreement, "by": by},
+        numbers=numbers,
+        next_steps=diagnosis_steps(numbers),
+        files={"out": written},
+    )
+    return Diagnosis(
+        parts=parts, data=data, judges=judges, findings=findings, agreement=agreement, by=by
+    )
 
 
 def _agreement_table(agreement: pd.DataFrame, most: int) -> Table:
@@ -157,7 +128,7 @@ def _agreement_table(agreement: pd.DataFrame, most: int) -> Table:
     return Table(f"Agreement, with 90 % intervals{few}", ["raters", *heads.values()], rows)
 
 
-def _by(data: Study, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _by(data: Study, column: str, seed: int) -> tuple[pd.DataFrame, list[str]]:
     """Return the judges' rates by the values of a column, and what is left out or counted."""
     labels = data.labels
     if data.votes.n_classes != 2:
@@ -184,7 +155,7 @@ def _by(data: Study, column: str, seed: int) -> tuple[pd.DataFrame, tuple[str, .
         )
     if data.evidence is not None:
         words.append("Rates and intervals by value count that merged labels may be wrong.")
-    return table, tuple(words)
+    return table, words
 
 
 def _by_table(rates: pd.DataFrame, column: str, most: int) -> Table:

@@ -5,7 +5,7 @@ How wide the interval is now, and how many labels a target width needs, in sente
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -271,6 +271,11 @@ class Stop(NamedTuple):
     next_item: object
     """None if every item with votes has a label."""
     sentences: list[str]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """All but the sentences, by name."""
+        return {name: each for name, each in self._asdict().items() if name != "sentences"}
 
 
 def stop_of(estimates: Estimates, items: pd.Index, goal: float) -> Stop:

@@ -28,6 +28,8 @@ from judgebayes.votes import Votes
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study, grouped_words, undecided_as_class
 from judgebayes.workflow.ensemble_estimates import (
+    CURVE,
+    MIXTURE,
     Estimates,
     Stop,
     chosen_words,
@@ -52,7 +54,7 @@ from judgebayes.workflow.options import (
 )
 from judgebayes.workflow.panels_compared import compared_panels
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, Written, as_notes, ends
+from judgebayes.workflow.results import Answer, Parts, Written, as_notes, ends
 
 MEANINGS = {
     "split curve": "labels of all items, known or drawn given how the votes split.",
@@ -67,8 +69,8 @@ MAX_REPORTED_WIDTH = 0.5
 """A share of hard items with a wider interval than this is reported as undetermined."""
 
 
-@dataclass(frozen=True, repr=False)
-class MajorityError(Result):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class MajorityError(Answer):
     """The error of a majority vote, by the number of votes."""
 
     schema: ClassVar[str] = "judgebayes.majority_error/1"
@@ -77,118 +79,13 @@ class MajorityError(Result):
     """The panel's votes, the labels, and the split curve fitted to them."""
     fit: FittedDistribution
     """The mixture of hard and easy items."""
-    curves: dict[str, ErrorCurve]
-    """The error of the decision, by method."""
-    paper: dict[str, ErrorCurve]
-    """P(S < k/2), the paper's figure, by method, where it is not the error of the decision; or empty."""
-    distance: dict[str, ErrorCurve]
-    """The mean distance of a median from the label in classes, by method; empty for a plurality."""
-    independent: ErrorCurve
-    """P(S < k/2) if the votes on an item were independent."""
-    abstained: ErrorCurve | None
-    """The share of items without a decision, if ties are not broken."""
-    panels: pd.DataFrame
-    """The error of all votes that each item has: of a named panel, of all judges and of its rivals."""
-    said: list[str]
-    """What was read, and a summary of the mixture, in sentences."""
-    labels_to_go: list[str]
-    """The width of the interval and the labels needed for the target width, in sentences."""
+    curves: dict[str, dict[str, ErrorCurve]]
+    """By quantity and method: the "error" of the decision; the mean "distance" of a median from the
+    label in classes; and "less than half right", P(S < k/2), the paper's figure, where it is not the
+    error of the decision."""
     stop: Stop | None
     """Whether labelling may stop; None without a target width."""
     warnings: list[str]
-    next_items: pd.DataFrame | None
-    """The items to label next, if requested; else None."""
-
-    @property
-    def blocks(self) -> list[Block]:
-        """What was read and fitted, the errors, how many labels are needed, and warnings."""
-        level = percent(self.estimates.request.level)
-        both = "mixture" in self.curves
-        independent = {"independent": self.independent}
-        decision = "majority vote" if both else "plurality"
-        decision = "median" if self.distance else decision
-        main = self.curves | (independent if both else {})
-        main |= {} if self.abstained is None else {"no decision": self.abstained}
-        shown = {f"Error of a {decision} on {self.about}, in %": main}
-        if self.distance:
-            shown["Its mean distance from the label, in hundredths of a class"] = self.distance
-        if self.paper:
-            title = "Items with less than half of k votes right, P(S < k/2) (P3), in %"
-            shown[title] = self.paper | independent
-        columns = {name for curves in shown.values() for name in curves}
-        panels = [
-            (panel, with_interval(ends, ".1f", unit=""))
-            for panel, *ends in self.panels.itertuples(index=False)
-        ]
-        title = f"Error of the votes that each item has, in %, with {level} intervals"
-        return [
-            *map(Paragraph, self.said),
-            *(_curves_table(f"{t}, with {level} intervals", c) for t, c in shown.items()),
-            Paragraph(
-                " ".join(f"{name}: {MEANINGS[name]}" for name in MEANINGS if name in columns)
-            ),
-            self._figure({"independent votes": self.independent} if both else {}),
-            Table(title, ("panel", "error"), panels),
-            *map(Paragraph, self.labels_to_go),
-            Findings(as_notes(self.warnings)),
-            *([] if self.next_items is None else [next_table(self.next_items)]),
-        ]
-
-    def _figure(self, other: dict[str, ErrorCurve]) -> Plot:
-        def draw() -> Any:
-            from judgebayes.plots.curves import error_curves  # Matplotlib takes long to import
-
-            return error_curves(self.curves | other, title="")
-
-        title = f"Error of a majority vote on {self.about}"
-        return Plot(draw, "errors", title, "The table has the numbers.", title)
-
-    @property
-    def files(self) -> dict[str, tuple[str, Written]]:
-        """The errors, and the items to label next."""
-        return {"out": ("the errors", self.errors)} | next_file(self.next_items, ["item"])
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """What was read, the error of the votes that each item has, and whether to stop labelling."""
-        error, stop = self.panels.iloc[0], {} if self.stop is None else self.stop._asdict()
-        stop.pop("sentences", None)
-        numbers = {"error": ends(error["error"], error["low"], error["high"])}
-        return self.data.numbers | numbers | stop
-
-    @property
-    def next_steps(self) -> list[str]:
-        """How many votes to use, and which panel; the labels to add are in `labels_to_go`."""
-        curve = next(iter(self.curves.values()))
-        error = np.asarray(curve.error)
-        seen = ~np.asarray(curve.extrapolated) & np.isfinite(error)
-        return majority_steps(np.asarray(curve.size)[seen], error[seen], self.panels)
-
-    @property
-    def about(self) -> str:
-        """What the intervals are about: these items, or more items like these."""
-        return TARGETS[self.estimates.request.target]
-
-    @property
-    def errors(self) -> pd.DataFrame:
-        """A row per quantity, method and number of votes: the error with its interval."""
-        frames = {
-            "error": self.curves,
-            "distance": self.distance,
-            "less than half right": self.paper,
-        }
-        parts = [
-            pd.DataFrame({"quantity": quantity, "votes": curve.size, "method": name} | vars(curve))
-            for quantity, curves in frames.items()
-            for name, curve in curves.items()
-        ]
-        return pd.concat(parts, ignore_index=True).drop(columns="size")
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The errors, those of all votes that each item has, and the items to label next."""
-        every = {"errors": self.errors, "panels": self.panels}
-        return every if self.next_items is None else every | {"next": self.next_items}
 
 
 @with_options
@@ -236,33 +133,101 @@ def ensemble(
     odd = tuple(size for size in sizes if size % 2)
     paper = estimates.paper(fit, odd) if odd else {}
     curves = paper if panel.papers_error and odd == sizes else estimates.decided(sizes, "wrong")
-    median = request.decision == "median"
+    every = {"error": curves}
+    if request.decision == "median":
+        every["distance"] = estimates.decided(sizes, "absolute")
+    if curves is not paper and paper:
+        every["less than half right"] = paper
     stop = None if goal is None else stop_of(estimates, data.coding.items, goal)
-    independent = np.asarray(Binomial().fit(counts).estimate(odd)) if odd else np.empty(0)
+    panels, splits = compared_panels(estimates, data, progress), panel.splits
+    said = [
+        *words,
+        *(_mixture_words(fit) if counts.most > 1 else []),
+        *split_words(estimates.fitted, splits),
+    ]
+    to_go = [*labels_to_go(estimates), *([] if stop is None else stop.sentences)]
+    warnings = [*_warnings(fit, counts, sizes), *chosen_words(splits), *first_words(splits)]
+    next_items = _next_items(estimates, data, sizes)
+    errors = pd.concat(
+        [
+            pd.DataFrame({"quantity": quantity, "votes": curve.size, "method": name} | vars(curve))
+            for quantity, of in every.items()
+            for name, curve in of.items()
+        ],
+        ignore_index=True,
+    ).drop(columns="size")
+    seen = ~curves[CURVE].extrapolated & np.isfinite(curves[CURVE].error)
+    written: tuple[str, Written] = ("the errors", errors)
+    parts = Parts(
+        blocks=[
+            *map(Paragraph, said),
+            *_curve_blocks(estimates, every),
+            _panels_table(panels, request.level),
+            *map(Paragraph, to_go),
+            Findings(as_notes(warnings)),
+            *next_table(next_items),
+        ],
+        tables={"errors": errors, "panels": panels, "next": next_items},
+        numbers=data.numbers
+        | {"error": ends(*panels.loc[0, ["error", "low", "high"]])}
+        | ({} if stop is None else stop.numbers),
+        next_steps=majority_steps(curves[CURVE].size[seen], curves[CURVE].error[seen], panels),
+        files={"out": written} | next_file(next_items, ["item"]),
+    )
     return MajorityError(
+        parts=parts,
         data=data,
         estimates=estimates,
         fit=fit,
-        curves=curves,
-        paper={} if curves is paper else paper,
-        distance=estimates.decided(sizes, "absolute") if median else {},
-        independent=without_intervals(odd, independent, np.array(odd) > counts.most),
-        abstained=panel.abstained(sizes),
-        panels=compared_panels(estimates, data, progress),
-        said=[
-            *words,
-            *(_mixture_words(fit) if counts.most > 1 else []),
-            *split_words(estimates.fitted, panel.splits),
-        ],
-        labels_to_go=[*labels_to_go(estimates), *([] if stop is None else stop.sentences)],
+        curves=every,
         stop=stop,
-        warnings=[
-            *_warnings(fit, counts, sizes),
-            *chosen_words(panel.splits),
-            *first_words(panel.splits),
-        ],
-        next_items=_next_items(estimates, data, sizes),
+        warnings=warnings,
     )
+
+
+def _curve_blocks(estimates: Estimates, every: dict[str, dict[str, ErrorCurve]]) -> list[Block]:
+    """Return a table of each quantity by the number of votes, what its columns mean, and a figure."""
+    curves, panel = every["error"], estimates.panel
+    about, level = TARGETS[estimates.request.target], percent(estimates.request.level)
+    sizes = tuple(map(int, curves[CURVE].size))
+    odd = tuple(size for size in sizes if size % 2)
+    values = np.asarray(Binomial().fit(estimates.counts).estimate(odd)) if odd else np.empty(0)
+    independent = without_intervals(odd, values, np.array(odd) > estimates.counts.most)
+    both = MIXTURE in curves
+    decision = "median" if "distance" in every else "majority vote" if both else "plurality"
+    titles = {
+        "error": f"Error of a {decision} on {about}, in %",
+        "distance": "Its mean distance from the label, in hundredths of a class",
+        "less than half right": "Items with less than half of k votes right, P(S < k/2) (P3), in %",
+    }
+    shown = {name: dict(of) for name, of in every.items()}
+    if (beside := "error" if both else "less than half right") in shown:
+        shown[beside]["independent"] = independent
+    if (abstained := panel.abstained(sizes)) is not None:
+        shown["error"]["no decision"] = abstained
+    columns = {name for of in shown.values() for name in of}
+
+    def draw() -> Any:
+        from judgebayes.plots.curves import error_curves  # Matplotlib takes long to import
+
+        other = {"independent votes": independent} if both else {}
+        return error_curves(curves | other, title="")
+
+    title = f"Error of a majority vote on {about}"
+    return [
+        *(_curves_table(f"{titles[q]}, with {level} intervals", of) for q, of in shown.items()),
+        Paragraph(" ".join(f"{name}: {MEANINGS[name]}" for name in MEANINGS if name in columns)),
+        Plot(draw, "errors", title, "The table has the numbers.", title),
+    ]
+
+
+def _panels_table(panels: pd.DataFrame, level: float) -> Table:
+    rows = [
+        (panel, with_interval(interval, ".1f", unit=""))
+        for panel, *interval in panels.itertuples(index=False)
+    ]
+    title = f"Error of the votes that each item has, in %, with {percent(level)} intervals"
+    return Table(title, ("panel", "error"), rows)
 
 
 def _curves_table(title: str, curves: dict[str, ErrorCurve]) -> Table:

@@ -29,10 +29,12 @@ MOST_ITEMS = 20
 """The most items to label next that are shown."""
 
 
-def next_table(items: pd.DataFrame) -> Table:
-    """Return the first of the items to label next."""
+def next_table(items: pd.DataFrame | None) -> list[Table]:
+    """Return the first of the items to label next, if there are any."""
+    if items is None:
+        return []
     some = f", of which {MOST_ITEMS} are shown" if len(items) > MOST_ITEMS else ""
-    return Table(f"Label next: {len(items)} item(s){some}", *readable(items.head(MOST_ITEMS)))
+    return [Table(f"Label next: {len(items)} item(s){some}", *readable(items.head(MOST_ITEMS)))]
 
 
 def next_file(items: pd.DataFrame | None, columns: Sequence[str]) -> dict[str, tuple[str, Written]]:

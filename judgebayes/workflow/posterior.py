@@ -38,7 +38,7 @@ from judgebayes.workflow.machine import INTERRUPTED
 from judgebayes.workflow.options import Fixed, check_choice
 from judgebayes.workflow.posterior_options import CompareRequest, PosteriorRequest, read_priors
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, Written
+from judgebayes.workflow.results import Answer, Parts, Written
 from judgebayes.workflow.systems import generators_of
 
 FAULTS = "faults_of_sampling"
@@ -54,126 +54,52 @@ UNLABELLED = ("dawid-skene", "generator-validator")
 """Models that can be fitted to votes without labels."""
 
 
-@dataclass(frozen=True, repr=False)
-class SampledPosterior(Result):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class SampledPosterior(Answer):
     """The posterior of a model on a user's votes, and what checks say of it."""
 
     schema: ClassVar[str] = "judgebayes.posterior/1"
-    request: PosteriorRequest
     story: Described
     """The model with its data."""
     draws: Any
     """The draws, in ArviZ's container."""
-    said: list[str]
-    """What was read and sampled, in sentences."""
-    chain_findings: list[Finding]
-    """What is wrong with the chains, or that they agree."""
-    summary: pd.DataFrame
-    """A row per parameter; without rows of an interrupted run."""
     checks: list[PredictiveCheck]
     """Statistics of the data and of replicated data; none of an interrupted run."""
-    model_findings: list[Finding]
-    """How well the model fits the data, and predicts each item from the others."""
+    findings: list[Finding]
+    """What is wrong with the chains, or that they agree; then how well the model fits the data, and
+    predicts each item from the others."""
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether there are fewer draws than asked for."""
-        return bool(self.draws.attrs["draws_kept"] < self.request.draws)
 
-    @property
-    def exit_code(self) -> int:
-        """130 if it was interrupted."""
-        return INTERRUPTED if self.interrupted else 0
+def _of_file(request: PosteriorRequest, path: Path, drawn: Any, *, reliable: bool) -> list[Block]:
+    """Return where the posterior is, and the command to run next."""
+    again = f"{drawn.attrs['command']} --overwrite"
+    netcdf, usual = path.suffix == stored.NETCDF, NUTS()
+    opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
+    size = path.stat().st_size / 1e6
+    where = Paragraph(f"The posterior is in {path} ({size:.1f} MB); open it with {opener}.")
+    if drawn.attrs["draws_kept"] < request.draws:
+        return [where, Paragraph("Next, the whole run into the same file:"), Code(again)]
+    if not reliable:
+        fault = Finding("bad", "Do not use it: the chains failed (see above).")
+        draws = max(2 * request.draws, usual.draws)
+        warmup = max(2 * request.warmup, usual.warmup)
+        more = Code(f"{again} --draws {draws} --warmup {warmup}")  # the last value counts
+        return [where, Findings([fault]), Paragraph("Next, more draws into the same file:"), more]
+    if netcdf:  # which is not read
+        return [where]
+    text = "Next, sample a second model of the same data, and compare their predictions:"
+    line = f"judgebayes compare {shlex.quote(str(path))} OTHER.npz"
+    return [where, Paragraph(text), Code(line)]
 
-    @property
-    def reliable(self) -> bool:
-        """Whether the chains agree."""
-        return not any(each.severity == "bad" for each in self.chain_findings)
 
-    @property
-    def findings(self) -> list[Finding]:
-        """Findings on the chains, then on the model."""
-        return [*self.chain_findings, *self.model_findings]
+def _figure(drawn: Any, story: Described) -> Plot:
+    def draw() -> Any:
+        names = list(story.shown)
+        drawing = stored.arviz().plot_forest(drawn, var_names=names, combined=True)
+        return drawing if hasattr(drawing, "savefig") else drawing[0].figure  # ArviZ 1, 0.20
 
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """The file, the model, its settings, and whether the chains agree."""
-        own = {name: self.draws.attrs[name] for name in ("model", "variant", "seed")}
-        kept = {"chains": self.request.chains, "draws": self.draws.attrs["draws_kept"]}
-        return {"posterior_file": self.request.out} | own | kept | {"reliable": self.reliable}
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The parameters, and the checks with what the fitted model replicates."""
-        if self.interrupted:
-            return {}
-        checks = _replications(self.checks).drop(columns=["low", "high"])
-        return {"parameters": self.summary, "checks": checks}
-
-    @property
-    def blocks(self) -> list[Block]:
-        """What was sampled, the parameters, the chains, the checks, and the predictions."""
-        blocks: list[Block] = [*map(Paragraph, self.said)]
-        if self.interrupted:
-            blocks.append(Findings(self.chain_findings))
-        else:
-            blocks += _summary_blocks(self.summary, self.story)
-            blocks += [*_said(self.chain_findings), self._figure]
-            if not self.reliable:
-                text = "The results below are not reliable until this is fixed."
-                blocks.append(Findings([Finding("bad", text)]))
-            blocks += [*_check_blocks(self.checks), *_said(self.model_findings)]
-        return blocks if self.request.out is None else [*blocks, *self._of_file(self.request.out)]
-
-    def _of_file(self, path: Path) -> list[Block]:
-        """Return where the posterior is, and the command to run next."""
-        again = f"{self.draws.attrs['command']} --overwrite"
-        netcdf, usual = path.suffix == stored.NETCDF, NUTS()
-        opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
-        size = path.stat().st_size / 1e6
-        where = Paragraph(f"The posterior is in {path} ({size:.1f} MB); open it with {opener}.")
-        if self.interrupted:
-            return [where, Paragraph("Next, the whole run into the same file:"), Code(again)]
-        if not self.reliable:
-            fault = Finding("bad", "Do not use it: the chains failed (see above).")
-            draws = max(2 * self.request.draws, usual.draws)
-            warmup = max(2 * self.request.warmup, usual.warmup)
-            more = Code(f"{again} --draws {draws} --warmup {warmup}")  # the last value counts
-            return [
-                where,
-                Findings([fault]),
-                Paragraph("Next, more draws into the same file:"),
-                more,
-            ]
-        if netcdf:  # which is not read
-            return [where]
-        text = "Next, sample a second model of the same data, and compare their predictions:"
-        line = f"judgebayes compare {shlex.quote(str(path))} OTHER.npz"
-        return [where, Paragraph(text), Code(line)]
-
-    @property
-    def _figure(self) -> Plot:
-        def draw() -> Any:
-            names = list(self.story.shown)
-            drawing = stored.arviz().plot_forest(self.draws, var_names=names, combined=True)
-            return drawing if hasattr(drawing, "savefig") else drawing[0].figure  # ArviZ 1, 0.20
-
-        title = "The posterior's intervals"
-        return Plot(draw, "posterior", title, "The table has the numbers.", title)
-
-    @property
-    def files(self) -> dict[str, tuple[str, Written]]:
-        """The summary of all parameters, and the figure of their intervals."""
-        if self.interrupted:
-            return {}
-
-        def draw(path: Path) -> None:
-            self.plot().savefig(path, bbox_inches="tight")
-
-        return {
-            "summary": ("the summary of all parameters", self.summary),
-            "plot": ("the posterior's intervals", draw),
-        }
+    title = "The posterior's intervals"
+    return Plot(draw, "posterior", title, "The table has the numbers.", title)
 
 
 @with_options
@@ -228,21 +154,50 @@ def posterior(
         stored.save(drawn, request.out, overwrite=request.overwrite)
     checks: list[PredictiveCheck] = []
     of_model: list[Finding] = []
-    summary = pd.DataFrame()
-    if kept == nuts.draws:
+    tables: dict[str, pd.DataFrame] = {}
+    files: dict[str, tuple[str, Written]] = {}
+    blocks: list[Block] = [*map(Paragraph, [*words, *story.words, settings])]
+    if kept < nuts.draws:
+        blocks.append(Findings(of_chains))
+    else:
         summary = stored.summary(drawn).rename_axis("parameter").reset_index()
-        checks = check(drawn)
+        figure, checks = _figure(drawn, story), check(drawn)
         of_model = in_words(checks, story.advice)
         if bad:  # such draws are evidence neither for the model nor against it
             of_model = [replace(each, severity="note") for each in of_model]
         for target in targets(drawn):
             of_model += one_left_out(drawn, target)
-    said = [*words, *story.words, settings]
-    return SampledPosterior(request, story, drawn, said, of_chains, summary, checks, of_model)
+        blocks += [*_summary_blocks(summary, story), *_said(of_chains), figure]
+        if bad:
+            text = "The results below are not reliable until this is fixed."
+            blocks.append(Findings([Finding("bad", text)]))
+        blocks += [*_check_blocks(checks), *_said(of_model)]
+        replicated = _replications(checks).drop(columns=["low", "high"])
+        tables = {"parameters": summary, "checks": replicated}
+
+        def draw(path: Path) -> None:
+            figure.draw().savefig(path, bbox_inches="tight")
+
+        files["summary"] = ("the summary of all parameters", summary)
+        files["plot"] = ("the posterior's intervals", draw)
+    if request.out is not None:
+        blocks += _of_file(request, request.out, drawn, reliable=not bad)
+    own = {name: drawn.attrs[name] for name in ("model", "variant", "seed")}
+    own |= {"chains": request.chains, "draws": kept, "reliable": not bad}
+    parts = Parts(
+        blocks=blocks,
+        tables=tables,
+        numbers={"posterior_file": request.out} | own,
+        files=files,
+        exit_code=INTERRUPTED if kept < nuts.draws else 0,
+    )
+    return SampledPosterior(
+        parts=parts, story=story, draws=drawn, checks=checks, findings=[*of_chains, *of_model]
+    )
 
 
-@dataclass(frozen=True, repr=False)
-class ComparedPosteriors(Result):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ComparedPosteriors(Answer):
     """Which of several posteriors of the same data predicts it best."""
 
     schema: ClassVar[str] = "judgebayes.compared/1"
@@ -250,37 +205,8 @@ class ComparedPosteriors(Result):
     """The posteriors by file, in ArviZ's containers."""
     compared: list[ComparedScores]
     """A comparison for each target."""
-
-    @property
-    def chain_findings(self) -> list[Finding]:
-        """What was wrong with the chains when they were sampled."""
-        return [
-            Finding("bad", f"{name}: {sentence}")
-            for name, data in self.draws.items()
-            for sentence in str(data.attrs.get(FAULTS, "")).splitlines()
-        ]
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What was wrong with the chains, and which posterior is better."""
-        return [*self.chain_findings, *chain.from_iterable(each.words() for each in self.compared)]
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """A row per posterior, the best first, for each target."""
-        return {each.target: _comparison_table(each) for each in self.compared}
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The data, and for each target the posteriors and which is better."""
-        first = next(iter(self.draws.values()))
-        blocks: list[Block] = [
-            Paragraph(f"All of {first.attrs['data']}."),
-            Findings(self.chain_findings),
-        ]
-        for each in self.compared:
-            blocks += _comparison_blocks(each, self.tables[each.target], self.draws)
-        return blocks
+    findings: list[Finding]
+    """What was wrong with the chains when they were sampled, and which posterior is better."""
 
 
 @with_options
@@ -304,7 +230,20 @@ def compare(
     if request.site is not None:
         check_choice("--site", request.site, TARGETS)
     files = {str(path): stored.load(Path(path)) for path in paths}
-    return ComparedPosteriors(files, compared_on_targets(files, request.site))
+    compared = compared_on_targets(files, request.site)
+    of_chains = [
+        Finding("bad", f"{name}: {sentence}")
+        for name, data in files.items()
+        for sentence in str(data.attrs.get(FAULTS, "")).splitlines()
+    ]
+    first = next(iter(files.values()))
+    blocks: list[Block] = [Paragraph(f"All of {first.attrs['data']}."), Findings(of_chains)]
+    tables = {each.target: _comparison_table(each) for each in compared}
+    for each in compared:
+        blocks += _comparison_blocks(each, tables[each.target], files)
+    findings = [*of_chains, *chain.from_iterable(each.words() for each in compared)]
+    parts = Parts(blocks=blocks, tables=tables)
+    return ComparedPosteriors(parts=parts, draws=files, compared=compared, findings=findings)
 
 
 def _check(request: PosteriorRequest) -> None:
@@ -484,20 +423,18 @@ def _most_extreme(checks: Sequence[PredictiveCheck], most: int) -> list[Predicti
 
 def _comparison_table(comparison: ComparedScores) -> pd.DataFrame:
     """Return a row per posterior: its log score, and how far it is behind the best."""
-    rows = []
-    for name, loo in comparison.scores.items():
-        gap, error = comparison.behind(name)
-        rows.append(
-            {
-                "posterior": name,
-                "log_score": float(loo["elpd"].sum()),
-                "items": comparison.n_items,
-                "behind": gap,
-                "standard_error": error,
-                "unreliable": len(stored.unreliable(loo)),
-            }
+    rows = [
+        (
+            name,
+            float(loo["elpd"].sum()),
+            comparison.n_items,
+            *comparison.behind(name),
+            len(stored.unreliable(loo)),
         )
-    return pd.DataFrame(rows)
+        for name, loo in comparison.scores.items()
+    ]
+    head = ["posterior", "log_score", "items", "behind", "standard_error", "unreliable"]
+    return pd.DataFrame(rows, columns=head)
 
 
 def _comparison_blocks(

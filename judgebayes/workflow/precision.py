@@ -1,7 +1,7 @@
 """The share of each generator's items that is valid."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
     Labelling,
     MoreItems,
-    PrecisionCounts,
     SharePosterior,
     count_votes,
     expected_counts,
@@ -40,7 +39,7 @@ from judgebayes.workflow.precision_tables import (
     shown_shares,
 )
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, Written, as_notes
+from judgebayes.workflow.results import Answer, Parts, Written, as_notes
 from judgebayes.workflow.systems import EVERY, generators_of
 
 RATES = (
@@ -50,88 +49,19 @@ RATES = (
 )
 
 
-@dataclass(frozen=True, repr=False)
-class Precision(Result):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Precision(Answer):
     """The share of valid items by generator."""
 
     schema: ClassVar[str] = "judgebayes.precision/1"
     data: Study
-    request: PrecisionRequest
-    counts: PrecisionCounts
-    """The votes by generator, judge and label."""
     fit: PrecisionFit
     shares: pd.DataFrame
     """A row per generator, the best first; without the columns of intervals and
     orders if the method has none."""
-    judges: pd.DataFrame
-    """A row per judge: its accuracy on valid and on invalid items."""
-    held_out: pd.DataFrame | None
-    """A row per generator with enough labels: its share, predicted from the others' labels."""
-    next_items: pd.DataFrame | None
-    """The items to label next, if requested; else None."""
-    said: list[str]
-    """What was read, and what the method chose or could not do, in sentences."""
-    legend: str
-    """What the estimates are; empty if there are raw means only."""
     target: str
     """What the intervals are about: "these" items, or "more" items like these; empty without any."""
     warnings: list[str]
-
-    @property
-    def blocks(self) -> list[Block]:
-        """What was read, the generators, the judges, the check, and warnings."""
-        title = "Generators"
-        if "estimate" not in self.shares:
-            title += " (raw means, not corrected)"
-        if self.target:
-            title += f", with {percent(LEVEL)} intervals about {TARGETS[self.target]}"
-        shares, labelled = shown_shares(self.shares), self.shares["labelled"] > 0
-        blocks: list[Block] = [*map(Paragraph, self.said), Table(title, *readable(shares))]
-        if self.legend and labelled.any():
-            certain = self.target == "these" and self.data.log_likelihood is None
-            known = " Known: every item is labelled." if certain else ""
-            text = f"{self.legend}{known} Raw mean: the mean of the votes, uncorrected."
-            blocks.append(Paragraph(text))
-        if "beats next" in shares:
-            never = "" if labelled.all() else " and both have labels of their own"
-            text = (
-                "Beats next: the probability of being better than the next row; settled if at least "
-                f"{SETTLED:g}{never}."
-            )
-            blocks.append(Paragraph(text))
-        blocks += [precision_figure(self.shares), Table("Judges", *readable(self.judges))]
-        if self.held_out is not None:
-            title = "Check: each labelled generator, predicted from the others"
-            blocks.append(Table(title, *readable(self.held_out)))
-        blocks += [Paragraph(RATES), Findings(as_notes(self.warnings))]
-        return blocks if self.next_items is None else [*blocks, next_table(self.next_items)]
-
-    @property
-    def files(self) -> dict[str, tuple[str, Written]]:
-        """The generators, and the items to label next."""
-        table: tuple[str, Written] = ("the generators", self.shares)
-        return {"out": table} | next_file(self.next_items, ["item", "generator"])
-
-    @property
-    def next_steps(self) -> list[str]:
-        """Which labels would settle the order of the generators."""
-        return precision_steps(self.shares, these=self.target == "these")
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """What was read, and the number of generators."""
-        return self.data.numbers | {"generators": len(self.shares)}
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The generators, the judges, the check, and the items to label next."""
-        named = {
-            "generators": self.shares,
-            "judges": self.judges,
-            "held out": self.held_out,
-            "next": self.next_items,
-        }
-        return {name: table for name, table in named.items() if table is not None}
 
 
 @with_options
@@ -155,19 +85,45 @@ def precision(
     notes, given = _given(request)
     data = given.data
     fit, sentences, legend, target = answer(request.method, given)
+    shares = generator_table(given, fit, request.seed)
+    judges, held_out = judge_table(given), held_out_table(given, fit)
+    next_items = None if request.next_labels is None else _next_items(given, request)
+    warnings = precision_warnings(given, fit)
+    title = "Generators"
+    if "estimate" not in shares:
+        title += " (raw means, not corrected)"
+    if target:
+        title += f", with {percent(LEVEL)} intervals about {TARGETS[target]}"
+    shown, labelled = shown_shares(shares), shares["labelled"] > 0
+    said = [*notes, *_grouped(data, fit), *sentences]
+    blocks: list[Block] = [*map(Paragraph, said), Table(title, *readable(shown))]
+    if legend and labelled.any():
+        certain = target == "these" and data.log_likelihood is None
+        known = " Known: every item is labelled." if certain else ""
+        blocks.append(Paragraph(f"{legend}{known} Raw mean: the mean of the votes, uncorrected."))
+    if "beats next" in shown:
+        never = "" if labelled.all() else " and both have labels of their own"
+        text = (
+            "Beats next: the probability of being better than the next row; settled if at least "
+            f"{SETTLED:g}{never}."
+        )
+        blocks.append(Paragraph(text))
+    blocks += [precision_figure(shares), Table("Judges", *readable(judges))]
+    if held_out is not None:
+        title = "Check: each labelled generator, predicted from the others"
+        blocks.append(Table(title, *readable(held_out)))
+    blocks += [Paragraph(RATES), Findings(as_notes(warnings)), *next_table(next_items)]
+    tables = {"generators": shares, "judges": judges, "held out": held_out, "next": next_items}
+    generators: tuple[str, Written] = ("the generators", shares)
+    parts = Parts(
+        blocks=blocks,
+        tables=tables,
+        numbers=data.numbers | {"generators": len(shares)},
+        next_steps=precision_steps(shares, these=target == "these"),
+        files={"out": generators} | next_file(next_items, ["item", "generator"]),
+    )
     return Precision(
-        data=data,
-        request=request,
-        counts=given.counts,
-        fit=fit,
-        shares=generator_table(given, fit, request.seed),
-        judges=judge_table(given),
-        held_out=held_out_table(given, fit),
-        next_items=None if request.next_labels is None else _next_items(given, request),
-        said=[*notes, *_grouped(data, fit), *sentences],
-        legend=legend,
-        target=target,
-        warnings=precision_warnings(given, fit),
+        parts=parts, data=data, fit=fit, shares=shares, target=target, warnings=warnings
     )
 
 

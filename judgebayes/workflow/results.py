@@ -1,8 +1,8 @@
 """The base class of the workflow's results: blocks, numbers and tables, for people and for machines."""
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -23,31 +23,51 @@ Written: TypeAlias = pd.DataFrame | Callable[[Path], None]
 """What a file gets: a table, or what a function writes."""
 
 
-class Result(ABC):
+@dataclass(frozen=True)
+class Parts:
+    """What people and machines read of a result; `Result` says what each part is."""
+
+    blocks: Sequence[Block] = ()
+    tables: Mapping[str, pd.DataFrame | None] = field(default_factory=dict)
+    """None for one that there is not."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    next_steps: Sequence[str] = ()
+    files: Mapping[str, tuple[str, Written]] = field(default_factory=dict)
+    exit_code: int = 0
+
+
+class Result:
     """A frozen result: blocks that people read, and numbers and tables that machines read."""
 
     schema: ClassVar[str]
     """The name and version of what `to_dict` returns: `judgebayes.calibration/1`."""
+    parts: Parts = Parts()
+    """The parts, of a result that does not work them out when they are asked for."""
 
     @property
-    @abstractmethod
     def blocks(self) -> Sequence[Block]:
         """What was read and done, and the conclusions, as the console, a notebook and a page show it."""
+        return self.parts.blocks
 
     @property
-    @abstractmethod
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, the most important first."""
+        return {name: each for name, each in self.parts.tables.items() if each is not None}
 
     @property
     def numbers(self) -> dict[str, Any]:
         """The numbers that a reader looks for first, by name; NaN where one is not known."""
-        return {}
+        return dict(self.parts.numbers)
 
     @property
     def next_steps(self) -> list[str]:
         """What to do next, in sentences; empty if nothing follows from this result."""
-        return []
+        return list(self.parts.next_steps)
+
+    @property
+    def files(self) -> Mapping[str, tuple[str, Written]]:
+        """What is written where an option names a file: by option, in words, and what it is."""
+        return self.parts.files
 
     @property
     def next_commands(self) -> Mapping[str, str]:
@@ -55,14 +75,9 @@ class Result(ABC):
         return {}
 
     @property
-    def files(self) -> Mapping[str, tuple[str, Written]]:
-        """What is written where an option names a file: by option, in words, and what it is."""
-        return {}
-
-    @property
     def exit_code(self) -> int:
         """The exit code of the command with this result."""
-        return 0
+        return self.parts.exit_code
 
     @property
     def sentences(self) -> list[str]:
@@ -124,6 +139,13 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         """Return the blocks and what to do next, for a notebook."""
         return markup([*self.blocks, *map(Paragraph, self.next_steps)])
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Answer(Result):
+    """A result whose parts are made with it."""
+
+    parts: Parts
 
 
 def as_notes(lines: Sequence[str]) -> list[Finding]:

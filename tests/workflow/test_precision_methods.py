@@ -62,7 +62,7 @@ def test_rules_are_those_of_the_library_and_have_no_interval(
         np.testing.assert_allclose(by_name(result), values, atol=1e-9)
         assert list(result.shares) == ["generator", "estimate", "raw mean", "items", "labelled"]
         assert set(result.to_dict()["tables"]["generators"][0]) == set(result.shares)
-        assert "exact" not in result.legend
+        assert "exact" not in " ".join(result.sentences)
 
 
 def test_own_labels_give_intervals_where_there_are_enough(
