@@ -144,16 +144,6 @@ class Answer(NamedTuple):
     """What the intervals are about: "these" items, or "more" items; empty if there are none."""
 
 
-@dataclass(frozen=True)
-class PrecisionMethod:
-    """An estimator: a function of the data."""
-
-    estimate: Callable[[Given], Answer]
-    needs_labels: bool = False
-    about: str = "these"
-    """What the intervals of its fit are about: "these" items or "more" items. `SharePosterior` knows."""
-
-
 def answer(method: str, given: Given) -> Answer:
     """Return the estimates of a method; of `auto`, those of the method that it stands for.
 
@@ -165,21 +155,20 @@ def answer(method: str, given: Given) -> Answer:
     labelled = bool(given.counts.labelled.any())
     if method == "auto" and not labelled:
         return _raw_mean(given)
-    chosen = METHODS[_chosen(given.counts) if method == "auto" else method]
-    if chosen.needs_labels and not labelled:
+    if method in NEED_LABELS and not labelled:
         raise JudgeBayesError(
             f"No item is labelled, and --method {method} learns from labels. Label some items (run "
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
-    result = chosen.estimate(given)
+    result = METHODS[_chosen(given.counts) if method == "auto" else method](given)
     fit, said, target = result.fit, list(result.sentences), given.target
     if given.data.evidence is not None and not isinstance(fit, SharePosterior):
         said.append(TAKEN_AS_RIGHT)
     if not isinstance(fit, Posterior):
         said += [NO_INTERVALS] if target == "these" or given.data.groups is not None else []
         target = ""
-    elif chosen.about == "more":
-        target = "more"
+    elif result.target:
+        target = result.target
     elif target == "these" and not isinstance(fit, SharePosterior):
         said += [] if given.data.groups is None else [IN_GROUPS]
     elif not isinstance(fit, SharePosterior):
@@ -287,7 +276,7 @@ def _by_generator(given: Given, *, powered: bool) -> Answer:
         places = [place for place, _, _ in rates]
         grouped = None if given.data.groups is None else [groups for _, _, groups in rates]
         spread[np.ix_(places, places)] = covariance([rate for _, rate, _ in rates], grouped)
-    return Answer(Normal(values, spread, CONVERGED), said, OWN_LABELS)
+    return Answer(Normal(values, spread, CONVERGED), said, OWN_LABELS, "more")
 
 
 def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
@@ -296,17 +285,14 @@ def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
     return any(len(part) > 0 and len(np.unique(part)) == 1 for part in parts)
 
 
-METHODS: dict[str, PrecisionMethod] = {
-    "panel": PrecisionMethod(_panel),
-    "panel:nuts": PrecisionMethod(lambda given: Answer(GeneratorValidator().fit(given.counts), [])),
-    "impression": PrecisionMethod(_impression),
-    "strata": PrecisionMethod(lambda given: Answer(given.labelling.fit(), [])),
-    "logit-shift": PrecisionMethod(
-        lambda given: _points(logit_shift(given.counts)), needs_labels=True
-    ),
-    "rogan-gladen": PrecisionMethod(_rogan_gladen, needs_labels=True),
-    "ppi": PrecisionMethod(partial(_by_generator, powered=True), needs_labels=True, about="more"),
-    "labels-only": PrecisionMethod(
-        partial(_by_generator, powered=False), needs_labels=True, about="more"
-    ),
+METHODS: dict[str, Callable[[Given], Answer]] = {
+    "panel": _panel,
+    "panel:nuts": lambda given: Answer(GeneratorValidator().fit(given.counts), []),
+    "impression": _impression,
+    "strata": lambda given: Answer(given.labelling.fit(), []),
+    "logit-shift": lambda given: _points(logit_shift(given.counts)),
+    "rogan-gladen": _rogan_gladen,
+    "ppi": partial(_by_generator, powered=True),
+    "labels-only": partial(_by_generator, powered=False),
 }
+NEED_LABELS = ("logit-shift", "rogan-gladen", "ppi", "labels-only")
