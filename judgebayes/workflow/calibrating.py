@@ -14,7 +14,6 @@ from judgebayes.io.options import split_names
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import with_interval
-from judgebayes.votes import Votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.answers import abstention, decisions_of
 from judgebayes.workflow.asking import data_of
@@ -38,7 +37,6 @@ from judgebayes.workflow.comparison_plan import (
 from judgebayes.workflow.conformal_sets import (
     AGREEMENT,
     conformal_sets,
-    outside_words,
     strata_of,
 )
 from judgebayes.workflow.data import Study
@@ -76,64 +74,10 @@ def calibrate(
     JudgeBayesError
         For an unknown option value, or bad input.
     """
-    method, calibrator = declared(request.method), declared(request.calibrator)
-    request = replace(request, method=method, calibrator=calibrator)
-    return answer(request, read_request(request), progress)
-
-
-def read_request(request: CalibrateRequest) -> Study:
-    """Check the options, and read the votes and the labels.
-
-    Raises
-    ------
-    JudgeBayesError
-        For an unknown option value, or bad input.
-    """
-    method, _, inference = request.method.partition(":")
-    check_choice("--method", method, known_methods())
-    check_choice("--calibrator", request.calibrator, known_calibrators())
-    choices = traits_of(method).inferences
-    if inference and inference not in choices:
-        others = f"is fitted by {', '.join(choices)}" if choices else "is fitted in one way only"
-        raise JudgeBayesError(f"--method {request.method}: {method} {others}.")
-    check_loss(request.loss)
-    if request.conformal is not None and not 0 < request.conformal < 1:
-        raise JudgeBayesError(
-            f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
-        )
-    if request.conformal is None and (request.conformal_by or request.no_empty_sets):
-        raise JudgeBayesError(
-            "--conformal-by and --no-empty-sets describe conformal sets: add --conformal 0.9."
-        )
-    by = request.conformal_by
-    named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
-    data = data_of(request, named=tuple(named), detect=True)
-    check_ties(request, data)
-    needs_none = request.method == "sc" or traits_of(request.method).learns_from_unlabelled
-    if not data.labelled and not needs_none:
-        raise JudgeBayesError(
-            "Calibration needs labels, and there are none; add them with --labels FILE or --label "
-            "COLUMN, or use --method sc or dawid-skene, which need none."
-        )
-    if by is not None:
-        strata_of(data, by)  # before the fits, which take long
-    if not request.allow_degenerate:
-        data.coding.refuse_constant(data.labels, data.opened.label or "label")
-    most = 1 - 1 / data.votes.n_classes
-    if not 0 <= request.label_noise < most:
-        raise JudgeBayesError(
-            f"label_noise is {request.label_noise:g}; it must be the share of wrong labels, from 0 to "
-            f"less than {most:.2g} (random labels)."
-        )
-    return data
-
-
-def answer(
-    request: CalibrateRequest,
-    given: Study,
-    progress: Progress | None = None,
-) -> Calibration:
-    """Choose a method on held-out labels, fit it to all of them, and answer every item."""
+    request = replace(
+        request, method=declared(request.method), calibrator=declared(request.calibrator)
+    )
+    given = read_request(request)
     wins = win_rate_of(given, request)
     splits, planned = plan(request, given)
     if progress is not None:
@@ -145,7 +89,11 @@ def answer(
     labels, auto = given.labels, request.method == "auto"
     losses = losses_of(request.loss, given.coding.classes)
     labelled = int((labels >= 0).sum())
-    choices = _choices(request, given.votes, labelled=labelled > 0)
+    calibrator = request.calibrator if labelled > 0 else "none"
+    choices = [
+        Choice(name, calibrator, request.label_noise)
+        for name in (suited(given.votes) if auto else [request.method])  # the default first
+    ]
     fit = partial(fit_and_answer, data=given, labels=labels, seed=request.seed)
     compared, first_fit = None, None
     if labelled >= LEAST_FOR_SPLITS:
@@ -203,8 +151,7 @@ def answer(
     sets = None
     if request.conformal is not None:
         for _ in followed([request.conformal], "conformal sets", progress):
-            sets = conformal_sets(request, choice, method, given, compared)
-            sets.sentences.extend(outside_words(sets.inside, decisions.of_item, given.coding))
+            sets = conformal_sets(request, choice, method, given, compared, decisions.of_item)
     return Calibration(
         given=given,
         request=request,
@@ -227,8 +174,48 @@ def answer(
     )
 
 
-def _choices(request: CalibrateRequest, votes: Votes, *, labelled: bool) -> list[Choice]:
-    """Return the requested method, or those that `auto` compares, the default first."""
-    names = suited(votes) if request.method == "auto" else [request.method]
-    calibrator = request.calibrator if labelled else "none"
-    return [Choice(name, calibrator, request.label_noise) for name in names]
+def read_request(request: CalibrateRequest) -> Study:
+    """Check the options, and read the votes and the labels.
+
+    Raises
+    ------
+    JudgeBayesError
+        For an unknown option value, or bad input.
+    """
+    method, _, inference = request.method.partition(":")
+    check_choice("--method", method, known_methods())
+    check_choice("--calibrator", request.calibrator, known_calibrators())
+    choices = traits_of(method).inferences
+    if inference and inference not in choices:
+        others = f"is fitted by {', '.join(choices)}" if choices else "is fitted in one way only"
+        raise JudgeBayesError(f"--method {request.method}: {method} {others}.")
+    check_loss(request.loss)
+    if request.conformal is not None and not 0 < request.conformal < 1:
+        raise JudgeBayesError(
+            f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
+        )
+    if request.conformal is None and (request.conformal_by or request.no_empty_sets):
+        raise JudgeBayesError(
+            "--conformal-by and --no-empty-sets describe conformal sets: add --conformal 0.9."
+        )
+    by = request.conformal_by
+    named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]
+    data = data_of(request, named=tuple(named), detect=True)
+    check_ties(request, data)
+    needs_none = request.method == "sc" or traits_of(request.method).learns_from_unlabelled
+    if not data.labelled and not needs_none:
+        raise JudgeBayesError(
+            "Calibration needs labels, and there are none; add them with --labels FILE or --label "
+            "COLUMN, or use --method sc or dawid-skene, which need none."
+        )
+    if by is not None:
+        strata_of(data, by)  # before the fits, which take long
+    if not request.allow_degenerate:
+        data.coding.refuse_constant(data.labels, data.opened.label or "label")
+    most = 1 - 1 / data.votes.n_classes
+    if not 0 <= request.label_noise < most:
+        raise JudgeBayesError(
+            f"label_noise is {request.label_noise:g}; it must be the share of wrong labels, from 0 to "
+            f"less than {most:.2g} (random labels)."
+        )
+    return data

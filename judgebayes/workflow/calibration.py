@@ -206,16 +206,20 @@ class Calibration(AnsweredItems):
         blocks += [*map(Paragraph, self.chosen), *self.comparison_blocks]
         blocks.append(Findings([*self.unsound, *as_notes(self.warnings)]))
         blocks += [] if self.sets is None else self.sets.blocks
-        blocks += map(Paragraph, self.decided)
+        blocks.append(Paragraph(self.decided_words))
+        if self.abstention is not None:
+            blocks.append(Paragraph(self.abstention.sentence))
         return [*blocks, self.answers_block]
 
     @property
     def comparison_blocks(self) -> list[Block]:
         """The held-out comparison and what its columns mean; nothing if nothing was compared."""
-        if self.compared is None or self.held_out is None:
+        compared, leads, hide = self.compared, self.leads, self.hide_nll
+        if compared is None:
             return []
-        table = comparison_block(self.compared.title, self.held_out)
-        return [table, *map(Paragraph, self.explained)]
+        table = comparison_block(compared.title, comparison_table(compared, leads, hide_nll=hide))
+        words = comparison_words(compared, leads, self.losses, hide_nll=hide)
+        return [table, *map(Paragraph, words)]
 
     @property
     def files(self) -> dict[str, tuple[str, Written]]:
@@ -252,19 +256,6 @@ class Calibration(AnsweredItems):
         if self.compared is None:
             return None
         return comparison_table(self.compared, self.leads, hide_nll=self.hide_nll)
-
-    @property
-    def explained(self) -> list[str]:
-        """What the columns of the comparison mean, in sentences."""
-        if self.compared is None:
-            return []
-        return comparison_words(self.compared, self.leads, self.losses, hide_nll=self.hide_nll)
-
-    @property
-    def decided(self) -> list[str]:
-        """How often each class was decided, and the results of sending items to a person."""
-        words = self.decided_words
-        return [words] if self.abstention is None else [words, self.abstention.sentence]
 
     @property
     def in_sets(self) -> Bool[np.ndarray, "item class"] | None:

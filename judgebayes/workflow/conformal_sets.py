@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
+from scipy import stats
 
 from judgebayes.aggregators import Method
 from judgebayes.arrays import ItemInts
@@ -24,7 +25,7 @@ from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.significance import independent_trials, item_means
 from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import Block, Paragraph, Table
-from judgebayes.votes import MISSING, Coding
+from judgebayes.votes import MISSING
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import fit_to_labels
@@ -140,19 +141,10 @@ class ConformalSets:
     """The conformal set of each item, with sentences and a table about their coverage."""
 
     inside: Bool[np.ndarray, "item class"]
-    sentences: list[str]
-    strata: pd.DataFrame | None = None
+    strata: pd.DataFrame | None
     """Held-out coverage by stratum, as `strata_table` gives it; None without held-out answers."""
-    no_empty: bool = False
-    """Whether empty sets are filled."""
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The sentences, and the coverage by stratum."""
-        blocks: list[Block] = [*map(Paragraph, self.sentences)]
-        if self.strata is not None:
-            blocks.append(strata_block(self.strata, no_empty=self.no_empty))
-        return blocks
+    blocks: list[Block]
+    """The sentences, and the coverage by stratum."""
 
 
 def sets_by_stratum(
@@ -352,21 +344,13 @@ def strata_table(
             weight = size[with_items] / size.sum()
             n = 1 / (1 / n + float((weight**2 / (m + 2)).sum()))
             coverage = mean.pop("coverage")
-            low, high = _exact_ends(coverage * n, n, LEVEL)
+            hits, tail = coverage * n, (1 - LEVEL) / 2
+            low = np.nan_to_num(stats.beta.ppf(tail, hits, n - hits + 1))
+            high = np.nan_to_num(stats.beta.ppf(1 - tail, hits + 1, n - hits), nan=1.0)
             record = {"by": by, "stratum": stratum, "labels": int(here.sum()), "coverage": coverage}
             limits = {"coverage_low": low, "coverage_high": high}
             records.append(record | limits | mean)
     return pd.DataFrame(records)
-
-
-def _exact_ends(hits: float, trials: float, level: float) -> tuple[float, float]:
-    """Return the interval of a share by Clopper and Pearson (1934), for trials that are not whole."""
-    from scipy.special import betaincinv
-
-    tail, misses = (1 - level) / 2, max(trials - hits, 0.0)
-    low = float(betaincinv(hits, misses + 1, tail)) if hits > 0 else 0.0
-    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 0 else 1.0
-    return low, high
 
 
 def set_numbers(table: pd.DataFrame) -> dict[str, Any]:
@@ -429,8 +413,12 @@ def conformal_sets(
     method: Method,
     given: Study,
     compared: Compared | None,
+    decisions: ItemInts,
 ) -> ConformalSets:
-    """Return the conformal set of each item: a fit to some labels, thresholds from the others."""
+    """Return the conformal set of each item: a fit to some labels, thresholds from the others.
+
+    `decisions` are those of the fit to all labels, of which some may not be in their set.
+    """
     level, by = request.conformal, request.conformal_by
     assert level is not None
     labels = given.labels
@@ -447,20 +435,33 @@ def conformal_sets(
     inside, pooled = sets_by_stratum(log_probs, labels, held, level, strata, no_empty=no_empty)
     n = len(fitted_on)
     words = set_words(inside, labels, held, level, strata, pooled=pooled, fitted_on=n, few=few)
-    if compared is None:
-        return ConformalSets(inside, words)
-    evaluation = evaluate_splits(
-        compared_methods([choice], given.coding.classes, given.votes)[choice.name],
-        given.votes,
-        labels,
-        _divided(given, strata, min(request.splits or SET_DIVISIONS, SET_DIVISIONS), request.seed),
-        fit_on=fit_on_of([choice.name])[choice.name],
-        seed=request.seed,
-    )
-    shown = every if by is None else every | {by: strata}
-    table = strata_table(evaluation, level, strata, shown, no_empty=no_empty, groups=given.groups)
-    words += strata_words(table, by=by, level=level, no_empty=no_empty)
-    return ConformalSets(inside, words, table, no_empty)
+    table, blocks = None, list[Block]()
+    if compared is not None:
+        divisions = min(request.splits or SET_DIVISIONS, SET_DIVISIONS)
+        evaluation = evaluate_splits(
+            compared_methods([choice], given.coding.classes, given.votes)[choice.name],
+            given.votes,
+            labels,
+            _divided(given, strata, divisions, request.seed),
+            fit_on=fit_on_of([choice.name])[choice.name],
+            seed=request.seed,
+        )
+        shown = every if by is None else every | {by: strata}
+        table = strata_table(
+            evaluation, level, strata, shown, no_empty=no_empty, groups=given.groups
+        )
+        words += strata_words(table, by=by, level=level, no_empty=no_empty)
+        blocks.append(strata_block(table, no_empty=no_empty))
+    out = ~inside[np.arange(len(decisions)), decisions]
+    if out.any():
+        first = str(given.coding.items[int(np.argmax(out))])
+        words.append(
+            f"On {int(out.sum())} of {len(out)} items (the first is {first!r}), the decision is not in "
+            "the set. A set contains the classes that are probable enough under a fit to fewer labels; "
+            "the decision has the least expected loss under the fit to all labels. Use the decision if "
+            "you need one answer, and the set if a class outside it must rarely be the label."
+        )
+    return ConformalSets(inside, table, [*map(Paragraph, words), *blocks])
 
 
 def _divided(given: Study, strata: Strata, splits: int, seed: int) -> Splits:
@@ -495,19 +496,3 @@ def strata_of(given: Study, by: str | None) -> dict[str, Strata]:
     elif by == AGREEMENT:
         raise JudgeBayesError("--conformal-by agreement needs several votes on an item.")
     return strata
-
-
-def outside_words(
-    inside: Bool[np.ndarray, "item class"], decisions: ItemInts, coding: Coding
-) -> list[str]:
-    """Return sentences about the items whose decision is not in their set."""
-    out = ~inside[np.arange(len(decisions)), decisions]
-    if not out.any():
-        return []
-    first = str(coding.items[int(np.argmax(out))])
-    return [
-        f"On {int(out.sum())} of {len(out)} items (the first is {first!r}), the decision is not in the "
-        "set. A set contains the classes that are probable enough under a fit to fewer labels; the "
-        "decision has the least expected loss under the fit to all labels. Use the decision if you "
-        "need one answer, and the set if a class outside it must rarely be the label."
-    ]

@@ -201,7 +201,7 @@ def test_where_a_rule_decides_clearly_better_decisions_are_its_own(
     assert "Decisions are those of sc, which decides clearly better than best-constant" in said
     majority = (votes.sum(1) > 1).astype(int)
     np.testing.assert_array_equal(result.decisions.of_item, majority)
-    assert "Decisions, by sc:" in result.decided[0]
+    assert "Decisions, by sc:" in result.decided_words
     # A saved fit decides in the same way.
     jb.save(result, tmp_path / "fit.json")
     applied = jb.apply(tmp_path / "fit.json", tmp_path / "votes.csv")
