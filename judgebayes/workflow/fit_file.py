@@ -238,22 +238,6 @@ def answers(saved: SavedFit, votes: Votes) -> LogProbs:
     return log_probs
 
 
-def _check_finite(name: str, value: Any) -> None:
-    """Refuse parameters that are NaN or infinite.
-
-    Raises
-    ------
-    ValueError
-        If a number of a field is.
-    """
-    array = np.asarray(value)
-    if array.dtype.kind == "f" and name not in OPTIMISER_FIELDS:
-        wrong = array[~np.isfinite(array)]
-        wrong = wrong[wrong != -np.inf] if name in MINUS_INFINITY else wrong
-        if wrong.size:
-            raise ValueError(f"{wrong.size} number(s) of {name} are {wrong.flat[0]}, not finite")
-
-
 def _check_status(fitted: Any) -> None:
     """Refuse a fit that failed, or whose status is unknown.
 
@@ -312,12 +296,15 @@ def _to_json(value: Any, name: str = "fit") -> Any:
         return {"tuple": [_to_json(v, name) for v in value]}
     if isinstance(value, Mapping):
         return {str(k): _to_json(v, str(k)) for k, v in value.items()}
-    if isinstance(value, (str, bool)) or value is None:
+    if isinstance(value, (str, int)) or value is None:  # of static fields
         return value
     array: Float[np.ndarray, ...] = np.asarray(value)
     if array.dtype.name not in NUMBERS:
         raise ValueError(f"a {type(value).__name__} cannot be saved, only dataclasses of numbers")
-    _check_finite(name, array)
+    wrong = array[~np.isfinite(array)]
+    wrong = wrong[wrong != -np.inf] if name in MINUS_INFINITY else wrong
+    if wrong.size and name not in OPTIMISER_FIELDS:
+        raise ValueError(f"{wrong.size} number(s) of {name} are {wrong.flat[0]}, not finite")
     # JSON has no numbers that are not finite: these are texts.
     finite = np.where(np.isfinite(array), array.astype(object), array.astype(str))
     return {"array": finite.tolist(), "dtype": array.dtype.name}
@@ -348,19 +335,10 @@ def _from_json(value: Any) -> Any:
             for f in dataclasses.fields(cls)
             if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
         }
-        return cls(**(unknown | _integers(cls, fields)))
+        return cls(**(unknown | fields))
     if isinstance(value, dict):
         return {k: _from_json(v) for k, v in value.items()}
     return value
-
-
-def _integers(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields, with static numbers as Python integers."""
-    static = {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
-    return {
-        name: int(value) if name in static and hasattr(value, "dtype") else value
-        for name, value in fields.items()
-    }
 
 
 def reading_notes(opened: Opened) -> dict[str, Any]:
