@@ -151,7 +151,9 @@ def _forecast(
         splits=SPLITS,
         seed=seed,
     )
-    return more_labels(compared, name, grow(compared, name), more)
+    return more_labels(
+        compared, name, grow(compared, name), int((labels >= 0).sum()), more, seed=seed
+    )
 
 
 def _records(cell: Cell) -> Iterator[dict[str, Any]]:

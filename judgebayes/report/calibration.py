@@ -46,20 +46,20 @@ UNCERTAIN = 0.01
 
 def main_numbers(result: Calibration) -> Facts:
     """Return what the one who decides reads first."""
-    compared, name, read = result.compared, result.choice.name, result.given.numbers
+    numbers, read = result.numbers, result.given.numbers
     facts = [
         ("Votes", "{votes:,} of {judges:,} judge(s) on {items:,} items".format(**read)),
         ("Labels", "{labels:,} of {items:,} items".format(**read)),
         ("Diagnostics", result.counted),
-        ("Method", name),
+        ("Method", result.choice.name),
     ]
-    if compared is not None and not result.hide_nll:
-        right, nll = compared.right(name), compared.interval(name, compared.nll(name), least=0.0)
+    if "nll" in (held := numbers.get("held_out", {})):
+        right, nll = (held[name].values() for name in ("accuracy", "nll"))
         facts += [
             ("Held-out accuracy [95 %]", with_interval(right, ".1f", unit=" %")),
             ("Held-out NLL [95 %]", with_interval(nll)),
         ]
-    decided = result.decided_counts.items()
+    decided = numbers["decisions"].items()
     facts.append(("Decisions", ", ".join(f"{each}: {count:,}" for each, count in decided)))
     return Facts(facts, large=True)
 
@@ -195,7 +195,9 @@ def growth_blocks(result: Calibration, compared: Compared) -> list[Block]:
     ]
     now, without = numbers["labels"], numbers["items"] - numbers["labels"]
     if now >= LEAST_LABELS and without > 0:
-        forecast = more_labels(compared, method, curve, min(now, without))
+        forecast = more_labels(
+            compared, method, curve, now, min(now, without), seed=result.request.seed
+        )
         by_user = result.request.method != "auto"
         said += [] if forecast is None else [forecast_words(method, now, forecast, by_user=by_user)]
     known = np.isfinite([nll.mean for nll in curve.nll])

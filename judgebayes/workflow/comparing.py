@@ -1,8 +1,7 @@
 """Compare methods on held-out labels, in numbers and in sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -14,7 +13,7 @@ from judgebayes.arrays import ItemInts, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_methods
+from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
 from judgebayes.inference.status import summary
 from judgebayes.measures.significance import (
     Interval,
@@ -43,21 +42,6 @@ SIMPLE = {
 """The baselines, explained."""
 
 
-class _Inputs(NamedTuple):
-    """What methods were compared on."""
-
-    methods: Mapping[str, Method]
-    votes: Votes
-    labels: ItemInts
-    loss: Float[np.ndarray, "action class"]
-    seed: int
-
-    @property
-    def labelled(self) -> int:
-        """The number of labels."""
-        return int((self.labels >= 0).sum())
-
-
 @dataclass(frozen=True, repr=False)
 class Compared:
     """Held-out results of several methods on the same splits of the labelled items."""
@@ -75,8 +59,8 @@ class Compared:
     """Whether the classes have an order, without which there is no MAE."""
     level: float = 0.95
     """The probability of the intervals."""
-    inputs: _Inputs | None = field(default=None, repr=False)
-    """What was compared, to fit a method again to fewer labels."""
+    refit: Callable[[str, Splits], Evaluation] | None = field(default=None, repr=False)
+    """Fits a method again, on other splits of the labels, and evaluates it."""
 
     __repr__ = summary
 
@@ -263,12 +247,19 @@ def compare(
         seed=seed,
     )
 
+    fit_on = fit_on_of(methods)
+
+    def refit(name: str, parts: Splits) -> Evaluation:
+        return evaluate_splits(
+            methods[name], votes, labels, parts, fit_on=fit_on[name], loss=loss, seed=seed
+        )
+
     results = evaluate_methods(
         methods,
         votes,
         labels,
         parts,
-        fit_on=fit_on_of(methods),
+        fit_on=fit_on,
         loss=loss,
         seed=seed,
         progress=progress,
@@ -286,7 +277,7 @@ def compare(
         label_noise,
         unseen,
         ordered,
-        inputs=_Inputs(methods, votes, labels, loss, seed),
+        refit=refit,
     )
     if label_noise == 0:
         return compared

@@ -21,7 +21,6 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import predict
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.significance import independent_trials, item_means
 from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import Block, Paragraph, Table
@@ -30,7 +29,7 @@ from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import fit_to_labels
 from judgebayes.workflow.data import Study, values_of
-from judgebayes.workflow.methods import Choice, compared_methods, fit_on_of
+from judgebayes.workflow.methods import Choice
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import ends
 
@@ -436,16 +435,10 @@ def conformal_sets(
     n = len(fitted_on)
     words = set_words(inside, labels, held, level, strata, pooled=pooled, fitted_on=n, few=few)
     table, blocks = None, list[Block]()
-    if compared is not None:
+    if compared is not None and compared.refit is not None:
         divisions = min(request.splits or SET_DIVISIONS, SET_DIVISIONS)
-        evaluation = evaluate_splits(
-            compared_methods([choice], given.coding.classes, given.votes)[choice.name],
-            given.votes,
-            labels,
-            _divided(given, strata, divisions, request.seed),
-            fit_on=fit_on_of([choice.name])[choice.name],
-            seed=request.seed,
-        )
+        divided = _divided(given, strata, divisions, request.seed)
+        evaluation = compared.refit(choice.name, divided)
         shown = every if by is None else every | {by: strata}
         table = strata_table(
             evaluation, level, strata, shown, no_empty=no_empty, groups=given.groups

@@ -7,12 +7,10 @@ from jaxtyping import Float
 
 from judgebayes.evaluate.learning_curve import Forecast, forecast_loss
 from judgebayes.evaluate.splits import Splits
-from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.measures.significance import Interval
 from judgebayes.progress import Progress, followed
 from judgebayes.sentence import percent
 from judgebayes.workflow.comparing import Compared
-from judgebayes.workflow.methods import fit_on_of
 
 LEVEL = 0.8
 LEAST_LABELS = 40
@@ -41,22 +39,15 @@ def grow(compared: Compared, name: str, progress: Progress | None = None) -> Gro
     The sets of labels are nested, and padded so that all use one compiled program. The results with all
     labels are taken from the comparison.
     """
-    assert compared.inputs is not None
-    methods, votes, labels, loss, seed = compared.inputs
+    assert compared.refit is not None
     sizes, parts = [compared.held_in], compared.parts
     while len(sizes) < MOST_SIZES and sizes[0] // 2 >= LEAST_SIZE:
         sizes.insert(0, sizes[0] // 2)
     place = np.arange(parts.calibration.shape[1])
     losses = [
         compared.nll_of(
-            evaluate_splits(
-                methods[name],
-                votes,
-                labels,
-                Splits(np.where(place < size, parts.calibration, -1), parts.evaluation),
-                fit_on=fit_on_of([name])[name],
-                loss=loss,
-                seed=seed,
+            compared.refit(
+                name, Splits(np.where(place < size, parts.calibration, -1), parts.evaluation)
             )
         )
         for size in followed(sizes[:-1], "numbers of labels to learn from", progress)
@@ -67,13 +58,14 @@ def grow(compared: Compared, name: str, progress: Progress | None = None) -> Gro
     )
 
 
-def more_labels(compared: Compared, name: str, growth: Growth, more: int) -> Forecast | None:
+def more_labels(
+    compared: Compared, name: str, growth: Growth, now: int, more: int, *, seed: int = 0
+) -> Forecast | None:
     """Extrapolate the NLL of a method from the fits to all labels of a split, a half and a quarter.
 
-    None if the method was certain and wrong on a held-out item.
+    `now` is the number of labels. None if the method was certain and wrong on a held-out item.
     """
-    assert compared.inputs is not None
-    losses, now = [each[:SPLITS] for each in growth.losses[-3:]], compared.inputs.labelled
+    losses = [each[:SPLITS] for each in growth.losses[-3:]]
     if any(np.isinf(each).any() for each in losses):
         return None
     (forecast,) = forecast_loss(
@@ -85,7 +77,7 @@ def more_labels(compared: Compared, name: str, growth: Growth, more: int) -> For
         n_items=compared.n_items,
         groups=compared.groups,
         level=LEVEL,
-        seed=compared.inputs.seed,
+        seed=seed,
     )
     return forecast
 

@@ -34,7 +34,7 @@ def test_the_forecast_is_on_the_page(tables: tuple[pd.DataFrame, pd.DataFrame]) 
     assert "tested for the method that calibrate chooses" in page
     assert result.compared is not None
     name = "best-constant"
-    forecast = more_labels(result.compared, name, grow(result.compared, name), 10)
+    forecast = more_labels(result.compared, name, grow(result.compared, name), 50, 10)
     assert forecast is not None
     assert f"is expected to be {forecast.loss.mean:.3f}" in page
 
@@ -46,7 +46,7 @@ def test_a_rule_that_is_certain_and_wrong_has_no_forecast(
     given = tables[0], tables[1].head(50)
     result = jb.calibrate(*given, method="sc", splits=10)
     assert result.compared is not None
-    assert more_labels(result.compared, "sc", grow(result.compared, "sc"), 10) is None
+    assert more_labels(result.compared, "sc", grow(result.compared, "sc"), 50, 10) is None
     assert "more labels of random items" not in page_of(result, "judgebayes calibrate")
 
 
