@@ -1,5 +1,6 @@
 """Save a fit to a file, and apply it to new votes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar
 
@@ -9,7 +10,7 @@ import pandas as pd
 
 from judgebayes.aggregators import Davidson
 from judgebayes.aggregators.wrapped import DecidedBy
-from judgebayes.arrays import LogProbs
+from judgebayes.arrays import ItemInts, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import Status
@@ -32,7 +33,6 @@ from judgebayes.workflow.fit_file import (
 )
 from judgebayes.workflow.losses import check_loss, losses_of
 from judgebayes.workflow.methods import declared
-from judgebayes.workflow.next_steps import applied_steps
 from judgebayes.workflow.options import ApplyRequest, Fixed, ReadingOptions, ReadRequest
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import as_notes
@@ -62,7 +62,14 @@ class Applied(AnsweredItems):
     @property
     def next_steps(self) -> list[str]:
         """Whether to calibrate again."""
-        return applied_steps(warnings=len(self.warnings))
+        if self.warnings:
+            return [
+                "Label some of the new items, and calibrate again: the new votes differ from the fit's."
+            ]
+        return [
+            "Label a few random new items from time to time: votes alone do not show whether the judges "
+            "have become less accurate."
+        ]
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -160,33 +167,35 @@ def _with_fewer(saved: SavedFit, votes: Votes, log_probs: LogProbs) -> tuple[Log
     ]
 
 
+def _places(names: Sequence[object], fitted: list[str]) -> tuple[ItemInts, list[str]]:
+    """Return the place of each name in the fit, -1 for those that the fit lacks, and these."""
+    own, places = [str(name) for name in names], {name: k for k, name in enumerate(fitted)}
+    codes = np.array([places.get(name, MISSING) for name in own])
+    return codes, [name for name in own if name not in places]
+
+
 def _align_tasks(data: Study, fitted_tasks: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with the fit's task indices, -1 for tasks that the fit lacks, and a message."""
     coding, votes = data.coding, data.votes
     if votes.task is None or coding.tasks is None:
         raise JudgeBayesError("This fit is hierarchical: add --set task=COLUMN.")
-    index_of = {name: i for i, name in enumerate(fitted_tasks)}
-    names = [str(name) for name in coding.tasks]
-    table = np.array([index_of.get(name, MISSING) for name in names])
-    new = ", ".join(name for name in names if name not in index_of)
-    messages = (
-        [f"Task {new} is not in the fit: its answers use the mean over the fitted tasks."]
-        if new
-        else []
-    )
-    return replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(fitted_tasks)), messages
+    table, new = _places(coding.tasks, fitted_tasks)
+    messages = [
+        f"Task {', '.join(new)} is not in the fit: its answers use the mean over the fitted tasks."
+    ]
+    votes = replace(votes, task=jnp.asarray(table)[votes.task], n_tasks=len(fitted_tasks))
+    return votes, messages if new else []
 
 
 def _align_judges(data: Study, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with judges in the order of the fit, and messages on new and absent judges."""
-    index_of = {name: j for j, name in enumerate(fitted_judges)}
     names = [str(name) for name in data.coding.judges]
-    if not set(names) & set(index_of):
+    indices, new = _places(names, fitted_judges)
+    if len(new) == len(names):
         raise JudgeBayesError(
             f"None of the judges {', '.join(names[:8])} is in the fit; its judges are "
             f"{', '.join(fitted_judges[:8])}."
         )
-    new = [name for name in names if name not in index_of]
     absent = [name for name in fitted_judges if name not in names]
     messages = []
     if new:
@@ -197,5 +206,4 @@ def _align_judges(data: Study, votes: Votes, fitted_judges: list[str]) -> tuple[
         messages.append(
             f"{len(absent)} judge(s) of the fit have no votes in this file: {', '.join(absent)}."
         )
-    indices = np.array([index_of.get(name, MISSING) for name in names])
     return votes.align_judges(indices, len(fitted_judges)), messages

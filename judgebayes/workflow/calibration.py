@@ -271,13 +271,13 @@ class Calibration(AnsweredItems):
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The answers, the held-out comparison, and the judges."""
-        tables = {"answers": self.answers}
-        if self.held_out is not None:
-            tables["held out"] = self.held_out
-        if self.sets is not None and self.sets.strata is not None:
-            tables["conformal"] = self.sets.strata
-        tables |= {"judges": self.judges}
-        return tables if self.wins is None else tables | self.wins.tables
+        tables = {
+            "answers": self.answers,
+            "held out": self.held_out,
+            "conformal": None if self.sets is None else self.sets.strata,
+            "judges": self.judges,
+        } | ({} if self.wins is None else self.wins.tables)
+        return {name: table for name, table in tables.items() if table is not None}
 
     @property
     def next_steps(self) -> list[str]:
@@ -329,15 +329,12 @@ def saved_of(calibration: Calibration) -> SavedFit:
         "votes_of_each": int(given.min()) if given.min() == given.max() else 0,
         **reading_notes(data.opened),
     }
-    tasks = [] if data.coding.tasks is None else [str(name) for name in data.coding.tasks]
-    judge_order = judges if traits_of(calibration.choice.method).knows_judges else []
-    classes, vote_profile = data.coding.classes, profile(data.votes)
     return SavedFit(
         calibration.choice.name,
         calibration.fitted,
-        classes,
-        vote_profile,
-        tasks,
-        judge_order,
+        data.coding.classes,
+        profile(data.votes),
+        [] if data.coding.tasks is None else [str(name) for name in data.coding.tasks],
+        judges if traits_of(calibration.choice.method).knows_judges else [],
         notes,
     )

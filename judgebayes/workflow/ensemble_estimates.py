@@ -89,16 +89,11 @@ class Estimates:
         return self.request.target == "these"
 
     @property
-    def measure(self) -> Measure:
-        """The error of a decision by an odd number of votes."""
-        return "paper" if self.panel.papers_error else "wrong"
-
-    @property
     def asked(self) -> MeanLoss:
         """The mean loss in question."""
         return MeanLoss(
             "these" if self.these else "more",
-            self.measure,
+            "paper" if self.panel.papers_error else "wrong",
             self.panel.decision,
             self.panel.breaker,
             self.groups,
@@ -357,7 +352,7 @@ def interval_now(estimates: Estimates, level: float) -> ErrorCurve:
     """Return the error at the largest odd number of votes that half of the labelled items have."""
     splits = estimates.panel.splits
     size = odd_sizes(max(int(np.median(splits.total[splits.labelled])), 1))[-1]
-    curve = estimates.curve((size,), estimates.measure, level)
+    curve = estimates.curve((size,), estimates.asked.measure, level)
     return estimates.no_narrower(curve, estimates.from_labels((size,), level))
 
 

@@ -33,7 +33,6 @@ class EnsemblePanel:
     """The positions of the named judges among all; None for all."""
     by_class: bool
     """Whether classes mean something: False for pairs in an arbitrary order."""
-    even_allowed: bool
     words: list[str]
 
     @property
@@ -106,10 +105,7 @@ def panel_of(data: Study, request: EnsembleRequest) -> EnsemblePanel:
             "known: name them from the lowest to the highest with --set classes=LOW,...,HIGH."
         )
     splits = splits_of(votes, data.labels, possible)
-    even = request.ties is not None or decision == "median"
-    return EnsemblePanel(
-        votes, splits, decision, breaker, chosen, not classes.pairwise, even, words
-    )
+    return EnsemblePanel(votes, splits, decision, breaker, chosen, not classes.pairwise, words)
 
 
 def _decided_wrong(votes: Votes, labels: ItemInts) -> str:

@@ -119,7 +119,8 @@ def ensemble(
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
     words += [*panel.words, *_noise_words(data.label_noise)]
-    sizes = sizes_of(request.k, counts.most, panel.even_allowed)
+    even = request.ties is not None or request.decision == "median"
+    sizes = sizes_of(request.k, counts.most, even)
     effect = 1.0
     if data.groups is not None:
         effect = design_effect(counts, data.groups, odd_sizes(counts.most), level=request.level)

@@ -142,18 +142,6 @@ def precision_steps(shares: pd.DataFrame, *, these: bool) -> list[str]:
     return steps
 
 
-def applied_steps(*, warnings: int) -> list[str]:
-    """Return what to do after a saved fit has answered new votes."""
-    if warnings:
-        return [
-            "Label some of the new items, and calibrate again: the new votes differ from the fit's."
-        ]
-    return [
-        "Label a few random new items from time to time: votes alone do not show whether the judges "
-        "have become less accurate."
-    ]
-
-
 def _settled_by(a: Mapping[str, Any], b: Mapping[str, Any], *, these: bool) -> str:
     """Return the number of labels that settle the order of two neighbours."""
     pair = f"{a['generator']} and {b['generator']}"

@@ -37,9 +37,9 @@ def compared_panels(estimates: Estimates, data: Study, progress: Progress | None
     progress
         Called with the progress of stacking.
     """
-    chosen = estimates.panel.chosen
+    chosen, head = estimates.panel.chosen, ["panel", "error", "low", "high"]
     if chosen is None:
-        return _table([("all votes of each item", *estimates.all_votes())])
+        return pd.DataFrame([("all votes of each item", *estimates.all_votes())], columns=head)
     panel, level, these = estimates.panel, estimates.request.level, estimates.these
     votes, label_classes = data.votes, panel.splits.label_classes
     names = [str(name) for name in data.coding.judges]
@@ -73,11 +73,7 @@ def compared_panels(estimates: Estimates, data: Study, progress: Progress | None
         right = replace(result, level=level).right("stacking")
         name = f"stacking, fitted on {result.held_in} labels"
         rows.append((name, 1 - right.mean, 1 - right.high, 1 - right.low))
-    return _table(rows)
-
-
-def _table(rows: list[tuple[str, float, float, float]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["panel", "error", "low", "high"])
+    return pd.DataFrame(rows, columns=head)
 
 
 def best_single(votes: Votes, splits: Splits) -> tuple[ItemFloats, int]:

@@ -346,14 +346,6 @@ def _in_words(so_far: Sampling, nuts: NUTS) -> str:
     return f"draws, {rate}{known}; {so_far.diverging} diverged"
 
 
-def _rows_of(table: pd.DataFrame, shown: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of these variables, in their order, with a column `variable`."""
-    variable = table.index.str.replace(r"\[.*", "", regex=True)
-    table = table.assign(variable=variable)
-    parts = [table[table["variable"] == name] for name in shown]
-    return pd.concat([part for part in parts if len(part)])
-
-
 def _said(findings: Sequence[Finding]) -> list[Block]:
     """Return findings as blocks; notes are plain sentences."""
     return [Paragraph(f.text) if f.severity == "note" else Findings([f]) for f in findings]
@@ -361,7 +353,9 @@ def _said(findings: Sequence[Finding]) -> list[Block]:
 
 def _summary_blocks(table: pd.DataFrame, story: Described) -> list[Block]:
     """Return the parameters that matter, of many the highest and the lowest, and what they mean."""
-    shown = _rows_of(table.set_index("parameter"), story.shown)
+    table = table.assign(variable=table["parameter"].str.replace(r"\[.*", "", regex=True))
+    of = [table[table["variable"] == name] for name in story.shown]
+    shown = pd.concat(part for part in of if len(part)).set_index("parameter")
     parts = [part for _, part in shown.groupby("variable", sort=False)]
     each = max(ROWS // len(parts), 4) if len(shown) > ROWS else len(shown)
     how: dict[str, Any] = {"by": "mean", "ascending": False, "kind": "stable"}

@@ -1,7 +1,7 @@
 """The methods of `judgebayes precision`, in one table: each returns a fit, and sentences about it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -80,17 +80,11 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Normal(Posterior):
+class Normal(Points, Posterior):
     """Normal estimates, each from its generator's own items; NaN where a generator has none."""
 
-    values: Float[np.ndarray, " generator"]
-    covariance: Float[np.ndarray, "generator generator"]
+    covariance: Float[np.ndarray, "generator generator"] = field(kw_only=True)
     """NaN where a generator has no interval; not 0 between generators with the same groups of items."""
-    status: Int[Array, ""]
-
-    def estimate(self) -> Float[np.ndarray, " generator"]:
-        """Return the values."""
-        return self.values
 
     def quantile(self, level: float) -> Float[np.ndarray, " generator"]:
         """Return a normal quantile of each value, which is not clipped to [0, 1]."""
@@ -276,7 +270,7 @@ def _by_generator(given: Given, *, powered: bool) -> Answer:
         places = [place for place, _, _ in rates]
         grouped = None if given.data.groups is None else [groups for _, _, groups in rates]
         spread[np.ix_(places, places)] = covariance([rate for _, rate, _ in rates], grouped)
-    return Answer(Normal(values, spread, CONVERGED), said, OWN_LABELS, "more")
+    return Answer(Normal(values, CONVERGED, covariance=spread), said, OWN_LABELS, "more")
 
 
 def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
