@@ -6,7 +6,6 @@ The error of a majority vote.
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import Reliability
@@ -14,6 +13,7 @@ from judgebayes.plots.style import (
     MARKERS,
     Figure,
     colour,
+    grid_of_panels,
     legend_below,
     line_style,
     without_frame,
@@ -58,35 +58,42 @@ def error_curves(
     return figure
 
 
-def draw_reliability(
-    ax: Axes,
-    methods: Mapping[str, Reliability],
+def reliability_diagrams(
+    panels: Mapping[str, Mapping[str, Reliability]],
     *,
     xlabel: str = "predicted probability",
     ylabel: str = "observed frequency",
-) -> None:
-    """Draw observed frequency against predicted probability: a line per method.
+    title: str,
+    columns: int = 4,
+) -> Figure:
+    """Plot observed frequency against predicted probability: a panel per group, a line per method.
 
     The area of a point is its bin's share of the items; empty bins are not drawn.
     """
-    ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
-    for index, (method, bins) in enumerate(methods.items()):
-        mass, predicted, observed = (np.asarray(part) for part in bins)
-        nonempty = mass > 0
-        style = line_style(method, index)
-        ax.plot(predicted[nonempty], observed[nonempty], color=style["color"], linewidth=1.0)
-        ax.scatter(
-            predicted[nonempty],
-            observed[nonempty],
-            s=6 + 250 * mass[nonempty] / mass.sum(),
-            alpha=0.75,
-            linewidths=0,
-            label=method,
-            **style,
-        )
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_aspect("equal")
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    without_frame(ax)
+    figure, axes = grid_of_panels(len(panels), 3.5, 3.6, columns)
+    for ax, (name, methods) in zip(axes, panels.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
+        for index, (method, bins) in enumerate(methods.items()):
+            mass, predicted, observed = (np.asarray(part) for part in bins)
+            nonempty = mass > 0
+            style = line_style(method, index)
+            ax.plot(predicted[nonempty], observed[nonempty], color=style["color"], linewidth=1.0)
+            ax.scatter(
+                predicted[nonempty],
+                observed[nonempty],
+                s=6 + 250 * mass[nonempty] / mass.sum(),
+                alpha=0.75,
+                linewidths=0,
+                label=method,
+                **style,
+            )
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_ylim(-0.02, 1.02)
+        ax.set_aspect("equal")
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel(ylabel)
+        without_frame(ax)
+    legend_below(figure, axes, size=40)
+    figure.suptitle(title, fontsize=11)
+    return figure

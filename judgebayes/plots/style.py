@@ -71,6 +71,19 @@ def without_frame(axes: Axes, lines_of: Literal["x", "y"] = "y") -> None:
     axes.set_axisbelow(True)
 
 
+def grid_of_panels(
+    panels: int, width: float, height: float, columns: int = 3
+) -> tuple[Figure, list[Axes]]:
+    """Return a new figure and its panels, row by row; `width` and `height` are inches per panel."""
+    across = min(panels, columns)
+    down = -(-panels // across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for extra in axes[panels:]:
+        extra.remove()
+    return figure, axes[:panels]
+
+
 def legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None) -> None:
     """Add one legend for all panels, if they have several series; `size` is that of all its points."""
     handles = {

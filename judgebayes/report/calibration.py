@@ -10,7 +10,7 @@ from judgebayes.arrays import ItemInts
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import confidence_bins, reliability
-from judgebayes.plots.curves import draw_reliability, error_curves
+from judgebayes.plots.curves import error_curves, reliability_diagrams
 from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import with_interval
 from judgebayes.show.page import (
@@ -168,8 +168,8 @@ def _diagram(
     )
 
     def draw() -> Picture:
-        figure = Picture(figsize=(3.1, 3.05), layout="constrained")
-        draw_reliability(figure.subplots(), {method: bins})
+        figure = reliability_diagrams({"": {method: bins}}, title="")
+        figure.set_size_inches(3.1, 3.05)
         return figure
 
     return Plot(

@@ -5,12 +5,12 @@ from matplotlib.figure import Figure
 
 from judgebayes.experiments import plots as paper_plots
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
-from judgebayes.experiments.plots import curves, intervals, reliability_diagrams
+from judgebayes.experiments.plots import curves
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.curves import error_curves
+from judgebayes.plots.curves import error_curves, reliability_diagrams
 from judgebayes.plots.judge_map import judge_map
-from judgebayes.plots.series import intervals as rows_of_intervals
+from judgebayes.plots.series import intervals
 
 TIDY = pd.DataFrame(
     {
@@ -50,7 +50,7 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
 @pytest.fixture(
     params=[
         lambda: curves(TIDY, "n", panel="task", metric="mae", xlabel="n", ylabel="MAE", title="T"),
-        lambda: rows_of_intervals(TIDY, label="task", series="method", xlabel="x", title="T"),
+        lambda: intervals(TIDY, label="task", series="method", xlabel="x", title="T"),
         lambda: intervals(
             TIDY, label="n", series="method", panel="task", xlabel="x", title="T", zero=True
         ),
