@@ -150,17 +150,11 @@ def links(targets: Sequence[tuple[str, str]]) -> Markup:
     return Markup(f'<ul class="links">{items}</ul>\n')
 
 
-def folded(title: str, blocks: Sequence[Block]) -> Markup:
-    """Return collapsed blocks, shown on request and in print."""
-    return Markup(f"<details>\n<summary>{escaped(title)}</summary>\n{markup(blocks)}</details>\n")
-
-
 def result_section(experiment: Experiment, output: Output, pictures: Mapping[str, str]) -> Section:
     """Return one result: claim, notes, figures, and the files that `writing.write` wrote for it.
 
     `pictures` holds the figures as markup, from `figure_markup`.
     """
-    name = f"{experiment.paper}-{experiment.name}"
     home, stem = experiment.paper, experiment.name
     drawings = [
         Markup(with_caption(svg, f"{experiment.title}: {key}", themed=False))
@@ -182,12 +176,12 @@ def result_section(experiment: Experiment, output: Output, pictures: Mapping[str
         links(files),
     ]
     if output.notes or drawings:
-        what = " and ".join(
-            [*(["notes"] if output.notes else []), *(["figures"] if drawings else [])]
-        )
-        notes = [Paragraph(note) for note in [*output.notes, *undefined_notes(output)]]
-        blocks.append(folded(what.capitalize(), [*notes, *drawings]))
-    return Section(experiment.title, blocks, name=name)
+        parts = {"notes": output.notes, "figures": drawings}
+        what = " and ".join(kind for kind, own in parts.items() if own).capitalize()
+        notes = map(Paragraph, [*output.notes, *undefined_notes(output)])
+        inner = markup([*notes, *drawings])
+        blocks.append(Markup(f"<details>\n<summary>{what}</summary>\n{inner}</details>\n"))
+    return Section(experiment.title, blocks, name=f"{home}-{stem}")
 
 
 def index_page(
@@ -209,18 +203,17 @@ def index_page(
     claims
         Rows of `judgebayes.experiments.summary.claim_summaries`, which `claims.csv` has in full.
     """
-    grade_counts = tally([(experiment, output) for experiment, output, _ in results])
-    sections = []
-    papers = ordered([(experiment, output) for experiment, output, _ in results])
+    every = [(experiment, output) for experiment, output, _ in results]
+    grade_counts, papers, sections = tally(every), ordered(every), []
     for paper, places in papers.items():
         own = [results[k] for k in places]
+        pairs = [(experiment, output) for experiment, output, _ in own]
+        names = [section.name for _, _, section in own]
         rows: list[list[str | Markup]] = [
-            [link(row[0], f"#{section.name}"), *row[1:]]
-            for row, (_, _, section) in zip(
-                matrix_rows([(e, o) for e, o, _ in own]), own, strict=True
-            )
+            [link(row[0], f"#{name}"), *row[1:]]
+            for row, name in zip(matrix_rows(pairs), names, strict=True)
         ]
-        by_grade = ", ".join(f"{k} {n}" for k, n in tally([(e, o) for e, o, _ in own]).items() if n)
+        by_grade = ", ".join(f"{k} {n}" for k, n in tally(pairs).items() if n)
         caption = f"{len(own)} results, grades of the paper's claims: {by_grade or 'none'}"
         table = Table(caption, HEAD, rows, words=(1, 4, 5))
         sections.append(
@@ -235,13 +228,8 @@ def index_page(
     if skipped:
         missing = [f"{e.paper}/{e.name} needs {', '.join(e.needs)}." for e in skipped]
         sections.append(Section("Not run: data missing", [*map(Paragraph, missing)]))
-    sections.append(
-        Section(
-            "What the grades mean",
-            [Facts(list(GRADES.items())), Facts(list(KINDS.items()))],
-            name="grades",
-        )
-    )
+    words = [Facts(list(GRADES.items())), Facts(list(KINDS.items()))]
+    sections.append(Section("What the grades mean", words, name="grades"))
     sections.append(Section("How it was run", [Facts(facts)], name="run"))
     return Page(
         "Four papers, reproduced and audited" if len(papers) == 4 else "Results",

@@ -31,7 +31,7 @@ from judgebayes.finding import Finding
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
-from judgebayes.plots.judge_map import judge_map
+from judgebayes.show.tables import judges_figure
 
 HARMLESS = Statement("a broken judge changes no score", "audit", MARGIN["nll"], within=True)
 
@@ -66,8 +66,7 @@ def main(run: Run) -> Output:
             records += metric_rows(one, method, ("nll", "accuracy"))
         if broken:
             table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
-            title = "RewardBench's reward models in the true orientation (90 % intervals)"
-            figure = judge_map(table, title=title)
+            figure = judges_figure(table, len(table)).draw()
     for method in ("one-coin", "stacking"):
         leak = advantage(answers_by_arm[True, method], answers_by_arm[False, method])
         panel = answers_by_arm[True, method].panel

@@ -151,9 +151,8 @@ def _forecast(
         splits=SPLITS,
         seed=seed,
     )
-    return more_labels(
-        compared, name, grow(compared, name), int((labels >= 0).sum()), more, seed=seed
-    )
+    growth, now = grow(compared, name), int((labels >= 0).sum())
+    return more_labels(compared, name, growth, now, more, seed=seed)
 
 
 def _records(cell: Cell) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ from judgebayes.panel.checks import Thresholds
 from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
 from judgebayes.panel.tally import effective_judges, residual_correlation, tally_of
-from judgebayes.plots.judge_map import judge_map
+from judgebayes.show.tables import judges_figure
 
 TOPICS = (
     "labels",
@@ -78,9 +78,8 @@ def main(run: Run) -> Output:
                 {**_row(panel, "random panels", "nll by size", row.nll), "n": row.judges}
                 for row in curve.itertuples()
             ]
-            title = f"{panel.dataset}: judges in the true orientation (90 % intervals)"
             table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
-            figures[panel.dataset.replace("_", "-")] = judge_map(table, title=title)
+            figures[panel.dataset.replace("_", "-")] = judges_figure(table, len(table)).draw()
         grave = [f.sentence for f in findings if f.severity == "bad"]
         if grave:
             notes.append(f"{panel.name}, {panel.orientation}: {' '.join(grave)}")

@@ -15,10 +15,7 @@ SALT = "judgebayes"
 THEME = {
     "#000000": "currentColor",
     "#dddddd": "var(--line)",
-    "#777777": "var(--muted)",
-    "#bbbbbb": "var(--rule)",
     "#0072b2": "var(--series)",
-    "#b5d3e7": "var(--faint)",
 }
 """Colours of `judgebayes.plots`, with the page's variables for them."""
 _TAG = re.compile(r"<[^<>]*>")

@@ -82,39 +82,37 @@ def judges_table(judges: pd.DataFrame, most: int) -> Table:
 
 
 def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
-    """Return the judges' TPR against TNR, or, without these, the accuracies of the best and the worst.
+    """Return how often the judges are right: on the items of each of two labels, or on all items.
 
-    `judges` is the result of `judge_table`; the accuracy of some judge is known.
+    `judges` is the result of `judge_table`; the accuracy of some judge is known. Of many judges, only
+    the best and the worst are drawn.
     """
-    ranked = judges.sort_values("accuracy", ascending=False, kind="stable")
+    known = judges[np.isfinite(judges["accuracy"])]
+    ranked = known.sort_values("accuracy", ascending=False, kind="stable")
     by_label = "tpr" in ranked and np.isfinite(ranked[["tnr", "tpr"]]).to_numpy().all(1).any()
-    title, caption = "Accuracy of judges", "How often judges are right, with 90 % intervals."
-    if by_label:
-        title = "Accuracy of every judge on items of the lower and of the higher label"
-        caption = (
-            f"Each of {len(ranked)} judges, with 90 % intervals: how often it is right on items "
-            "of the lower label (to the right is better) and of the higher (up is better). On "
-            'the solid line, "one coin", it is equally good on both, as the one-coin model assumes; '
-            "on the dashed line its votes have no information. The other names are in the table."
+    best, worst, drawn = ranked.iloc[0], ranked.iloc[-1], ends_of(ranked, most)
+    drawn = drawn.assign(judge=shortened_apart([*drawn["judge"].map(str)], MAX_NAME_LENGTH))
+    parts = [
+        drawn.assign(
+            value=drawn[n], low=drawn[f"{n}_low"], high=drawn[f"{n}_high"], series=SHARES[n]
         )
-    best, worst = ranked.iloc[0], ranked[np.isfinite(ranked["accuracy"])].iloc[-1]
-    drawn = ranked if by_label else ends_of(ranked, most)
-    names = shortened_apart([*drawn["judge"].map(str)], MAX_NAME_LENGTH)
+        for n in (("tpr", "tnr") if by_label else ("accuracy",))
+    ]
 
     def draw() -> "Picture":
-        from judgebayes.plots.judge_map import judge_map  # Matplotlib takes half a second to import
+        from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
 
-        figure = judge_map(drawn.assign(judge=names), title="", named=6, size=(5.0, 4.8))
-        figure.set_figwidth(5.0)
-        return figure
+        both = pd.concat(parts)
+        return intervals(both, label="judge", series="series", xlabel="share right", title="")
 
+    of = " on items of the higher label (TPR) and of the lower (TNR)" if by_label else ""
     return Plot(
         draw,
         "judges-figure",
-        title,
+        "Accuracy of judges",
         f"The most accurate is {best['judge']} with {percent(best['accuracy'])}, the least "
         f"{worst['judge']} with {percent(worst['accuracy'])}. The table has the numbers.",
-        caption,
+        f"How often judges are right{of}, with 90 % intervals.",
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from cases.asking import run
 
 import judgebayes as jb
-from judgebayes.plots.judge_map import judge_map
+from judgebayes.show.tables import judges_figure
 
 
 def test_type_checkers_read_the_annotations() -> None:
@@ -49,7 +49,7 @@ def test_the_repr_of_a_result_is_a_short_line(tmp_path: Path) -> None:
 
 def test_pdf_figures_have_truetype_fonts(tmp_path: Path) -> None:
     votes, _ = jb.encode(pd.DataFrame({"item": [1, 2, 3, 4], "judge": "j", "vote": [0, 1, 0, 1]}))
-    figure = judge_map(jb.judge_table(votes, np.array([0, 1, 1, 1]), ["j"]), title="Judges")
+    figure = judges_figure(jb.judge_table(votes, np.array([0, 1, 1, 1]), ["j"]), 1).draw()
     for name, font in (("f.pdf", b"/FontFile2"), ("f.ps", b"/FontType 42")):
         figure.savefig(tmp_path / name)
         content = (tmp_path / name).read_bytes()

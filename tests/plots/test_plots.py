@@ -9,8 +9,8 @@ from judgebayes.experiments.plots import curves
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
 from judgebayes.plots.curves import error_curves, reliability_diagrams
-from judgebayes.plots.judge_map import judge_map
 from judgebayes.plots.series import intervals
+from judgebayes.show.tables import judges_figure
 
 TIDY = pd.DataFrame(
     {
@@ -95,8 +95,8 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
         lambda: paper_plots.decision_regions(
             {"sign": lambda counts: 1 + np.sign(counts[:, 2] - counts[:, 0])}, 5, title="T"
         ),
-        lambda: judge_map(JUDGES, title="T"),
-        lambda: judge_map(JUDGES.filter(regex="judge|accuracy"), title="T"),
+        lambda: judges_figure(JUDGES, 4).draw(),
+        lambda: judges_figure(JUDGES.filter(regex="judge|accuracy"), 2).draw(),
         lambda: reliability_diagrams({"t": {"raw": BINS, "beta": BINS}}, title="T"),
         lambda: paper_plots.accuracy_coverage(
             {"t": {"raw": CURVE}, "u": {"raw": CURVE}}, title="T"

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure as Picture
 
 from judgebayes.evaluate.one_split import Evaluation
-from judgebayes.experiments.matrix import folded, link, links
+from judgebayes.experiments.matrix import link, links
 from judgebayes.finding import Finding
 from judgebayes.report.calibration import first_items, held_out_blocks
 from judgebayes.show.figures import inline_svg
@@ -148,7 +148,7 @@ def a_page(names: list[str]) -> Page:
             Section(
                 "b", [SideBySide([picture(names), picture(names, "b")]), Code(names[0])], name="b"
             ),
-            Section("c", [folded(names[0], [links([(n, n) for n in names if n])])]),
+            Section("c", [links([(n, n) for n in names if n])]),
         ],
     )
 
