@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.compiled.stopping import keeping
-from judgebayes.compiled.store import make_folder
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
 from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
+from judgebayes.experiments.folders import make_folder
 from judgebayes.experiments.public import SOURCES, Source, cache_folder, get, is_whole
 from judgebayes.experiments.request import DataGetRequest, DataListRequest, ExampleRequest
 from judgebayes.io.tables import write_table

@@ -16,10 +16,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from judgebayes.compiled.stopping import keeping
-from judgebayes.compiled.store import atomically, clear_half_written, locked
+from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Output, Run, data_folder, find
 from judgebayes.experiments.costs import TimeLeft, duration, known_costs, write_costs
+from judgebayes.experiments.folders import clear_half_written, locked
 from judgebayes.experiments.kept import source_digest
 from judgebayes.experiments.matrix import index_page
 from judgebayes.experiments.public import SOURCES

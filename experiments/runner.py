@@ -27,9 +27,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from judgebayes.compiled.store import clear_half_written
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import Experiment, Run
+from judgebayes.experiments.folders import clear_half_written
 
 MOST_PROGRAMS = 400
 MOST_MEMORY = 3 * 2**30

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from judgebayes.compiled.store import HALF, atomically, clear_half_written, locked
+from judgebayes.compiled.store import HALF, atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.folders import clear_half_written, locked
 
 HOLDER = """
 import sys
 from pathlib import Path
-from judgebayes.compiled.store import locked
+from judgebayes.experiments.folders import locked
 
 with locked(Path(sys.argv[1]), "'results'"):
     print("held", flush=True)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from judgebayes.aggregators import Davidson
-from judgebayes.compiled.store import clear_half_written
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import kept as kept_module
+from judgebayes.experiments.folders import clear_half_written
 from judgebayes.experiments.kept import kept
 from judgebayes.inference import DRPS, MAP
 

@@ -21,10 +21,10 @@ import planted
 import pytest
 from documents import check_document
 
-from judgebayes.compiled.store import locked
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import resuming, runner
 from judgebayes.experiments.core import Experiment, Output, Run, rows
+from judgebayes.experiments.folders import locked
 from judgebayes.experiments.reproducing import merge_shards, reproduce_papers
 from judgebayes.experiments.request import ReproduceRequest
 from judgebayes.experiments.resuming import UNFINISHED
