@@ -113,7 +113,7 @@ TASKS = (
         "judges",
         "Diagnose judges and choose panels",
         "Problems of judges and labels, abilities of judges, selection of a panel.",
-        ("panel", "item_response", "finding"),
+        ("panel", "finding"),
     ),
     Task(
         "majority",

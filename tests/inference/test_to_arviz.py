@@ -34,6 +34,7 @@ from judgebayes.evaluate.one_fit import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
+from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
@@ -41,7 +42,6 @@ from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density
 from judgebayes.inference.registry import AGGREGATORS
 from judgebayes.inference.sampled import with_source
-from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
 from judgebayes.models.flat_validator import FlatModel
 from judgebayes.posteriors.checks import check

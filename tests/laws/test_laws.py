@@ -76,7 +76,6 @@ PUBLIC = (
     ".aggregators",
     ".calibrators",
     ".generators",
-    ".item_response",
     ".majority",
     ".panel.curate",
 )
