@@ -16,8 +16,8 @@ from judgebayes.experiments.calibrate_dont_curate.joint_mode import (
     curvature,
     joint_mode,
 )
-from judgebayes.inference.fast.agreement import agreement
 from judgebayes.inference.fast.item_response_counts import ResponseEvidence, evidence
+from judgebayes.inference.fast.one_coin_counts import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.status import Status, when, worst

@@ -5,7 +5,6 @@ Items with the same votes and label merged into one weighted item, for samplers.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar
 
 import jax
@@ -18,7 +17,6 @@ from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weig
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fast import dawid_skene_em
-from judgebayes.inference.fast.agreement import MANY_ITEMS, pack, slots_of
 from judgebayes.inference.fast.dawid_skene_em import (
     Counts,
     by_counts,
@@ -310,32 +308,23 @@ def _own_prior(method: DawidSkene) -> DawidSkenePrior:
 
 
 def _counted(votes: AnyVotes) -> Counts:
-    """Return the vote counts: a list if the table is mostly empty, packed if there are many items.
-
-    If the code is traced they are an array. Packing is a separate program, because inside another one
-    the compiler packs again for every use.
-    """
+    """Return the vote counts: a list if the table is mostly empty; if the code is traced, an array."""
     if isinstance(votes, SparseVotes):
         return votes
     if isinstance(votes.index, jax.core.Tracer):
         return dawid_skene_em.counts(votes.index, votes.n_classes)
     if _mostly_empty(votes):
         return from_dense(votes)
-    return _count(votes.index, votes.n_classes, votes.n_items >= MANY_ITEMS)
+    return _count(votes.index, votes.n_classes)
 
 
 def _mostly_empty(votes: Votes) -> bool:
-    """Return whether products of a list are faster than those of a matrix, or of packed words."""
+    """Return whether products of a list are faster than those of a matrix."""
     cells, cast = votes.index.size * votes.n_classes, int((np.asarray(votes.index) >= 0).sum())
-    if votes.n_items >= MANY_ITEMS:  # a word takes as long as a vote
-        words = -(-votes.n_judges * votes.n_samples // slots_of(votes.n_classes))
-        cells = GAIN * votes.n_items * words
     return cast > 0 and cells >= max(LEAST_CELLS, GAIN * cast)
 
 
-@partial(jax.jit, static_argnames=("n_classes", "packed"))
-def _count(index: Int[Array, "item judge sample"], n_classes: int, packed: bool) -> Counts:
-    return (pack if packed else dawid_skene_em.counts)(index, n_classes)
+_count = jax.jit(dawid_skene_em.counts, static_argnames="n_classes")
 
 
 def _switched(

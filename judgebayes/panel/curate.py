@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 
 from judgebayes.arrays import AnyArray, LogProbs
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.agreement import agreement
+from judgebayes.inference.fast.one_coin_counts import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Method, Training, status_of
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.registry import in_files

@@ -33,7 +33,6 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 )
 from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse, visit
 from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
-from judgebayes.inference.fast.agreement import pack
 from judgebayes.inference.fast.item_response_counts import evidence
 from judgebayes.inference.laplace import (
     _likelihood,
@@ -99,11 +98,11 @@ class Pair:
     points: list[Any]
 
 
-def em(classes: int, noise: float, packed: bool) -> Pair:
+def em(classes: int, noise: float) -> Pair:
     """Dawid and Skene's objective from counts, as in EM, on the unconstrained scale."""
-    data = panel(classes, 1 if packed else 2, seed=1)
+    data = panel(classes, 2, seed=1)
     prior = DawidSkenePrior(1.5, 0.7, 1.2)
-    count = pack(data.votes, classes) if packed else dawid_skene_em.counts(data.votes, classes)
+    count = dawid_skene_em.counts(data.votes, classes)
     model = DawidSkeneModel(classes, prior, noise)
 
     def sites(x: dict[str, jax.Array]) -> dict[str, jax.Array]:
@@ -199,8 +198,7 @@ def linear(classes: int, noise: float, symmetric: bool) -> Pair:
 
 
 LOG_DENSITIES: dict[str, Callable[[int, float], Pair]] = {
-    "dawid-skene, counts": lambda k, e: em(k, e, packed=False),
-    "dawid-skene, packed counts": lambda k, e: em(k, e, packed=True),
+    "dawid-skene, counts": em,
     "2PL, table": two_parameters,
     "stacking, symmetric": lambda k, e: linear(k, e, symmetric=True),
     "stacking, free": lambda k, e: linear(k, e, symmetric=False),
@@ -231,7 +229,7 @@ def test_the_objective_is_the_programs_log_density(name: str, classes: int, nois
 
 @in_float64
 def test_a_route_that_forgot_the_noise_would_be_noticed() -> None:
-    right, wrong = em(3, 0.15, packed=False), em(3, 0.0, packed=False)
+    right, wrong = em(3, 0.15), em(3, 0.0)
     assert not agree(Pair(wrong.route, right.program, right.points))
 
 

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
-from judgebayes.inference.fast.agreement import agreement
+from judgebayes.inference.fast.one_coin_counts import agreement
 from judgebayes.models.base import PanelData
 from judgebayes.models.one_coin import OneCoinModel, OneCoinPrior
 from judgebayes.votes import Votes
