@@ -108,19 +108,6 @@ def log_odds(
     return jnp.log(alpha) - jnp.log(beta) + np.log(n_classes - 1)
 
 
-def table(
-    alpha: Float[Array, " judge"],
-    beta: Float[Array, " judge"],
-    most: int,
-    *,
-    n_classes: int,
-) -> Float[Array, "judge cast for_class"]:
-    """Return log p(votes of a judge | class) up to a constant, by number of votes and votes for it."""
-    count = jnp.arange(most + 1)
-    rest = count[:, None] - count
-    return log_votes(alpha[:, None, None], beta[:, None, None], count, rest, n_classes)
-
-
 @partial(jax.jit, static_argnames="n_classes", inline=True)
 def log_votes(
     alpha: Float[Array, "..."],
@@ -151,8 +138,4 @@ def log_likelihood_by_class(
         return [jnp.zeros(len(given), weight.dtype), *over_first]
     cast = (index >= 0).sum(-1)
     votes_for = [(index == k).sum(-1) for k in range(n_classes)]
-    if (index.shape[-1] + 1) ** 2 > n_classes * len(index):  # a table would be slower
-        return [log_votes(alpha, beta, own, cast - own, n_classes).sum(1) for own in votes_for]
-    by_count = table(alpha, beta, index.shape[-1], n_classes=n_classes)
-    judge = jnp.arange(index.shape[1])
-    return [by_count[judge, cast, own].sum(1) for own in votes_for]
+    return [log_votes(alpha, beta, own, cast - own, n_classes).sum(1) for own in votes_for]
