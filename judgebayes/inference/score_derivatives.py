@@ -7,105 +7,20 @@ Item i has the class probabilities
 Davidson's model and the calibration maps have this form. Automatic differentiation takes the second
 derivatives one parameter at a time, in many passes over the items; the analytic form needs one pass.
 
-NLL of two classes has it, and DRPS of few classes and parameters, as in Davidson's sweeps.
-
-NLL of two classes as a function of one number per item, the margin of its label.
-
-With s = 1 where the label is class 1 and -1 where it is class 0, the label has the probability
-
-.. math:: p = \frac{1}{1 + e^{-m}}, \qquad m_i = s_i (z_{i1} - z_{i0}),
-
-and the derivatives in the parameters follow from the score of an item and its gradient and Hessian in
-m: one exponential per item, and a row of numbers for each parameter and each pair of parameters.
+DRPS and NLL of few classes and parameters have it, as in Davidson's sweeps and the calibration maps.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jax.lax import optimization_barrier
 from jaxtyping import Array, Float
 
 from judgebayes.arrays import ItemCodes, ItemValues, Scalar
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
 from judgebayes.measures.scores import Score, drps, nll
-
-
-class _Curve(NamedTuple):
-    """The score of every item, and its first and second derivative in the margin."""
-
-    value: ItemValues
-    gradient: ItemValues
-    hessian: ItemValues
-
-
-class _Label(NamedTuple):
-    """The probability of every item's label."""
-
-    p: ItemValues
-    rest: ItemValues
-    """1 - p, without its rounding error."""
-    product: ItemValues
-    """p (1 - p)."""
-    nll: ItemValues
-    """-log p, also where p is 0 in floating point."""
-
-
-def binary_nll(
-    difference: Sequence[ItemValues],
-    labels: ItemCodes,
-    weight: ItemValues,
-    flip_rate: Float[Array, ""],
-) -> Differentiated:
-    """Return the weighted sum of NLL as a function of the parameters, with two derivatives.
-
-    Parameters
-    ----------
-    difference
-        By parameter, the derivative of the logit of class 1 minus that of class 0; 0 at items that do
-        not count.
-    labels, weight
-        Class indices; items that do not count weigh 0.
-    flip_rate
-        The share of wrong labels.
-    """
-    size = len(difference)
-    sign = jnp.where(labels == 1, 1.0, -1.0)
-    margin_rows = _rows([sign * x for x in difference])
-    pairs = _rows([difference[a] * difference[b] for a in range(size) for b in range(a + 1)])
-    # The barrier keeps the compiler from recomputing these rows in every pass.
-    margin_rows, pairs, weight = optimization_barrier((margin_rows, pairs, weight))
-
-    def weighted(
-        flip_rate: Array | None, margin: ItemValues
-    ) -> tuple[Float[Array, ""], ItemValues, ItemValues]:
-        curve = _nll_of_margin(_label(margin), flip_rate)
-        # The barrier keeps XLA from fusing the values into a library reduction (YNNPACK), which is
-        # slow; and no dot product is used, because values are compared to the last bit.
-        values = optimization_barrier(weight * curve.value)
-        return values.sum(), weight * curve.gradient, weight * curve.hessian
-
-    def at(theta: Float[Array, " parameter"]) -> Derivatives:
-        margin = theta @ margin_rows
-        # Matrices stay outside the branches, where compilers would copy them.
-        value, gradient, hessian = lax.cond(
-            flip_rate == 0, partial(weighted, None), partial(weighted, flip_rate), margin
-        )
-        return value, margin_rows @ gradient, symmetric(pairs @ hessian, size)
-
-    return at
-
-
-def _rows(rows: Sequence[ItemValues]) -> Float[Array, "row item"]:
-    """Return rows as a matrix. `jnp.stack` under `vmap` puts the rows outermost from JAX 0.11 on.
-
-    A product with each lane's matrix would then begin with a transposition.
-    """
-    return jnp.concatenate([row[None] for row in rows])
 
 
 def symmetric(below: Float[Array, " pair"], size: int) -> Float[Array, "parameter parameter"]:
@@ -117,33 +32,8 @@ def symmetric(below: Float[Array, " pair"], size: int) -> Float[Array, "paramete
     return jnp.stack([below[k] for k in place.ravel().tolist()]).reshape(size, size)
 
 
-def _label(margin: ItemValues) -> _Label:
-    small = jnp.exp(-jnp.abs(margin))
-    larger = 1 / (1 + small)
-    smaller = small * larger
-    positive = margin > 0
-    return _Label(
-        jnp.where(positive, larger, smaller),
-        jnp.where(positive, smaller, larger),
-        smaller * larger,
-        jnp.maximum(-margin, 0) + jnp.log1p(small),
-    )
-
-
-def _nll_of_margin(label: _Label, flip_rate: Array | None) -> _Curve:
-    r"""Return the negative log-likelihood.
-
-    With :math:`s = a p / (a p + b)`, which is 1 without noise: gradient :math:`-s (1 - p)`, Hessian
-    :math:`s p (1 - p) - s (1 - s)(1 - p)^2`.
-    """
-    if flip_rate is None:
-        return _Curve(label.nll, -label.rest, label.product)
-    right = jnp.log1p(-2 * flip_rate) - label.nll
-    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
-    share = jnp.exp(right - log_prob)
-    hessian = share * label.product - share * (1 - share) * label.rest**2
-    return _Curve(-log_prob, -share * label.rest, hessian)
-
+Curve = tuple[ItemValues, list[ItemValues], list[list[ItemValues]]]
+"""The score of every item, its gradient in the logits, and the lower triangle of its Hessian."""
 
 Column = Mapping[int, ItemValues]
 """The coefficient of a parameter in the logit of each class; classes without it are left out."""
@@ -184,8 +74,8 @@ def score_derivatives(
     Parameters
     ----------
     score
-        DRPS and NLL of two classes have written derivatives, and DRPS of a few; other scores are
-        differentiated automatically.
+        DRPS and NLL of a few classes have written derivatives; other scores are differentiated
+        automatically.
     design
         The linear functions.
     labels
@@ -208,10 +98,8 @@ def _sum_of_scores(
     size, zero = len(columns), jnp.zeros_like(weight)
 
     flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-    if design.n_classes == 2 and score is nll:
-        differences = [column.get(1, zero) - column.get(0, zero) for column in columns]
-        return binary_nll(differences, labels, weight, flip_rate)
-    if score is not drps or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
+    written = {drps: _drps, nll: _nll}.get(score)
+    if written is None or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
         matrix, known = Design(columns, design.n_classes).matrix(), jnp.maximum(labels, 0)
         right = jnp.log1p(-design.n_classes * flip_rate)
 
@@ -227,7 +115,7 @@ def _sum_of_scores(
         for a, column in enumerate(columns):
             for k, x in column.items():
                 logits[k] = logits[k] + x * theta[a]
-        value, first, second = _drps(_softmax(logits), labels, flip_rate)
+        value, first, second = written(logits, labels, flip_rate)
         gradient = [_sum([x * first[k] for k, x in column.items()]) for column in columns]
         hessian = [
             _sum(
@@ -250,18 +138,45 @@ def _sum(terms: Sequence[ItemValues]) -> ItemValues:
     return sum(terms[1:], start=terms[0])
 
 
-def _softmax(logits: Sequence[ItemValues]) -> list[ItemValues]:
+def _softmax(logits: Sequence[ItemValues]) -> tuple[list[ItemValues], list[ItemValues]]:
+    """Return the probabilities and their logs, by class."""
     top = logits[0]
     for z in logits[1:]:
         top = jnp.maximum(top, z)
     exponentials = [jnp.exp(z - top) for z in logits]
     total = _sum(exponentials)
-    return [x * (1.0 / total) for x in exponentials]
+    log_total = top + jnp.log(total)
+    return [x * (1.0 / total) for x in exponentials], [z - log_total for z in logits]
 
 
-def _drps(
-    p: list[ItemValues], labels: ItemCodes, flip_rate: Array
-) -> tuple[ItemValues, list[ItemValues], list[list[ItemValues]]]:
+def _nll(logits: Sequence[ItemValues], labels: ItemCodes, flip_rate: Array) -> Curve:
+    r"""Return the negative log-likelihood of every item, and its derivatives in the item's logits.
+
+    With the label's share :math:`s = a p_y / (a p_y + b)`, which is 1 without noise, and
+    :math:`d_k = \delta_{ky} - p_k`: gradient :math:`-s d_k`, Hessian
+    :math:`s p_k (\delta_{kl} - p_l) - s (1 - s) d_k d_l`.
+    """
+    p, log_p = _softmax(logits)
+    classes = range(len(p))
+    right = log_p[0]
+    for k in classes[1:]:
+        right = jnp.where(labels == k, log_p[k], right)
+    right = right + jnp.log1p(-len(p) * flip_rate)
+    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
+    share = jnp.exp(right - log_prob)
+    rest = [_sum(p[:k] + p[k + 1 :]) for k in classes]  # 1 - p without its rounding error
+    d = [jnp.where(labels == k, rest[k], -p[k]) for k in classes]
+    second = [
+        [
+            share * p[k] * (rest[k] if k == m else -p[m]) - share * (1 - share) * d[k] * d[m]
+            for m in range(k + 1)
+        ]
+        for k in classes
+    ]
+    return -log_prob, [-share * x for x in d], second
+
+
+def _drps(logits: Sequence[ItemValues], labels: ItemCodes, flip_rate: Array) -> Curve:
     r"""Return the ranked probability score of every item, and its derivatives in the item's logits.
 
     With :math:`F_j = \sum_{k \le j} p_k` and the indicator :math:`e_{kj} = 1\{k \le j\}`,
@@ -269,6 +184,7 @@ def _drps(
     :math:`\partial^2 F_j / \partial z_k \partial z_l
     = p_k (\delta_{kl} - p_l)(e_{kj} - F_j) - p_k p_l (e_{lj} - F_j)`.
     """
+    p, _ = _softmax(logits)
     classes = range(len(p))
     scale = 1 - len(p) * flip_rate
     value = jnp.zeros_like(p[0])
