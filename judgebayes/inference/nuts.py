@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpyro import infer
 from numpyro.infer.util import initialize_model
-from scipy.special import ndtri
 
 from judgebayes.arrays import Key
 from judgebayes.compiled.backend import on_cpu
@@ -31,9 +30,7 @@ RADIUS = 2.0
 """Half-width of the chains' random starts around a given start, on the unconstrained scale; NumPyro's
 around 0 have the same."""
 LEAST_KEPT = 20
-"""Fewest draws of each chain for R-hat, and for an interrupted run to return its draws."""
-REST = 50
-"""R-hat takes at most one part in this many of the time."""
+"""Fewest draws of each chain for an interrupted run to return its draws."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +40,9 @@ class Sampling:
     steps: int
     """Steps of each chain so far, out of `warmup` + `draws`."""
     per_second: float
-    """Steps of all chains together per second, since the warm-up or the draws began."""
+    """Steps of all chains together per second, since the last report."""
     diverging: int
     """Number of divergent draws."""
-    rhat: float
-    """The largest rank-normalised R-hat (Vehtari et al. 2021), NaN before there are enough draws."""
-    ess: float
-    """The smallest bulk effective sample size so far, likewise."""
 
 
 @jax.tree_util.register_dataclass
@@ -133,7 +126,6 @@ class NUTS:
 
         done, stride, state = 0, FIRST, begin(key)
         parts: list[Any] = []
-        monitor = _Monitor(problem)
         try:
             while done < self.warmup + self.draws:
                 phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
@@ -146,7 +138,8 @@ class NUTS:
                 done += steps
                 took = max(time.monotonic() - began, 1e-4)
                 if callback is not None:
-                    callback(monitor.update(parts, done, steps * self.chains, took))
+                    diverging = int(sum(part[1].sum() for part in parts))
+                    callback(Sampling(done, steps * self.chains / took, diverging))
                 # At most doubled, because the first call includes the compilation.
                 stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
         except KeyboardInterrupt:
@@ -212,54 +205,6 @@ class NUTS:
             return problem, lambda sites: sites
         model, back = form(problem.data)
         return replace(problem, model=model, log_likelihood=None), back
-
-
-class _Monitor:
-    """Measures the speed of the sampler and, at intervals, the agreement of its chains."""
-
-    def __init__(self, problem: Problem) -> None:
-        targets = problem.convergence_targets
-        self.targets = None if targets is None else jax.jit(jax.vmap(jax.vmap(targets)))
-        self.rhat = self.ess = np.nan
-        self.steps, self.seconds = 0, 0.0
-        self.since_rhat, self.cost = 0.0, 0.0
-        self.sampling = False
-
-    def update(self, parts: list[Any], done: int, steps: int, took: float) -> Sampling:
-        """Return the progress after `steps` more steps of all chains in `took` seconds."""
-        if self.sampling != bool(parts) or self.steps <= steps:
-            self.steps, self.seconds = 0, 0.0  # the first calls compile
-        self.sampling = bool(parts)
-        self.steps, self.seconds, self.since_rhat = (
-            self.steps + steps,
-            self.seconds + took,
-            self.since_rhat + took,
-        )
-        n = sum(len(x[1]) for x in parts)
-        if n >= LEAST_KEPT and self.since_rhat >= REST * self.cost:
-            began = time.monotonic()
-            self.rhat, self.ess = self._agreement([x[0] for x in parts])
-            self.since_rhat, self.cost = 0.0, time.monotonic() - began
-        diverging = int(sum(x[1].sum() for x in parts))
-        return Sampling(done, self.steps / self.seconds, diverging, self.rhat, self.ess)
-
-    def _agreement(self, parts: list[dict[str, np.ndarray]]) -> tuple[float, float]:
-        """Return the largest R-hat and the smallest ESS over the convergence targets."""
-        from numpyro.diagnostics import effective_sample_size, gelman_rubin
-
-        draws = jax.tree.map(lambda *each: np.concatenate(each), *parts)
-        if self.targets is not None:
-            draws = {"target": np.asarray(self.targets(draws))}
-        flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in draws.values()], axis=2)
-        half = len(flat) // 2
-        halves = np.concatenate([flat[:half], flat[-half:]], axis=1)
-        halves = halves[..., np.ptp(halves, axis=(0, 1)) > 0]
-        if halves.size == 0:
-            return np.nan, np.nan
-        ranks = halves.reshape(-1, halves.shape[2]).argsort(0).argsort(0).reshape(halves.shape)
-        size = half * halves.shape[1]
-        normal = np.swapaxes(ndtri((ranks + 0.625) / (size + 0.25)), 0, 1)  # chain, draw, quantity
-        return float(gelman_rubin(normal).max()), float(effective_sample_size(normal).min())
 
 
 def _steps(

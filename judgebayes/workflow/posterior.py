@@ -337,13 +337,11 @@ def _sampled(story: Described, nuts: NUTS, seed: int, attributes: dict[str, str 
 
 
 def _in_words(so_far: Sampling, nuts: NUTS) -> str:
-    """Return the text of the progress bar: the speed, and how well the chains agree."""
+    """Return the text of the progress bar: the speed, and how many draws diverged."""
     rate = f"{so_far.per_second:,.0f} a second"
     if so_far.steps <= nuts.warmup:
         return f"warming up, {rate}"
-    agreement = f"; R-hat {so_far.rhat:.3f}, ESS {so_far.ess:.0f}"
-    known = agreement if np.isfinite(so_far.rhat) else ""
-    return f"draws, {rate}{known}; {so_far.diverging} diverged"
+    return f"draws, {rate}; {so_far.diverging} diverged"
 
 
 def _said(findings: Sequence[Finding]) -> list[Block]:

@@ -11,11 +11,9 @@ from judgebayes.aggregators import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, nuts
 from judgebayes.inference.nuts import LEAST_KEPT, Sampling
-from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains
 from judgebayes.votes import Votes
 
-az = arviz()
 SAMPLER = NUTS(draws=64, warmup=50, chains=3)
 
 
@@ -64,27 +62,16 @@ def test_pauses_change_no_draw(
     jax.tree.map(np.testing.assert_array_equal, draw(), whole)
 
 
-def test_progress_reports_agree_with_arviz_on_the_draws_so_far(
-    draw: Callable[..., Chains], whole: Chains, monkeypatch: pytest.MonkeyPatch
+def test_progress_reports_count_steps_and_divergences(
+    draw: Callable[..., Chains], whole: Chains
 ) -> None:
-    monkeypatch.setattr(nuts, "REST", 0)
     reports: list[Sampling] = []
     draw(reports.append)
     steps = [s.steps for s in reports]
     assert steps == sorted(steps)
     assert steps[-1] == 50 + 64
-    assert np.isnan(reports[0].rhat)
     assert all(s.per_second > 0 for s in reports)
     assert reports[-1].diverging == int(whole.diverging.sum())
-    for report in (s for s in reports if s.steps >= 50 + LEAST_KEPT):
-        n = report.steps - 50
-        first = {name: np.asarray(x)[:, :n] for name, x in whole.draws.items()}
-        columns = [c for x in first.values() for c in np.moveaxis(x.reshape(3, n, -1), 2, 0)]
-        rhat = max(float(az.rhat(x, method="z_scale")) for x in columns)
-        ess = min(float(az.ess(x, method="bulk")) for x in columns)
-        np.testing.assert_allclose(report.rhat, rhat, rtol=1e-3)  # ties
-        if n >= 40:  # NumPyro and ArviZ cut the autocorrelations of shorter chains differently
-            np.testing.assert_allclose(report.ess, ess, rtol=0.02)
 
 
 @pytest.mark.parametrize("after", [10, 50, 50 + LEAST_KEPT - 1, 50 + LEAST_KEPT, 50 + 40])
