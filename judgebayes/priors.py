@@ -11,7 +11,6 @@ from judgebayes.models.beta_binomial import BetaBinomialPrior as BetaBinomial
 from judgebayes.models.calibration_maps import CalibrationMapPrior as BayesianMap
 from judgebayes.models.davidson import DavidsonPrior as Davidson
 from judgebayes.models.dawid_skene import DawidSkenePrior as DawidSkene
-from judgebayes.models.flat_validator import FlatPrior as GeneratorValidatorFlat
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior as HierarchicalDavidson
 from judgebayes.models.irt import ItemResponsePrior as ItemResponse
 from judgebayes.models.item_validator import ItemPrior as ItemLevel
@@ -28,7 +27,6 @@ __all__ = [
     "BetaBinomial",
     "Davidson",
     "DawidSkene",
-    "GeneratorValidatorFlat",
     "GeneratorValidatorRobust",
     "HierarchicalDavidson",
     "Impression",

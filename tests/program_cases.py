@@ -13,6 +13,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,
 )
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.models import davidson
 from judgebayes.models.base import Model, PanelData, ProbsData
@@ -20,7 +21,6 @@ from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.calibration_maps import CalibrationMapModel
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.irt import ItemResponseModel

@@ -31,7 +31,6 @@ from judgebayes.generators.labelling import Stratified
 from judgebayes.inference.problem import USE_PRIOR
 from judgebayes.majority import BetaBinomial, Binomial, SplitCurve, Thinning
 from judgebayes.measures.scores import drps, nll
-from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.robust_validator import RobustModel
 from judgebayes.votes import Classes
 from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit
@@ -150,7 +149,7 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     makers = {m.__name__: m for m in (BetaBinomial, SplitCurve, Impression, Panel, Stratified)}
     makers |= {"ItemLevel": ItemLevel, "ItemResponse": ItemResponse}
     makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
-    makers |= {"GeneratorValidatorFlat": FlatModel, "GeneratorValidatorRobust": RobustModel}
+    makers |= {"GeneratorValidatorRobust": RobustModel}
     method = makers[name] if name in makers else getattr(jb, name)
     given = (jb.Platt(),) if name == "BayesianMap" else ()
     assert method(*given).prior == prior

@@ -14,14 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 
-from judgebayes.experiments.beyond_consensus import hierarchical_program
+from judgebayes.experiments.beyond_consensus import flat_program, hierarchical_program
 from judgebayes.models import (
     base,
     beta_binomial,
     calibration_maps,
     davidson,
     dawid_skene,
-    flat_validator,
     generator_counts,
     hierarchical_davidson,
     irt,
@@ -85,7 +84,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         ),
         "irt": (irt.ItemResponseModel(CLASSES), panel),
         "beta_binomial": (beta_binomial.BetaBinomialModel(5), counts),
-        "generator_validator.flat": (flat_validator.FlatModel(), counted),
+        "generator_validator.flat": (flat_program.FlatModel(), counted),
         "generator_validator.hierarchical": (hierarchical_program.HierarchicalModel(), counted),
         "generator_validator.item": (item_validator.ItemModel(GENERATORS), items),
         "generator_validator.robust": (robust_validator.RobustModel(), counted),

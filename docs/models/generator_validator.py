@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.infer import MCMC, NUTS, Predictive
 
-from judgebayes.models.flat_validator import FlatModel
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.models.generator_counts import Counted
 
 

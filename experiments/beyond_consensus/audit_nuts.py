@@ -36,13 +36,13 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
     spread_over_generators,
 )
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.generators import Impression, Panel, PrecisionCounts, logit_shift
 from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.nuts import split_rhat
-from judgebayes.models.flat_validator import FlatModel
 
 LEVEL = "noRepair"
 ANNOTATED = 6

@@ -37,6 +37,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
     spread_over_generators,
 )
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.beyond_consensus.voting import (
@@ -57,7 +58,6 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP
-from judgebayes.models.flat_validator import FlatModel
 
 VETO = 4
 """Votes of the paper's best ensemble, chosen by the paper on the generators that it then predicts."""

@@ -29,6 +29,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
 )
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
 from judgebayes.experiments.sbc.engine import Subject, of_program
@@ -46,7 +47,6 @@ from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parame
 from judgebayes.models.calibration_maps import CalibrationMapModel
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.item_validator import ItemModel

@@ -39,12 +39,11 @@ class GeneratorValidator:
     ----------
     program
         The program with its prior: `RobustModel()` (`judgebayes.models.robust_validator`), which `Panel`
-        approximates and in which no single cell decides; or `FlatModel()`, the paper's model with its
-        likelihood.
+        approximates and in which no single cell decides; or another of the same counts.
     inference
         `NUTS()`, by default with short steps, because spreads near 0 make the posterior narrow; or
-        `MAP()` for the flat program. The mode of the robust one, which includes its spreads, is far
-        from the posterior's mass.
+        `MAP()` for a program without spreads. The mode of the robust one, which includes its spreads,
+        is far from the posterior's mass.
     """
 
     program: CountProgram = field(default_factory=RobustModel, metadata={"static": True})

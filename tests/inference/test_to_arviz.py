@@ -32,6 +32,7 @@ from judgebayes.calibrators import BayesianMap, Platt
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
@@ -43,7 +44,6 @@ from judgebayes.inference.problem import Chains, Problem, Result, log_density
 from judgebayes.inference.registry import AGGREGATORS
 from judgebayes.inference.sampled import with_source
 from judgebayes.majority import BetaBinomial, counts_of
-from judgebayes.models.flat_validator import FlatModel
 from judgebayes.posteriors.checks import check
 from judgebayes.posteriors.compare import compare
 from judgebayes.votes import Votes

@@ -43,6 +43,7 @@ from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.beyond_consensus.regression import as_published, starts
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
@@ -77,7 +78,6 @@ from judgebayes.inference import DRPS, MAP, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.majority import BetaBinomial, Binomial, Thinning
 from judgebayes.measures.scores import nll
-from judgebayes.models.flat_validator import FlatModel
 from judgebayes.panel.curate import Curated, TopAccuracy, top_k
 from judgebayes.workflow import methods
 

@@ -32,6 +32,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
 )
 from judgebayes.experiments.beyond_consensus import regression
+from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
 from judgebayes.experiments.calibrate_dont_curate.joint_mode import curvature, visit
@@ -49,7 +50,6 @@ from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
-from judgebayes.models.flat_validator import FlatModel
 from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.irt import ItemResponseModel

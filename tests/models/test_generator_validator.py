@@ -11,9 +11,10 @@ from scipy import integrate, stats
 from scipy.special import expit, logit
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.beyond_consensus import flat_program
 from judgebayes.experiments.beyond_consensus import hierarchical_program as gv
 from judgebayes.inference.sampled import drawn_from_prior
-from judgebayes.models import flat_validator, item_validator
+from judgebayes.models import item_validator
 from judgebayes.models.base import PanelData
 from judgebayes.models.cell_votes import student_deviations
 from judgebayes.models.generator_counts import Counted
@@ -89,10 +90,10 @@ def test_the_flat_density_is_that_of_the_story(counted: Counted) -> None:
 
     rng = np.random.default_rng(0)
     points = [{"g": rng.random(G), "tpr": rng.random(J), "fpr": rng.random(J)} for _ in range(3)]
-    assert_the_same_density(flat_validator.FlatModel(), counted, twin, points)
+    assert_the_same_density(flat_program.FlatModel(), counted, twin, points)
     part = jax.tree.map(jnp.asarray, counted._replace(labelled=counted.labelled / 4))
     with pytest.raises(ValueError, match="fractions of items, not whole numbers"):
-        drawn_from_prior(flat_validator.FlatModel(), part, jax.random.key(0))
+        drawn_from_prior(flat_program.FlatModel(), part, jax.random.key(0))
 
 
 def logits_by_label(at: Point, spreads: np.ndarray, a: np.ndarray, kappa: np.ndarray) -> np.ndarray:
