@@ -218,7 +218,9 @@ def load(path: Path) -> Any:
         raise JudgeBayesError(f"There is no file {str(path)!r}.")
     try:
         data = _restored(*read_stored(path))
-        draws = _dataset(data["posterior"])
+        draws = _dataset(data["posterior"]).data_vars
+        if not draws or not all(map(_is_drawn, draws.values())):
+            raise ValueError("a variable has other axes, or a number that is not finite")
     except JudgeBayesError:
         raise
     except Exception as error:  # NumPy, zipfile and ArviZ raise many kinds of errors
@@ -226,7 +228,6 @@ def load(path: Path) -> Any:
             f"{str(path)!r} is damaged, or no posterior; use a file that ends in .npz and that "
             "`judgebayes posterior` wrote."
         ) from error
-    check_draws(draws, path)
     return data
 
 
@@ -311,28 +312,14 @@ def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
                 raise ValueError("an array has another size")
 
 
-def check_draws(posterior: Any, path: Path) -> None:
-    """Check that every variable of a posterior has a finite number for each chain and draw.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there is none, or for the first variable that has not.
-    """
-    for name, values in posterior.data_vars.items():
-        if tuple(values.dims[:2]) != ("chain", "draw") or not values.size:
-            raise JudgeBayesError(
-                f"Variable {name!r} of {str(path)!r} has the axes {', '.join(map(str, values.dims))}; "
-                "it must have a number for each chain and draw. Sample the posterior again."
-            )
-        wrong = int((~np.isfinite(values.to_numpy())).sum())
-        if wrong:
-            raise JudgeBayesError(
-                f"Variable {name!r} of {str(path)!r} has {wrong:,} of {values.size:,} values that are "
-                "not finite; sample the posterior again."
-            )
-    if not posterior.data_vars:
-        raise JudgeBayesError(f"{str(path)!r} has no draws.")
+def _is_drawn(values: Any) -> bool:
+    """Return whether a variable has a finite number for each chain and draw."""
+    numbers = values.to_numpy()
+    return (
+        tuple(values.dims[:2]) == ("chain", "draw")
+        and numbers.size > 0
+        and bool(np.isfinite(numbers).all())
+    )
 
 
 def leave_one_out(data: Any, name: str) -> pd.DataFrame:
@@ -350,13 +337,30 @@ def leave_one_out(data: Any, name: str) -> pd.DataFrame:
     """
     az = arviz()
     array = _dataset(data["log_likelihood"])[name]
-    values = _log_probabilities(array, name)
-    items = _items(array, name)
-    draws = _dataset(data["posterior"])
-    if (draws.sizes.get("chain"), draws.sizes.get("draw")) != values.shape[:2]:
+    values = array.to_numpy()
+    draws = _dataset(data["posterior"]).sizes
+    shape = draws.get("chain"), draws.get("draw")
+    axis = array.dims[-1]
+    named = array.coords[axis].to_numpy() if axis in array.coords else range(array.sizes[axis])
+    items = pd.Index([str(item) for item in named])
+    if (
+        array.dims[:2] != ("chain", "draw")
+        or values.shape != (*shape, len(items))
+        or values.dtype.kind != "f"
+        or not values.size
+        or items.has_duplicates
+    ):
         raise JudgeBayesError(
-            f"The log-likelihood {name!r} has {values.shape[0]} chains of {values.shape[1]} draws, "
-            "unlike the posterior. Sample the posterior again."
+            f"The log-likelihood {name!r} has axes {array.dims} and type {values.dtype}; it must "
+            "have a number for each chain and draw of the posterior and each item, none of them "
+            "twice. Sample the posterior again."
+        )
+    wrong = ~(values <= ROUNDING) | ~np.isfinite(values)
+    if wrong.any():
+        raise JudgeBayesError(
+            f"{int(wrong.sum()):,} of {values.size:,} values of the log-likelihood {name!r} are no log "
+            f"probabilities, such as {float(values[wrong][0]):g}: this posterior cannot be scored. "
+            "Sample it again."
         )
     # A constant log-likelihood has equal weights, and no tail to fit.
     varies = np.ptp(values, axis=(0, 1)) >= CONSTANT
@@ -379,42 +383,6 @@ def unreliable(loo: pd.DataFrame) -> list[str]:
     """Return the items of `leave_one_out` with an unreliable value, the worst first."""
     worst_first = loo["k"].sort_values(ascending=False, kind="stable")
     return [str(item) for item in worst_first.index[~(worst_first <= K_LIMIT)]]
-
-
-def _items(array: Any, name: str) -> pd.Index:
-    """Return the names of the items of a log-likelihood, which are different."""
-    axis = array.dims[-1]
-    items = array.coords[axis].to_numpy() if axis in array.coords else np.arange(array.sizes[axis])
-    names = pd.Index([str(item) for item in items])
-    if names.has_duplicates:
-        raise JudgeBayesError(
-            f"The log-likelihood {name!r} has item {names[names.duplicated()][0]!r} twice. Sample the "
-            "posterior again."
-        )
-    return names
-
-
-def _log_probabilities(array: Any, name: str) -> Float[np.ndarray, "chain draw item"]:
-    """Return the log-likelihoods, checked: a file may contain anything."""
-    values = array.to_numpy()
-    if (
-        array.dims[:2] != ("chain", "draw")
-        or values.ndim != 3
-        or values.dtype.kind != "f"
-        or not values.size
-    ):
-        raise JudgeBayesError(
-            f"The log-likelihood {name!r} has axes {array.dims} and type {values.dtype}; it must "
-            "have a number for each chain, draw and item. Sample the posterior again."
-        )
-    wrong = ~(values <= ROUNDING) | ~np.isfinite(values)
-    if wrong.any():
-        raise JudgeBayesError(
-            f"{int(wrong.sum()):,} of {values.size:,} values of the log-likelihood {name!r} are no log "
-            f"probabilities, such as {float(values[wrong][0]):g}: this posterior cannot be scored. "
-            "Sample it again."
-        )
-    return values
 
 
 def _with_likelihood(data: Any, name: str, values: Float[np.ndarray, "chain draw some"]) -> Any:
