@@ -437,27 +437,17 @@ def _dataset(group: Any) -> Any:
 
 
 def _flat(dataset: Any) -> dict[str, float]:
-    return {
-        name: float(value)
-        for variable, array in dataset.data_vars.items()
-        for name, value in _entries(str(variable), array)
-    }
-
-
-def _entries(variable: str, array: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the name and the values of every entry along the axes beyond chain and draw."""
-    values = array.transpose("chain", "draw", ...) if "draw" in array.dims else array
-    axes = [dim for dim in values.dims if dim not in ("chain", "draw")]
-    entry_first = (
-        np.moveaxis(values.to_numpy(), (0, 1), (-2, -1)) if len(axes) < values.ndim else values
-    )
-    numbers = np.asarray(entry_first)
-    for position in np.ndindex(*(values.sizes[dim] for dim in axes)):
-        labels = [
-            str(values.coords[dim].to_numpy()[i]) if dim in values.coords else str(i)
-            for dim, i in zip(axes, position, strict=True)
-        ]
-        yield (f"{variable}[{', '.join(labels)}]" if labels else variable), numbers[position]
+    """Return a number for each entry of each variable, named by its coordinates."""
+    numbers = {}
+    for variable, array in dataset.data_vars.items():
+        for position, value in np.ndenumerate(array.to_numpy()):
+            labels = [
+                str(array.coords[dim].to_numpy()[i]) if dim in array.coords else str(i)
+                for dim, i in zip(array.dims, position, strict=True)
+            ]
+            name = f"{variable}[{', '.join(labels)}]" if labels else str(variable)
+            numbers[name] = float(value)
+    return numbers
 
 
 def diagnose(data: Any, only: Collection[str] | None = None) -> list[Finding]:
