@@ -10,7 +10,6 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from judgebayes.aggregators.base import Cost
 from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weights
@@ -327,18 +326,6 @@ def _mostly_empty(votes: Votes) -> bool:
 _count = jax.jit(dawid_skene_em.counts, static_argnames="n_classes")
 
 
-def _switched(
-    log_confusion: Float[Array, "judge class vote"],
-    count: Counts,
-    labels: ItemCodes,
-    weight: ItemValues,
-) -> Int[Array, ""]:
-    n_judges, n_classes, _ = log_confusion.shape
-    labelled = dawid_skene_em.labelled_responsibilities(labels, weight, n_classes)
-    cast = (weight[None] @ count).reshape(n_judges, n_classes).sum(-1)
-    return switched(log_confusion, dawid_skene_em.tally(labelled, count), cast)
-
-
 @jax.jit
 def _fit(
     method: DawidSkene,
@@ -358,7 +345,7 @@ def _fit(
         mode = maximise_pooled(*data, pooled, noise, n_classes)
     if isinstance(method.inference, EM):
         log_confusion = jnp.log(mode.draws["confusion"][0])
-        status = worst(mode.status, _switched(log_confusion, count, labels, weight))
+        status = worst(mode.status, switched(log_confusion, count, labels, weight))
         return Fit(method, mode.draws, status, mode.details)
 
     assert isinstance(votes, Votes)
@@ -368,5 +355,5 @@ def _fit(
     problem = by_counts(method.problem(votes, labels, weight), at_mode, count)
     result = method.inference.solve(problem, key)
     mean = jnp.log(result.draws["confusion"].mean(0))
-    status = worst(result.status, _switched(mean, count, labels, weight))
+    status = worst(result.status, switched(mean, count, labels, weight))
     return Fit(method, result.draws, status, chains=result.chains)

@@ -19,7 +19,6 @@ from judgebayes.inference.fast.shared_difficulty_grid import (
     judges_mode,
     log_class_given,
     scale_points,
-    vote_counts,
 )
 from judgebayes.inference.fit import Fit, ModelMethod, Training
 from judgebayes.inference.nuts import NUTS
@@ -149,7 +148,7 @@ class SharedDifficulty(ModelMethod):
 
         An item without votes has the classes' prior.
         """
-        count = vote_counts(given.index, given.n_classes)
+        count = given.counts().astype(float)
 
         def add(total: Array, draw: Sites) -> tuple[Array, None]:
             return jnp.logaddexp(total, draw["log_mass"] + self._one(fit, count, draw)), None
@@ -161,7 +160,7 @@ class SharedDifficulty(ModelMethod):
     @jax.jit
     def by_draw(self, fit: Fit, given: Votes) -> Float[Array, "draw item class"]:
         """Return the items' log-probabilities under every draw."""
-        count = vote_counts(given.index, given.n_classes)
+        count = given.counts().astype(float)
         return jax.lax.map(lambda draw: self._one(fit, count, draw), fit.draws)
 
     def _one(self, fit: Fit, count: Float[Array, "item judge vote"], draw: Sites) -> LogProbs:
@@ -192,7 +191,7 @@ def fit_with_held_out(method: SharedDifficulty, data: Training) -> tuple[Fit, Lo
     assert isinstance(inference, EM)
     used = labelled_weight(labels, weight)
     log_class = _log_class(method, data)
-    count = vote_counts(votes.index, votes.n_classes)
+    count = votes.counts().astype(float)
     judges = judges_mode(
         count,
         labels,

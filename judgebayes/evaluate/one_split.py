@@ -77,7 +77,7 @@ def measure(
     evaluation: Evaluation, metrics: Sequence[str] | Mapping[str, Metric]
 ) -> dict[str, Float[np.ndarray, " split"]]:
     """Return metrics of every split, by name."""
-    chosen = dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
+    chosen = metrics_named(metrics)
     _, values = score_all(evaluation, tuple(chosen.values()))
     return dict(zip(chosen, np.asarray(values).T, strict=True))
 
@@ -90,14 +90,16 @@ def score_all(
     return jax.vmap(partial(scores_of, metrics=metrics))(evaluation)
 
 
-def metrics_named(metrics: Sequence[str]) -> dict[str, Metric]:
-    """Return metrics by their names.
+def metrics_named(metrics: Sequence[str] | Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return metrics by their names, or as they are given.
 
     Raises
     ------
     JudgeBayesError
         If a metric is unknown.
     """
+    if isinstance(metrics, Mapping):
+        return dict(metrics)
     for name in metrics:
         if name not in METRICS:
             raise JudgeBayesError(

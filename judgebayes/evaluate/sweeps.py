@@ -174,7 +174,7 @@ def sweep(
     sc               0.000000
     Name: value, dtype: float64
     """
-    chosen = _chosen(metrics)
+    chosen = metrics_named(metrics)
     cells = _cells(votes, labels, splits)
     with_maps: Mapping[str, Method | Mapping[str, Calibrated]] = methods
     if calibrators:
@@ -212,10 +212,6 @@ def sweep(
     return table
 
 
-def _chosen(metrics: Sequence[str] | Mapping[str, Metric]) -> dict[str, Metric]:
-    return dict(metrics) if isinstance(metrics, Mapping) else metrics_named(metrics)
-
-
 def _of_cell(
     method: Method | Mapping[str, Calibrated],
     cell: Cell,
@@ -228,7 +224,7 @@ def _of_cell(
 
     Metrics arrive by name: a function that is sent is a new one each time, and is compiled each time.
     """
-    engine = Engine([cell], loss, seed, None, tuple(_chosen(metrics).values()))
+    engine = Engine([cell], loss, seed, None, tuple(metrics_named(metrics).values()))
     (by_map,) = engine(method, fit_on)
     return by_map
 

@@ -67,6 +67,15 @@ def when(condition: Bool[Array, "*batch"], status: Status) -> Int[Array, "*batch
     return jnp.where(condition, int(status), int(Status.CONVERGED))
 
 
+def ended(finite: Bool[Array, "*batch"], converged: Bool[Array, "*batch"]) -> Int[Array, "*batch"]:
+    """Return the status of a search that stops where it has converged, or after its last step."""
+    return jnp.select(
+        [~finite, converged],
+        [int(Status.NONFINITE), int(Status.CONVERGED)],
+        int(Status.MAX_STEPS),
+    )
+
+
 @jit_inline("n_classes", "n_parameters")
 def degenerate_status(
     labels: ItemCodes, weight: ItemValues, n_classes: int, n_parameters: int

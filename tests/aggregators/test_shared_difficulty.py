@@ -14,7 +14,7 @@ from judgebayes.aggregators import SharedDifficulty
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import EM
-from judgebayes.inference.fast.shared_difficulty_grid import judges_mode, vote_counts
+from judgebayes.inference.fast.shared_difficulty_grid import judges_mode
 from judgebayes.inference.fit import Training
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE, SharedDifficultyPrior, distances
 from judgebayes.votes import Votes
@@ -85,7 +85,7 @@ def test_the_end_is_stationary_in_the_programs_density(
         tolerance=EXACT.tolerance,
         max_steps=EXACT.max_steps,
     )
-    count, weight = vote_counts(votes.index, classes), jnp.ones(len(labels))
+    count, weight = votes.counts().astype(float), jnp.ones(len(labels))
     solution = jax.jit(end)(
         count, jnp.asarray(labels), weight, uniform, noise, SharedDifficultyPrior()
     )

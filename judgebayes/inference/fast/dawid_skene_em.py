@@ -26,7 +26,7 @@ from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Problem, Result, Sites, one_draw
-from judgebayes.inference.status import Status, when
+from judgebayes.inference.status import Status, ended, when
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior, accuracy
 from judgebayes.models.label_noise import noise_matrix
 
@@ -211,18 +211,17 @@ def updated(
 
 def switched(
     log_confusion: Float[Array, "judge class vote"],
-    labelled_votes: Float[Array, "judge class vote"],
-    cast: Float[Array, " judge"],
+    count: Counts,
+    labels: ItemCodes,
+    weight: ItemValues,
 ) -> Int[Array, ""]:
-    """Return SWITCHED where most judges are below chance and the labelled items do not confirm it.
-
-    `labelled_votes` are the votes on labelled items by label, `cast` the number of votes by judge.
-    """
-    n_classes = log_confusion.shape[1]
-    on_labels = jnp.diagonal(labelled_votes, axis1=1, axis2=2).sum(-1) / jnp.maximum(
-        labelled_votes.sum((1, 2)), 1e-9
-    )
-    below_on_labels = most_below_chance(on_labels, labelled_votes.sum((1, 2)), n_classes)
+    """Return SWITCHED where most judges are below chance and the labelled items do not confirm it."""
+    n_judges, n_classes, _ = log_confusion.shape
+    cast = (weight[None] @ count).reshape(n_judges, n_classes).sum(-1)
+    of_labelled = tally(labelled_responsibilities(labels, weight, n_classes), count)
+    total = of_labelled.sum((1, 2))
+    right = jnp.diagonal(of_labelled, axis1=1, axis2=2).sum(-1)
+    below_on_labels = most_below_chance(right / jnp.maximum(total, 1e-9), total, n_classes)
     below_in_fit = most_below_chance(accuracy(log_confusion), cast, n_classes)
     return when(below_in_fit & ~below_on_labels, Status.SWITCHED)
 
@@ -292,11 +291,7 @@ class TwoStarts:
         """
         first, second = log_posterior
         best = jnp.where(second > first + SAME_MODE * jnp.abs(first), 1, 0)
-        status = jnp.select(
-            [~jnp.isfinite(log_posterior), converged],
-            [int(Status.NONFINITE), int(Status.CONVERGED)],
-            int(Status.MAX_STEPS),
-        )
+        status = ended(jnp.isfinite(log_posterior), converged)
         of_starts = {
             "votes_by_class": self.tally(expected).sum(-1),
             "pseudo_votes": pseudo_votes,

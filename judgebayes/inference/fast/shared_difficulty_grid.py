@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
-from judgebayes.inference.status import Status
+from judgebayes.inference.status import ended
 from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.shared_difficulty import (
     EASE,
@@ -74,13 +74,6 @@ class _State(NamedTuple):
     step: Int[Array, ""]
 
 
-def vote_counts(
-    index: Int[Array, "item judge sample"], n_classes: int
-) -> Float[Array, "item judge vote"]:
-    """Return how often each judge voted for each class on each item."""
-    return (index[..., None] == jnp.arange(n_classes)).sum(2).astype(float)
-
-
 def _at_nodes(
     count: Float[Array, "item judge vote"], table: Float[Array, "judge vote class node"]
 ) -> Float[Array, "item class node"]:
@@ -120,7 +113,7 @@ def judges_mode(
     Parameters
     ----------
     count
-        The votes, from `vote_counts`.
+        The number of votes by item, judge and class.
     labels, weight
         Class indices; the weight is 0 where the label is unknown.
     log_class
@@ -238,11 +231,7 @@ def judges_mode(
     end = jax.lax.while_loop(running, advance, start)
     # A judge without a vote on a labelled item has the common means.
     parameters = jnp.where(seen[:, None] > 0, end.parameters, end.location)
-    status = jnp.select(
-        [~jnp.isfinite(end.change), end.change <= tolerance],
-        [int(Status.NONFINITE), int(Status.CONVERGED)],
-        int(Status.MAX_STEPS),
-    )
+    status = ended(jnp.isfinite(end.change), end.change <= tolerance)
     return _Judges(end._replace(parameters=parameters), expected(parameters, end.ease), status)
 
 
