@@ -70,7 +70,6 @@ TASKS = (
             "workflow.data",
             "workflow.asking",
             "workflow.study",
-            "workflow.importing",
             "workflow.reading",
             "workflow.binning",
             "workflow.bins_of_files",

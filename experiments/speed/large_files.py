@@ -60,8 +60,6 @@ def commands(folder: Path) -> dict[str, list[str]]:
     fit, generator = str(folder / "fit.json"), ["--set", "generator=system"]
     one_coin = ["calibrate", votes, *labels, "--splits", "10", "--method", "one-coin"]
     return {
-        "import tidy, to CSV": ["import", "tidy", votes, "-o", str(folder / "out.csv")],
-        "import tidy, to Parquet": ["import", "tidy", votes, "-o", str(folder / "out.parquet")],
         "check": ["check", votes, *labels],
         "diagnose": ["diagnose", votes, *labels],
         "ensemble": ["ensemble", votes, *labels],

@@ -5,12 +5,12 @@ from dataclasses import fields
 from pathlib import Path
 
 from judgebayes.cli.requests import ImportRequest
+from judgebayes.io.formats import import_votes
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options, join_names
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.sentence import sentences
 from judgebayes.show.console import say_plainly
-from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.machine import CommandResult
 from judgebayes.workflow.results import rows_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 from judgebayes.io.formats import FORMATS
-from judgebayes.io.options import Verdicts, VotesFrom
+from judgebayes.io.options import VotesFrom
 from judgebayes.workflow.options import (
     Encoding,
     Ignore,
@@ -14,7 +14,6 @@ from judgebayes.workflow.options import (
     Keys,
     Missing,
     Option,
-    OrderColumn,
     SampleColumn,
     SkipRows,
     VoteColumn,
@@ -143,7 +142,6 @@ class ImportRequest:
     judge: JudgeColumn = None
     vote: VoteColumn = None
     sample: SampleColumn = None
-    order: OrderColumn = None
     label: Annotated[str | None, "Column of the label; in logs of other tools, its key."] = None
     text: Annotated[str | None, "Column of the judge's raw answer."] = None
     items: Annotated[
@@ -156,13 +154,6 @@ class ImportRequest:
     encoding: Encoding = None
     skip_rows: SkipRows = None
     set: Keys = None
-    verdicts: Annotated[
-        str | None,
-        Option(
-            "The kind of verdict in raw answers: pair (A, B or tie), score, or valid.",
-            values=get_args(Verdicts),
-        ),
-    ] = None
     votes_from: Annotated[
         str | None,
         Option(

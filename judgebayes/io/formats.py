@@ -12,16 +12,11 @@ from judgebayes.io.options import Files, Options
 from judgebayes.io.records import find_files
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from judgebayes.io.gathering import Imported, Row
     from judgebayes.votes.columns import VotesAs
 
-    Reader = Callable[[Files], Iterable[Row | pd.DataFrame | str]]
+    Reader = Callable[[Files], Iterable[Row | str]]
 
-FILE = ("ignore", "encoding", "skip_rows")
-"""Options for the layout of a table in its file."""
-TABLE = ("item", "judge", "sample", "order", "label")
 TABLES = (
     *("*.csv", "*.tsv", "*.jsonl", "*.ndjson", "*.parquet"),
     *("*.csv.gz", "*.tsv.gz", "*.jsonl.gz"),
@@ -43,7 +38,7 @@ RAGAS = re.compile(
 """Names of metrics of Ragas."""
 UNREAD: dict[str, str] = {
     "custom_id response": "the output of a batch of requests to OpenAI: make a table with the item, "
-    "the judge and its raw answer (response.body), for judgebayes import text",
+    "the judge and its raw answer (response.body), and use --set verdicts=pair",
     "request_states adapter_spec": "a scenario of HELM: make a table with a row per instance and "
     "annotator (columns item, judge, vote)",
     "feedback_scores project_id": "a trace of Opik: export a table with a row per trace and a column "
@@ -109,22 +104,12 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    "tidy": Format(
-        "a table with a row per vote, or a folder with a file per judge",
-        (*TABLE, "vote", "verdicts", *FILE),
-    ),
-    "wide": Format(
-        "a table with a row per item and a column per judge",
-        ("item", "label", *FILE),
-    ),
-    "text": Format(
-        "a table with a judge's raw answer in each row, for the verdict parser",
-        (*TABLE, "text", "verdicts", *FILE),
-        votes_as="shown",
-    ),
     "reviews": Format(
         "a table with an answer on several items in each row; the items are in --items FILE",
-        ("item", "judge", "sample", "label", "text", "items", "group", *FILE),
+        (
+            *("item", "judge", "sample", "label", "text", "items", "group"),
+            *("ignore", "encoding", "skip_rows"),
+        ),
         classes=("invalid", "valid"),
         always=True,
     ),
@@ -274,7 +259,6 @@ def import_votes(
     name: str,
     path: Path | str,
     options: Options = Options(),  # noqa: B008
-    read: "Reader | None" = None,
 ) -> "Imported":
     """Return the votes in a file or folder of one format.
 
@@ -286,9 +270,6 @@ def import_votes(
         A file, or a folder of such files.
     options
         What the reader cannot detect by itself.
-    read
-        The reader, of tidy, wide and text, which are read as every command reads tables
-        (`judgebayes.workflow.importing`); by default that of the format.
 
     Raises
     ------
@@ -308,12 +289,11 @@ def import_votes(
         )
     path = Path(path)
     files = find_files(path, form.patterns, name)
-    read = reader_of(name) if read is None else read
-    return gather(read(Files(path, files, options)), str(path), form, options)
+    return gather(reader_of(name)(Files(path, files, options)), str(path), form, options)
 
 
 def reader_of(name: str) -> "Reader":
-    """Return the reader of a format: of rows or a table of them, and of sentences for the user."""
+    """Return the reader of a format: of rows, and of sentences for the user."""
     module = next((module for module, names in MODULES.items() if name in names), name)
     function = f"read_{name}".replace("-", "_")
     read: Reader = getattr(importlib.import_module(f"judgebayes.io.{module}"), function)

@@ -115,9 +115,7 @@ def _short(name: object) -> str:
     return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 3] + "..."
 
 
-def gather(
-    parts: Iterable[Row | pd.DataFrame | str], what: str, form: "Format", options: Options
-) -> Imported:
+def gather(parts: Iterable[Row | str], what: str, form: "Format", options: Options) -> Imported:
     """Collect records into tables, and account for all of them.
 
     Where people and programs voted, what people said is labels. A judge's repeated votes on an item
@@ -127,8 +125,7 @@ def gather(
     Parameters
     ----------
     parts
-        Records in the order of the source: rows, or one table with columns named like the fields of
-        `Row`; and sentences for the user.
+        Records in the order of the source, and sentences for the user.
     what
         The name of the source, for messages.
     form
@@ -184,14 +181,9 @@ def gather(
     )
 
 
-def _records_of(parts: list[Row | pd.DataFrame | str]) -> pd.DataFrame:
+def _records_of(parts: list[Row | str]) -> pd.DataFrame:
     """Return the records as a table with a column for every field of `Row`."""
     names = [each.name for each in fields(Row)]
-    for part in parts:
-        if isinstance(part, pd.DataFrame):
-            # One column for all that are absent: none is changed.
-            absent = pd.Series(None, index=part.index, dtype=object)
-            return pd.DataFrame({name: part.get(name, absent) for name in names}, copy=False)
     rows = [part for part in parts if isinstance(part, Row)]
     columns = {name: [getattr(row, name) for row in rows] for name in names}
     columns["item"] = short_names(columns["item"], keep=-1)

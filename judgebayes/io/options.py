@@ -28,7 +28,6 @@ def short_names(names: Sequence[str | tuple[str, ...]], keep: int) -> list[str]:
     return [n if isinstance(n, str) else "|".join(n[place] for place in kept) for n in names]
 
 
-Verdicts = Literal["pair", "score", "valid"]
 VotesFrom = Literal["score", "answer"]
 
 
@@ -60,14 +59,11 @@ class Options:
     judge: str | None = None
     vote: str | None = None
     sample: str | None = None
-    order: str | None = None
     label: str | None = None
     text: str | None = None
     """The column of the judges' raw answers."""
     missing: str | None = None
     """Values that mean no vote (for example -1 or partial), separated by commas."""
-    verdicts: Verdicts | None = None
-    """What raw answers are verdicts on; None means `pair`."""
     votes_from: VotesFrom | None = None
     """Whether a log's votes are the scores that it gives to outputs (the scorer is the judge), or
     the answers of the evaluated model (that model is the judge, the target its label)."""

@@ -13,10 +13,10 @@ from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.formats import TABLES
 from judgebayes.io.gathering import reasons
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import Layout, Verdicts
+from judgebayes.io.options import Layout
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import noted, notes_of, read_table
-from judgebayes.io.verdict import LEVELS, parse_verdict
+from judgebayes.io.verdict import LEVELS, Kind, parse_verdict
 from judgebayes.votes.classes import canonical, mapped, written
 
 TEXTS = (
@@ -49,7 +49,7 @@ def read_votes(
     """
     if isinstance(path, InMemory) or not path.is_dir():
         return read_table(path, layout)
-    files = find_files(path, TABLES, "tidy")
+    files = find_files(path, TABLES, "table")
     tables = [read_table(file, layout) for file in files]
     if len(files) == 1:
         return tables[0]
@@ -111,30 +111,20 @@ def _judges_of_files(
     ]
 
 
-def why_none(value: object) -> str:
-    """Return the reason that is recorded if a cell contains no vote."""
-    word = isinstance(value, str) and value.strip()
-    return f"cell {word!r}" if word else "empty cell"
-
-
-def verdicts_in(texts: pd.Series, kind: Verdicts) -> tuple[pd.DataFrame, list[str]]:
-    """Return the vote in each raw answer and why it is missing, and sentences on how they were read."""
+def verdicts_in(texts: pd.Series, kind: Kind) -> tuple[pd.Series, str]:
+    """Return the vote in each raw answer, None without one, and a sentence on how they were read."""
     verdicts = [parse_verdict(text, kind) for text in texts]
-    blank = [not isinstance(text, str) or not text.strip() for text in texts]
+    n = sum(isinstance(text, str) and bool(text.strip()) for text in texts)
     read = [each for each in verdicts if each.value is not None]
     levels = Counter(sorted((str(each.level) for each in read), key=LEVELS.index))
-    columns = {
-        "vote": [each.value for each in verdicts],
-        "missing": [each.why for each in verdicts],
-    }
-    table = pd.DataFrame(columns, texts.index, dtype=object)
-    return table.assign(missing=table["missing"].mask(blank, "no answer")), [
+    votes = pd.Series([each.value for each in verdicts], texts.index, dtype=object)
+    return votes, (
         f"Verdicts are read from the texts in column {str(texts.name)!r}: {len(read)} of "
-        f"{len(texts) - sum(blank)} ({reasons(levels)}); the others are missing votes.",
-    ]
+        f"{n} ({reasons(levels)}); the others are missing votes."
+    )
 
 
-def kind_of_answers(texts: Iterable[object]) -> Verdicts | None:
+def kind_of_answers(texts: Iterable[object]) -> Kind | None:
     """Return the kind of verdict that most texts have, if they are answers and not votes."""
     filled = (text for text in texts if isinstance(text, str) and text.strip())
     answers = list(islice(filled, MOST_TRIED))
@@ -142,7 +132,7 @@ def kind_of_answers(texts: Iterable[object]) -> Verdicts | None:
         return None
     if sum(map(len, answers)) <= SHORT * len(answers) and "\n" not in "".join(answers):
         return None
-    kinds: tuple[Verdicts, ...] = ("pair", "valid", "score")
+    kinds: tuple[Kind, ...] = ("pair", "valid", "score")
     shares = {
         kind: sum(parse_verdict(each, kind).value is not None for each in answers) for kind in kinds
     }

@@ -77,9 +77,6 @@ ItemColumn = Annotated[str | None, "Column of the item."]
 JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if there is one judge."]
 VoteColumn = Annotated[str | None, "Column of the vote."]
 SampleColumn = Annotated[str | None, Key("Column that numbers a judge's votes on one item.")]
-OrderColumn = Annotated[
-    str | None, Key("Column of the presentation order, AB or BA; 'none' to ignore it.")
-]
 GeneratorColumn = Annotated[str | None, Key("Column of the generator, in votes or labels.")]
 Ignore = Annotated[
     str | None, Key("Columns of a wide file to leave out, separated by commas: notes,date.")
@@ -164,7 +161,9 @@ class Columns:
     repeats: Annotated[
         bool, Key("Several rows of one judge on one item are repeated votes, in file order.")
     ] = False
-    order: OrderColumn = None
+    order: Annotated[
+        str | None, Key("Column of the presentation order, AB or BA; 'none' to ignore it.")
+    ] = None
     votes_as: Annotated[
         str | None,
         Key(

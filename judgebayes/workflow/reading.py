@@ -15,8 +15,9 @@ from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import join_judge, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import Options, Verdicts
+from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of
+from judgebayes.io.verdict import Kind
 from judgebayes.io.vote_tables import verdicts_in
 from judgebayes.votes import Classes, Coding, Votes, encode
 from judgebayes.votes.classes import (
@@ -102,8 +103,8 @@ def open_votes(
                 "verdicts reads raw answers in a column of votes, which a wide file has not."
             )
         name = columns["vote"]
-        verdicts, said = verdicts_in(table[name], cast(Verdicts, request.verdicts))
-        table, notes = table.assign(**{name: list(verdicts["vote"])}), [*notes, *said]
+        votes, said = verdicts_in(table[name], cast(Kind, request.verdicts))
+        table, notes = table.assign(**{name: votes}), [*notes, said]
         if columns["order"] is not None and request.votes_as is None:
             request = replace(request, votes_as="shown")
     require_columns(table, columns)

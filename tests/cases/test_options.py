@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from cases.asking import FILES, run
 
+from judgebayes.io.tables import read_table, write_table
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -88,8 +90,8 @@ def test_diagnose_says_that_it_has_no_use_for_pairwise(folder: Path) -> None:
     assert "pairwise has no effect" in said
 
 
-def test_an_import_says_that_no_value_is_missing(folder: Path, tmp_path: Path) -> None:
-    said = run("import", "tidy", folder / "v.csv", "-o", tmp_path / "o.csv", "--set", "missing=zz")
+def test_a_check_says_that_no_value_is_missing(folder: Path) -> None:
+    said = run("check", folder / "v.csv", "--set", "missing=zz")
     assert "missing has no effect: no vote is 'zz'." in said
 
 
@@ -108,7 +110,7 @@ def test_votes_as_asks_for_the_order(tmp_path: Path) -> None:
 
 def test_a_formula_behind_a_semicolon_is_quoted(tmp_path: Path) -> None:
     out = tmp_path / "o.csv"
-    run("import", "tidy", FILES / "formula_semicolon.csv", "-o", out)
+    write_table(read_table(FILES / "formula_semicolon.csv"), out)
     assert out.read_text().splitlines()[1:] == ['"x;=1+1","a",1', '"y;=cmd|\' /C calc\'!A0","a",0']
     again = pd.read_csv(out)
     assert list(again["item"]) == ["x;=1+1", "y;=cmd|' /C calc'!A0"]

@@ -1,25 +1,26 @@
 """Verdicts in raw answers: read, or missing; never the opposite."""
 
 import time
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from cases.asking import FILES, run
+from rows import rows_of
 
 from judgebayes.io.verdict import Kind, parse_verdict
+from judgebayes.workflow.asking import decided
+from judgebayes.workflow.options import ReadRequest
 
 
-def votes(file: str, kind: Kind, folder: Path) -> dict[str, object]:
-    """Import raw answers; return the vote on each item, None if it is missing."""
-    out = folder / "votes.csv"
-    run("import", "text", FILES / file, "--verdicts", kind, "-o", out)
-    table = pd.read_csv(out).astype(object)
-    return dict(zip(table["item"], table["vote"].where(table["vote"].notna(), None), strict=True))
+def votes(file: str, kind: Kind) -> dict[str, object]:
+    """Read raw answers; return the vote on each item, None if it is missing."""
+    rows = rows_of(
+        decided(ReadRequest(votes=FILES / file, vote="text", verdicts=kind)).open_votes()
+    )
+    return dict(zip(rows["item"], rows["vote"], strict=True))
 
 
-def test_pairs(tmp_path: Path) -> None:
-    assert votes("verdict.csv", "pair", tmp_path) == {
+def test_pairs() -> None:
+    assert votes("verdict.csv", "pair") == {
         "q1": "A",
         "q2": "A",
         "q3": "tie",
@@ -29,8 +30,8 @@ def test_pairs(tmp_path: Path) -> None:
     }
 
 
-def test_validity(tmp_path: Path) -> None:
-    assert votes("verdict_valid.csv", "valid", tmp_path) == {
+def test_validity() -> None:
+    assert votes("verdict_valid.csv", "valid") == {
         "q1": "invalid",
         "q2": "invalid",
         "q3": "valid",
@@ -39,8 +40,8 @@ def test_validity(tmp_path: Path) -> None:
     }
 
 
-def test_scores(tmp_path: Path) -> None:
-    assert votes("verdict_score.csv", "score", tmp_path) == {
+def test_scores() -> None:
+    assert votes("verdict_score.csv", "score") == {
         "q1": 0.5,
         "q2": -3.0,
         "q3": 7.5,
@@ -50,13 +51,11 @@ def test_scores(tmp_path: Path) -> None:
     }
 
 
-def test_prose(tmp_path: Path) -> None:
+def test_prose() -> None:
     """Of 400 answers 386 have a verdict, ten of them "Overall a tie."; 14 refuse."""
-    said = run(
-        "import", "text", FILES / "prose.csv", "--verdicts", "pair", "-o", tmp_path / "v.csv"
-    )
-    assert "386 votes of 2 judge(s) on 200 items (B 156, A 152, tie 78)" in said
-    assert "14 (no verdict found 14)" in said
+    said = run("check", FILES / "prose.csv", "--set", "verdicts=pair")
+    assert "386 votes of 2 judge(s) on 200 items" in said
+    assert "386 of 400" in said
 
 
 PAIR = [

@@ -74,7 +74,6 @@ precision {votes} --labels {labels} --method logit-shift
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/1.npz
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/2.npz
 compare {new}/1.npz {new}/2.npz
-import tidy {votes} -o {new}/votes.csv
 import reviews {new}/answers.csv --items {new}/items.csv -o {new}/v.csv
 collect {new}/pairs.csv --judge j@{url} -n 2 -o {new}/votes.jsonl --dry-run
 collect {new}/pairs.csv --judge j@{url} -n 2 -o {new}/votes.jsonl

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from rows import rows_of
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.formats import import_votes
 from judgebayes.io.repair import Shown, repair_verdicts
 from judgebayes.io.tables import read_table, write_table
 from judgebayes.io.verdict import parse_verdict
@@ -21,7 +23,6 @@ from judgebayes.votes.classes import Classes, canonical
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import encoded
 from judgebayes.workflow.fit_file import digest_of, load_fit
-from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
 
@@ -49,8 +50,8 @@ def test_distinct_names_stay_distinct(names: tuple[str, str], suffix: str, tmp_p
     else:
         text = "\n".join(separator.join(row) for row in [("item", "judge", "vote"), *rows])
     path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
-    assert sorted(import_votes("tidy", path).votes["item"]) == sorted(names)
     opened = open_files(ReadRequest(votes=path))
+    assert sorted(rows_of(opened)["item"]) == sorted(names)
     votes, coding = encode(opened.table)
     assert [str(item) for item in coding.items] == list(names)
     assert np.asarray(votes.index).ravel().tolist() == [0, 1]

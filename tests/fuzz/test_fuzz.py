@@ -1,6 +1,5 @@
 """Damaged tables: read as a naive reader reads them, or refused in one sentence."""
 
-import ast
 import csv
 import os
 import random
@@ -13,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from rows import rows_of
 
 from fuzz.mutators import damage_bytes, damage_table, to_file_bytes
 from fuzz.naive import cells_of, counted, norm
 from fuzz.seeds import random_table
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import Imported
-from judgebayes.io.options import Options
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.data import Study, encoded
-from judgebayes.workflow.importing import import_votes
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import classes_of
+from judgebayes.workflow.sources import Opened
 
 CASES = int(os.environ.get("FUZZ_CASES", "300"))
 LONGEST = 4000
@@ -38,12 +37,16 @@ def check_sentence(text: str) -> None:
     assert 0 < len(text) <= LONGEST, f"{len(text)} characters: {text[:200]!r}"
 
 
-def check_imported(imported: Imported) -> None:
-    for line in imported.words():
+def check_rows(read: Opened) -> pd.DataFrame:
+    """Return the rows that were read, after checks of the notes and of the names."""
+    for line in read.notes:
         check_sentence(line)
-    assert imported.read == len(imported.votes) + sum(imported.dropped.values())
-    assert imported.votes["item"].map(type).eq(str).all()
-    assert imported.votes["judge"].map(type).eq(str).all()
+    rows = rows_of(read)
+    if rows[["item", "judge"]].isna().to_numpy().any():
+        raise JudgeBayesError("A row has no name.")  # which encoding refuses
+    assert rows["item"].map(type).eq(str).all()
+    assert rows["judge"].map(type).eq(str).all()
+    return rows
 
 
 def table_file(rng: random.Random, folder: Path, *, wide: bool) -> Path:
@@ -68,31 +71,15 @@ def naive_cells(path: Path) -> tuple[list[str], list[dict[str, Any]]] | None:
     return cells_of(path) if match and path.is_file() else None
 
 
-def roles_of(imported: Imported) -> dict[str, str | None] | None:
-    """Return the columns that the reader reports to have used."""
-    note = next((n for n in imported.notes if n.startswith("Columns: ")), "")
-    matches = re.findall(
-        r"\b(item|judge|vote|label) = ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")", note
-    )
-    roles: dict[str, str | None] = dict.fromkeys(("item", "judge", "vote", "label"))
-    for role, name in matches:
-        if roles.get(role) is not None:
-            return None  # a name that looks like a column in the note
-        roles[role] = ast.literal_eval(name)
-    return roles
-
-
 def tidy(rng: random.Random, folder: Path) -> None:
     path = table_file(rng, folder, wide=False)
-    imported = import_votes("tidy", path)
-    check_imported(imported)
-    naive, roles = naive_cells(path), roles_of(imported)
-    if naive is not None and roles is not None:
-        assert imported.read == len(naive[1]), (imported.read, len(naive[1]))
+    read = open_files(ReadRequest(votes=path, repeats=True))
+    ours, naive, roles = check_rows(read), naive_cells(path), read.columns
+    if naive is not None:
+        copies = len(naive[1]) - len(ours)
         items, judges = ([row.get(roles[role]) for row in naive[1]] for role in ("item", "judge"))
         names = {str(name).strip() for name in judges}
-        copies = imported.dropped["identical to an earlier record"]
-        compare(imported, counted(once(naive[1], copies), roles), items, names)
+        compare(ours, counted(once(naive[1], copies), roles), items, names)
 
 
 def once(rows: list[dict[str, Any]], copies: int) -> list[dict[str, Any]]:
@@ -109,9 +96,10 @@ def once(rows: list[dict[str, Any]], copies: int) -> list[dict[str, Any]]:
     raise AssertionError(f"{copies} copies are too many or too few")
 
 
-def compare(imported: Imported, expected: Counter[Any], items: list[Any], judges: set[str]) -> None:
+def compare(
+    votes: pd.DataFrame, expected: Counter[Any], items: list[Any], judges: set[str]
+) -> None:
     """Compare votes with the naive reader's; only judges without any vote may be left out."""
-    votes = imported.votes
     rows = zip(votes["item"], votes["judge"], votes["vote"], strict=True)
     ours = Counter((norm(i), norm(j), _near(norm(v))) for i, j, v in rows)
     expected_floats: Counter[Any] = Counter()
@@ -138,11 +126,10 @@ def _near(vote: Any) -> Any:
 
 def wide(rng: random.Random, folder: Path) -> None:
     path = table_file(rng, folder, wide=True)
-    options = Options(missing=rng.choice((None, None, None, "-1")))
-    imported = import_votes("wide", path, options)
-    check_imported(imported)
-    naive, roles = naive_cells(path), roles_of(imported)
-    if naive is None or roles is None:
+    missing = rng.choice((None, None, None, "-1"))
+    read = open_files(ReadRequest(votes=path, wide=True, missing=missing))
+    ours, naive, roles = check_rows(read), naive_cells(path), read.columns
+    if naive is None:
         return
     header, rows = naive
     judges = [name for name in header if name not in (roles["item"], roles["label"])]
@@ -150,12 +137,12 @@ def wide(rng: random.Random, folder: Path) -> None:
     if "" in judges and not any(row.get("") for row in rows):
         judges.remove("")  # in CSV a separator at the end of each line, in JSON a judge
         sizes.add(len(rows) * len(judges))
-    assert imported.read in sizes, (imported.read, len(rows), judges)
-    if options.missing or "" in header or len(set(map(norm, judges))) < len(judges):
+    assert len(ours) in sizes, (len(ours), len(rows), judges)
+    if missing or "" in header or len(set(map(norm, judges))) < len(judges):
         return
     item = str(roles["item"])
     expected = Counter((norm(r.get(item)), norm(j), norm(r.get(j))) for r in rows for j in judges)
-    compare(imported, expected, [row.get(item) for row in rows], set(judges))
+    compare(ours, expected, [row.get(item) for row in rows], set(judges))
 
 
 def command(rng: random.Random, folder: Path) -> None:

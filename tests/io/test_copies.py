@@ -11,7 +11,7 @@ from fuzz.seeds import VALID
 
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.importing import import_votes
+from judgebayes.io.formats import import_votes
 
 LOG = pd.DataFrame(
     {
@@ -62,18 +62,10 @@ def test_files_of_a_judge_are_criteria_or_runs(
 ) -> None:
     for name in names:
         LOG.drop(columns="at").to_csv(tmp_path / f"{name}.csv", index=False)
-    imported = import_votes("tidy", tmp_path)
-    assert set(imported.votes["judge"]) == judges
-    assert any("several files" in line for line in imported.words())
-    assert len(imported.votes) == 16
-
-
-def test_an_import_counts_copies_as_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    pd.concat([LOG, LOG.head(2)]).to_csv(path, index=False)
-    imported = import_votes("tidy", path)
-    assert imported.dropped == {"identical to an earlier record": 2}
-    assert "sample" not in imported.votes.columns
+    data = jb.read(tmp_path)
+    assert set(data.coding.judges) == judges
+    assert any("several files" in line for line in data.sentences)
+    assert data.numbers["votes"] == 16
 
 
 @pytest.mark.parametrize("form", ["inspect", "lm-eval"])

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from rows import opened, rows_of, votes_of_table
 
 import judgebayes as jb
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.io.cells import with_points
-from judgebayes.io.options import Layout, Options
+from judgebayes.io.options import Layout
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.votes.classes import usual_classes
-from judgebayes.workflow.importing import import_votes
+from judgebayes.workflow.asking import decided
+from judgebayes.workflow.options import ReadRequest
 
 EXCEL = (
     "Judge results, March 2026;;;\r\n\r\n;;;\r\nItem No.;Judge A;Judge B;\r\n"
@@ -31,9 +33,9 @@ def test_a_title_and_empty_rows_are_left_out_and_rows_keep_their_number(tmp_path
         "Row 1 of a.csv, 'Judge results, March 2026', is above the header and is left out."
     ]
     assert notes_of(table) == notes_of(read_table(path, Layout(skip_rows=3)))
-    imported = import_votes("wide", path)
-    assert imported.votes["vote"].tolist() == ["yes", "no", "no", None]
-    assert any("is above the header" in line for line in imported.words())
+    read = opened(path, wide=True)
+    assert rows_of(read)["vote"].tolist() == ["yes", "no", "no", None]
+    assert any("is above the header" in line for line in read.notes)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +73,10 @@ def test_a_header_further_down_needs_skip_rows(tmp_path: Path) -> None:
         JudgeBayesError, match=r"header \(row 1\) has columns\. .* --set skip_rows=N"
     ):
         read_table(path)
-    assert import_votes("wide", path, Options(skip_rows=1)).votes["vote"].tolist() == [1, 0]
+    assert list(votes_of_table(path, wide=True, skip_rows=1).values()) == [1, 0]
     path.write_text("id,today,,\nitem,a,b,c\nx,1,0,1\n")
     with pytest.raises(JudgeBayesError, match=r"2 column\(s\) without a name .* --set skip_rows=N"):
-        import_votes("wide", path)
+        jb.read(path, wide=True)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.tsv"])
@@ -116,12 +118,12 @@ def test_decimal_commas_are_read_if_a_column_has_only_numbers(
 ) -> None:
     table = pd.DataFrame({"item": [f"1,{n}" for n in range(len(cells))], "vote": cells})
     table.to_csv(tmp_path / "a.csv", sep=";", index=False)
-    imported = import_votes("tidy", tmp_path / "a.csv")
-    votes = [None if pd.isna(v) else v for v in imported.votes["vote"]]
-    assert votes == ([str(v) for v in read] if isinstance(read[0], str) else read)
-    assert imported.votes["item"].tolist() == table["item"].tolist()  # names stay as they are
+    given = decided(ReadRequest(votes=tmp_path / "a.csv")).open_votes()
+    rows = rows_of(given)
+    assert rows["vote"].tolist() == read
+    assert rows["item"].tolist() == table["item"].tolist()  # names stay as they are
     note = "Column 'vote': decimal commas, '0,8' is read as 0.8."
-    assert (note in imported.notes) is (cells[0] == "0,8" and read[0] == 0.8)
+    assert (note in given.notes) is (cells[0] == "0,8" and read[0] == 0.8)
 
 
 def test_numeric_columns_have_no_decimal_commas() -> None:
@@ -141,18 +143,18 @@ def test_columns_of_no_judge_are_named_with_the_option_to_ignore_them(tmp_path: 
     path = tmp_path / "a.csv"
     path.write_text(WIDE)
     with pytest.raises(JudgeBayesError, match="--set ignore=Notes,Date,Tokens") as caught:
-        import_votes("wide", path)
+        jb.read(path, wide=True)
     assert "Column 'Notes' of" in str(caught.value)
     assert (
         "not one of the votes no, yes, so it is not read as a judge; neither are 'Date', 'Tokens'"
         in str(caught.value)
     )
-    imported = import_votes("wide", path, Options(ignore="Notes, Date,Tokens"))
-    assert set(imported.votes["judge"]) == {"GPT 5", "Claude"}
+    data = jb.read(path, wide=True, ignore="Notes, Date,Tokens")
+    assert set(data.coding.judges) == {"GPT 5", "Claude"}
     with pytest.raises(
         JudgeBayesError, match=r"no column 'Nots' to ignore in .* it has 'item', 'G"
     ):
-        import_votes("wide", path, Options(ignore="Nots"))
+        jb.read(path, wide=True, ignore="Nots")
 
 
 @pytest.mark.parametrize(
@@ -167,9 +169,9 @@ def test_columns_of_no_judge_are_named_with_the_option_to_ignore_them(tmp_path: 
 )
 def test_a_judge_on_a_wider_scale_is_a_judge(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.csv").write_text(text)
-    imported = import_votes("wide", tmp_path / "a.csv")
+    draft = decided(ReadRequest(votes=tmp_path / "a.csv", wide=True))
     header, *rows = text.splitlines()
-    assert len(imported.votes) == len(rows) * header.count(",")
+    assert len(draft.open_votes().table) == len(rows) * header.count(",")
 
 
 def test_utf_16_without_a_mark_is_read_as_named(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from runner import CliRunner
 
+import judgebayes as jb
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
 from judgebayes.votes import encode
-from judgebayes.workflow.importing import import_votes
 
 HEAD = "item,judge,vote,comment"
 
@@ -45,7 +45,7 @@ def test_rows_merged_by_stray_marks_are_an_error(tmp_path: Path, end: str) -> No
     assert isinstance(result.exception, JudgeBayesError)
     assert "Row 1502 of 'v.csv'" in str(result.exception)
     with pytest.raises(JudgeBayesError, match=sentence):
-        import_votes("tidy", broken)
+        jb.read(broken)
 
 
 @pytest.mark.parametrize("cell", [1, 2])
@@ -96,4 +96,4 @@ def test_a_wide_table_has_ids_of_one_line(tmp_path: Path) -> None:
     path = tmp_path / "w.csv"
     path.write_text('item,j1,j2\n"a\nb",0,1\nc,1,1\n')
     with pytest.raises(JudgeBayesError, match="Row 2 of column 'item' contains a line break"):
-        import_votes("wide", path)
+        jb.read(path, wide=True)

@@ -4,18 +4,20 @@ import gzip
 import json
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import opened, rows_of, votes_of_table
 
+import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io import inspect, records
 from judgebayes.io.benchmarks import position_of_chosen
-from judgebayes.io.formats import FORMATS, reader_of
+from judgebayes.io.formats import FORMATS, import_votes, reader_of
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import Options
-from judgebayes.workflow.importing import OF_TABLES, import_votes
 
 Votes = dict[tuple[str, ...], object]
 
@@ -55,98 +57,71 @@ def test_tidy_columns_are_recognised_by_their_names(tmp_path: Path) -> None:
         tmp_path / "v.csv",
         " Pair ID ,Judge,Verdict,gold\np1,gpt,A,A\np1,claude,,A\np2,gpt,tie,B\np2,claude,B,B\n",
     )
-    imported = import_votes("tidy", path)
-    assert votes_of(imported) == {
+    assert votes_of_table(path) == {
         ("p1", "gpt"): "A",
         ("p1", "claude"): None,
         ("p2", "gpt"): "tie",
         ("p2", "claude"): "B",
     }
-    assert labels_of(imported) == {"p1": "A", "p2": "B"}
-    assert imported.missing == {"empty cell": 1}
-    assert imported.coverage().to_dict() == {"claude": 0.5, "gpt": 1.0}
-    assert "Missing votes: 1 (empty cell 1)." in imported.words()
+    data = jb.read(path)
+    assert data.coding.values(data.labels) == ["A", "B"]
+    assert data.coding.missing["claude"] == 1
 
 
 def test_a_column_without_orders_is_left_out_with_a_note(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "item,judge,vote,order\nx,j,1,early\ny,j,0,late\n")
-    imported = import_votes("tidy", path)
-    assert "order" not in imported.votes
-    assert (
-        "Column 'order' is left out: 'early', 'late' are not presentation orders"
-        in imported.notes[1]
+    data = jb.read(path)
+    assert data.votes.order is None
+    assert any(
+        "Column 'order' is left out: 'early', 'late' are not presentation orders" in line
+        for line in data.sentences
     )
-    assert imported.notes[0] == "Columns: item = 'item', judge = 'judge', vote = 'vote'."
     ordered = put(tmp_path / "o.csv", "item,vote,order\nx,A,AB\nx,B,BA\n")
-    assert import_votes("tidy", ordered).votes["order"].tolist() == ["AB", "BA"]
+    assert jb.read(ordered, votes_as="shown").votes.order is not None
 
 
 def test_tables_of_crowd_sourcing_tools_call_the_vote_a_label(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "task,worker,label\nt1,w1,1\nt1,w2,0\nt2,w1,1\n")
-    imported = import_votes("tidy", path)
-    assert votes_of(imported) == {("t1", "w1"): 1, ("t1", "w2"): 0, ("t2", "w1"): 1}
-    assert imported.labels is None
+    assert votes_of_table(path) == {("t1", "w1"): 1, ("t1", "w2"): 0, ("t2", "w1"): 1}
+    assert not jb.read(path).labelled
 
 
 def test_a_folder_is_a_file_per_judge(tmp_path: Path) -> None:
     put(tmp_path / "gpt.jsonl", [{"id": "x", "vote": 1}, {"id": "y", "vote": 0}])
     put(tmp_path / "sub" / "claude.csv", "id,vote\nx,1\n")
-    imported = import_votes("tidy", tmp_path)
-    assert votes_of(imported) == {("x", "gpt"): 1, ("y", "gpt"): 0, ("x", "claude"): 1}
+    votes = {("x", "gpt"): 1, ("y", "gpt"): 0, ("x", "claude"): 1}
+    assert votes_of_table(tmp_path) == votes
 
 
 def test_a_skipped_score_is_a_missing_vote(tmp_path: Path) -> None:
     """Autoevals writes a score of None where a scorer was skipped."""
     records = [{"id": "x", "name": "Factuality", "score": s} for s in (1, None, 0)]
     path = put(tmp_path / "s.jsonl", records)
-    imported = import_votes("tidy", path, Options(judge="name", vote="score"))
-    assert votes_of(imported, "sample") == {
-        ("x", "Factuality", "1"): 1,
-        ("x", "Factuality", "2"): None,
-        ("x", "Factuality", "3"): 0,
-    }
-    assert any("repeat a judge's vote" in note for note in imported.notes)
+    data = jb.read(path, judge="name", vote="score", repeats=True)
+    assert data.votes.index.tolist() == [[[1, -1, 0]]]
 
 
 def test_a_number_can_mean_no_vote(tmp_path: Path) -> None:
     path = put(tmp_path / "v.csv", "item,judge,vote\nx,j,-1\nx,k,1\ny,j,0\ny,k,1\n")
-    imported = import_votes("tidy", path, Options(missing="-1"))
-    assert votes_of(imported)["x", "j"] is None
-    assert imported.missing == {"vote '-1'": 1}
-
-
-def test_a_judge_without_a_vote_is_left_out_and_named(tmp_path: Path) -> None:
-    path = put(tmp_path / "v.csv", "item,judge,vote\nx,j,1\nx,mute,\ny,j,0\ny,mute,\n")
-    imported = import_votes("tidy", path)
-    assert imported.votes["judge"].unique().tolist() == ["j"]
-    assert imported.dropped == {"mute has no vote at all": 2}
-    assert imported.read == 4
+    assert votes_of_table(path, missing="-1")["x", "j"] is None
+    assert any("'-1' 1" in line or "-1 1" in line for line in jb.read(path, missing="-1").sentences)
 
 
 def test_wide_tables_have_a_column_per_judge_and_empty_cells(tmp_path: Path) -> None:
     """Ragas writes a column per metric, NaN where it failed."""
     path = put(tmp_path / "w.csv", "item;judge one;human;gold\nx;1;0;1\ny;;1;0\n")
-    imported = import_votes("wide", path)
-    assert votes_of(imported) == {
+    data = jb.read(path, wide=True)
+    assert votes_of_table(path, wide=True) == {
         ("x", "judge one"): 1,
         ("x", "human"): 0,
         ("y", "judge one"): None,
         ("y", "human"): 1,
     }
-    assert labels_of(imported) == {"x": 1, "y": 0}
-    assert imported.notes == (
-        "Columns: item = 'item', label = 'gold'.",
-        "Judges: 'judge one', 'human'.",
-    )
-    relabelled = import_votes("wide", path, Options(label="human"))
-    assert relabelled.votes["judge"].unique().tolist() == ["judge one", "gold"]
-
-
-def test_minus_one_beside_zero_and_one_is_refused_as_ambiguous(tmp_path: Path) -> None:
-    path = put(tmp_path / "w.csv", "item,j,k\nx,-1,1\ny,0,1\n")
-    with pytest.raises(JudgeBayesError, match="If -1 means no vote, use --set missing=-1"):
-        import_votes("wide", path)
-    assert votes_of(import_votes("wide", path, Options(missing="-1")))["x", "j"] is None
+    assert data.labels.tolist() == [1, 0]
+    assert "Columns: item = 'item', label = 'gold'." in data.sentences
+    assert "Judges: 'judge one', 'human'." in data.sentences
+    relabelled = jb.read(path, wide=True, label="human")
+    assert list(relabelled.coding.judges) == ["judge one", "gold"]
 
 
 def test_raw_answers_become_verdicts_with_their_levels(tmp_path: Path) -> None:
@@ -157,23 +132,14 @@ def test_raw_answers_become_verdicts_with_their_levels(tmp_path: Path) -> None:
         {"item": "p2", "judge": "g", "order": "BA", "response": None},
         {"item": "p3", "judge": "g", "order": "AB", "response": "[[A]] or rather [[B]]"},
     ]
-    imported = import_votes("text", put(tmp_path / "raw.jsonl", records))
-    assert votes_of(imported, "order") == {
-        ("p1", "g", "AB"): "A",
-        ("p1", "g", "BA"): "B",
-        ("p2", "g", "AB"): None,
-        ("p2", "g", "BA"): None,
-        ("p3", "g", "AB"): None,
-    }
-    assert imported.missing == {"no verdict found": 1, "no answer": 1, "verdicts contradict": 1}
-    assert any("2 of 4 (brackets 1, phrase 1)" in note for note in imported.notes)
-    assert imported.votes_as == "shown"
-    scores = import_votes(
-        "text",
-        put(tmp_path / "s.csv", 'item,text\nx,"Rating: [[7]]"\ny,Score: 3\n'),
-        Options(verdicts="score"),
-    )
-    assert scores.votes["vote"].tolist() == [7, 3]
+    path = put(tmp_path / "raw.jsonl", records)
+    read = opened(path, vote="response", verdicts="pair", classes="B,A")
+    assert rows_of(read)["vote"].tolist() == ["A", "B", None, None, None]
+    assert any("2 of 4 (brackets 1, phrase 1)" in note for note in read.notes)
+    assert read.request.votes_as == "shown"
+    path = put(tmp_path / "s.csv", 'item,text\nx,"Rating: [[7]]"\ny,Score: 3\n')
+    scores = opened(path, vote="text", verdicts="score", classes="3,7")
+    assert rows_of(scores)["vote"].tolist() == [7, 3]
 
 
 # --- benchmarks of judges -----------------------------------------------------------------------
@@ -710,13 +676,12 @@ def test_openai_evals_invalid_choices_are_missing(tmp_path: Path) -> None:
 # --- all formats --------------------------------------------------------------------------------
 
 BAD: list[tuple[str, str, Any, str]] = [
-    ("tidy", "a.csv", "item,judge,vote\n,j,1\n", "Row 2 of .* has no item"),
+    ("tidy", "a.csv", "item,judge,vote\n,j,1\n", "Row 2 has no value in column 'item'"),
     ("tidy", "a.csv", "x,y\n1,2\n", "Which column is the item"),
-    ("tidy", "a.csv", "item,vote,label\nx,1,1\nx,0,0\n", "has two labels"),
-    ("tidy", "a.csv", "item,vote\nx,\n", "There are no votes in .*empty cell 1"),
+    ("tidy", "a.csv", "item,vote,label\nx,1,1\nx,0,0\n", "Item 'x' has more than one label"),
+    ("tidy", "a.csv", "item,vote\nx,\n", "There is no vote in a.csv: every value is missing"),
     ("wide", "a.csv", "item\nx\n", "No column contains the votes of a judge"),
-    ("wide", "a.csv", "item,j\nx,1\nx,0\n", "Rows 2 and 3 of .* have the same item 'x'"),
-    ("text", "a.csv", "item,judge\nx,1\n", "Which column is the text"),
+    ("wide", "a.csv", "item,j,k\nx,1,0\nx,0,1\n", "Column 'item' .* is not read as a judge"),
     ("judgebench", "a.jsonl", "{", "Line 1 of .* is not JSON"),
     ("judgebench", "a.jsonl", [{"label": "A>B"}], "Line 1 of .* has no field 'pair_id'"),
     ("judgebench", "a.jsonl", [{"pair_id": 1, "label": "A>B", "judgments": []}], "one or two judg"),
@@ -757,8 +722,12 @@ def test_bad_files_are_reported_in_one_sentence(
         path.write_bytes(content)
     else:
         put(path, content)
+    table = form in ("tidy", "wide")
+    read = (
+        partial(jb.read, path, wide=form == "wide") if table else partial(import_votes, form, path)
+    )
     with pytest.raises(JudgeBayesError, match=sentence) as caught:
-        import_votes(form, path)
+        read()
     assert "\n" not in str(caught.value)
 
 
@@ -780,20 +749,22 @@ def test_lone_surrogates_and_huge_numbers_can_be_written(tmp_path: Path) -> None
     assert imported.votes["vote"].tolist() == ["A", None]
     assert imported.missing == {"preference inf is not from 1 to 2": 1}
     lines = [{"item": "x", "vote": f"A{half}", "judge": half, "label": half}]
-    tidy = import_votes("tidy", put(tmp_path / "v.jsonl", lines))
-    tidy.votes.to_csv(tmp_path / "votes.csv")
+    tidy = opened(put(tmp_path / "v.jsonl", lines), classes="A?,B")
+    rows_of(tidy).to_csv(tmp_path / "votes.csv")
     assert tidy.labels is not None
-    tidy.labels.to_parquet(tmp_path / "labels.parquet")
+    tidy.labels.table.to_parquet(tmp_path / "labels.parquet")
 
 
 def test_unknown_formats_and_foreign_options_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(JudgeBayesError, match="no format 'csv'; choose one of: tidy, wide"):
+    with pytest.raises(
+        JudgeBayesError, match="no format 'csv'; choose one of: reviews, judgebench"
+    ):
         import_votes("csv", tmp_path)
     with pytest.raises(JudgeBayesError, match="judgebench does not take judge; it takes missing"):
         import_votes("judgebench", tmp_path, Options(judge="j"))
 
 
-@pytest.mark.parametrize("form", [form for form in FORMATS if form not in OF_TABLES])
+@pytest.mark.parametrize("form", FORMATS)
 def test_every_format_has_its_reader(form: str) -> None:
     reader: Callable[..., object] = reader_of(form)
     assert reader.__doc__

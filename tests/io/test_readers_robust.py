@@ -10,8 +10,8 @@ import pytest
 from fuzz.seeds import OPTIONS, VALID
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.formats import import_votes
 from judgebayes.io.options import Options
-from judgebayes.workflow.importing import import_votes
 
 ABSENT = object()
 DEEP: Any = []

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from judgebayes.io.options import Options
-from judgebayes.workflow.importing import import_votes
+from rows import opened, rows_of
 
 P4 = "beyond_consensus_feedback"
 
@@ -19,9 +17,9 @@ def test_tidy_votes_give_the_confusion_counts_of_p4(data: Path, tmp_path: Path) 
     chosen = (votes["repair"] == "fcnhp") & votes["validator"].isin(some)
     repaired = votes[chosen].drop(columns="repair")
     repaired.to_parquet(tmp_path / "votes.parquet")
-    imported = import_votes("tidy", tmp_path / "votes.parquet", Options(judge="validator"))
+    rows = rows_of(opened(tmp_path / "votes.parquet", judge="validator", label="none"))
     labels = pd.read_parquet(data / P4 / "labels.parquet").astype({"item": str, "generator": str})
-    both = imported.votes.merge(labels, on="item")
+    both = rows.merge(labels, on="item")
     cells = both.groupby(["generator", "judge", "label", "vote"]).size()
     assert len(counts) == 6 * 4
     for row in counts.itertuples():
@@ -35,10 +33,10 @@ def test_wide_votes_are_the_long_ones(data: Path, tmp_path: Path) -> None:
     long = long[long["item"].astype(int) % 20 == 0].astype({"judge": str})
     wide = long.pivot(index="item", columns="judge", values="correct").reset_index()
     wide.to_csv(tmp_path / "wide.csv", index=False)
-    imported = import_votes("wide", tmp_path / "wide.csv")
-    assert imported.read == wide.shape[0] * (wide.shape[1] - 1)
-    assert len(imported.votes) - imported.missing["empty cell"] == len(long)
-    means = imported.votes.groupby("judge")["vote"].mean()
+    rows = rows_of(opened(tmp_path / "wide.csv", wide=True))
+    assert len(rows) == wide.shape[0] * (wide.shape[1] - 1)
+    assert rows["vote"].count() == len(long)
+    means = rows.groupby("judge")["vote"].mean()
     expected = long.groupby("judge")["correct"].mean()
     names = expected.index[expected.index.isin(means.index)]
     assert len(names) == long["judge"].nunique()
