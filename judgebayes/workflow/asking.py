@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +26,6 @@ from judgebayes.workflow.reading import converted
 from judgebayes.workflow.records import changed, with_options
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.sources import UNSEEN, Earlier, Opened
-from judgebayes.workflow.study import HowKeys
 
 ENCODINGS = ("cp1252", "cp1250")
 """Encodings of files that are not UTF-8, tried in this order."""
@@ -35,18 +34,14 @@ SHOWN = 3
 """The candidates of a question, and the items of a preview."""
 
 
-def read(votes: Any, labels: Any = None, **how: Unpack[HowKeys]) -> Study:
+@with_options
+def read(request: ReadRequest) -> Study:
     """Read votes and labels once, for `calibrate`, `diagnose`, `ensemble` and `precision`.
 
-    Pass the result in place of `votes`, without the keys that are set here.
-
-    Parameters
-    ----------
-    votes, labels
-        Paths or tables: pandas, or any with the Arrow interface (polars, PyArrow, DuckDB). The votes may
-        be a study file, which says all.
-    how
-        Keys of a study, such as `missing="n/a"`, for what the names and values of columns leave open.
+    Pass the result in place of `votes`, without the keys that are set here. `votes` and `labels` are
+    paths or tables: pandas, or any with the Arrow interface (polars, PyArrow, DuckDB). The votes may be
+    a study file, which says all. Keys such as `missing="n/a"` say what the names and values of columns
+    leave open.
 
     Raises
     ------
@@ -55,12 +50,6 @@ def read(votes: Any, labels: Any = None, **how: Unpack[HowKeys]) -> Study:
     JudgeBayesError
         For other bad input.
     """
-    return _read(votes, labels, **how)
-
-
-@with_options
-def _read(request: ReadRequest) -> Study:
-    """Read votes and labels."""
     return data_of(request, detect=True)
 
 

@@ -17,56 +17,27 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypedDict, get_args, get_type_hints
+from typing import Any, get_args
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names, key_of
 from judgebayes.sentence import did_you_mean
+from judgebayes.workflow.options import CalibrateRequest, PrecisionRequest, ReadRequest
+from judgebayes.workflow.records import leaves
 
 FILES = ("votes", "labels", "items")
 """The keys that name files."""
 HEAD = "# How judgebayes reads these files. Commands take this file in place of the votes.\n"
 
 
-class HowKeys(TypedDict, total=False):
-    """How files are read: the keys of a study beside `FILES`, which are keywords of functions, too."""
-
-    item: str | None
-    judge: str | None
-    vote: str | None
-    sample: str | None
-    repeats: bool
-    order: str | None
-    votes_as: str | None
-    label: str | None
-    task: str | None
-    group: str | None
-    only_judge: str | None
-    wide: bool
-    ignore: str | None
-    missing: str | None
-    undecided: str | None
-    encoding: str | None
-    skip_rows: int | None
-    bins: str | None
-    verdicts: str | None
-    match_ids: str
-    labels_merge: str | None
-    annotator: str | None
-    adjudicator: str | None
-    classes: str | None
-    pairwise: bool | None
-    drop_unknown_labels: bool
-    generator: str | None
-    systems: str | None
-    label_noise: float
-    allow_degenerate: bool
-
-
 @cache
 def keys() -> dict[str, Any]:
     """Return the type of every key that a study file may have."""
-    return dict.fromkeys(FILES, Any) | get_type_hints(HowKeys)
+    records = (PrecisionRequest, CalibrateRequest)
+    others = [leaf for record in records for leaf in leaves(record, {}) if leaf.option.key]
+    types = {leaf.name: leaf.type for leaf in (*others, *leaves(ReadRequest, {}))}
+    del types["set"]
+    return dict.fromkeys(FILES, Any) | types
 
 
 def read_study(path: Path) -> dict[str, Any]:

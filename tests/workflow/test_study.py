@@ -1,8 +1,7 @@
 """Study files: what `check` saves is what it read, and nothing is typed twice."""
 
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,16 +15,14 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import as_pair
 from judgebayes.workflow.options import (
     ApplyRequest,
-    CalibrateRequest,
     CheckRequest,
     DiagnoseRequest,
     EnsembleRequest,
     PrecisionRequest,
-    ReadRequest,
 )
 from judgebayes.workflow.posterior_options import PosteriorRequest
 from judgebayes.workflow.records import leaves, make_record
-from judgebayes.workflow.study import HowKeys, keys, read_study, write_study
+from judgebayes.workflow.study import keys, read_study, write_study
 
 READING = [name for name, each in COMMANDS.items() if "set" in each.leaves]
 RECORDS = (
@@ -106,13 +103,3 @@ def test_every_key_can_be_set(record: type) -> None:
             value = leaf.option.values[0] if leaf.option.values else next(fitting)
             read = make_record(record, {}, {"set": [as_pair(leaf.name, value)]})
             assert getattr(read, leaf.name) == value, leaf.name
-
-
-def test_an_editor_sees_the_keys_with_the_types_that_records_have() -> None:
-    records = (ReadRequest, CheckRequest, CalibrateRequest, PrecisionRequest)
-    hints: dict[str, Any] = {}
-    for record in reversed(records):
-        hints |= {f.name: get_type_hints(record)[f.name] for f in fields(record)}
-    assert get_type_hints(HowKeys) == {key: hints[key] for key in get_type_hints(HowKeys)}
-    described = {f.name for f in fields(ReadRequest)} - {"votes", "labels", "set"}
-    assert described <= get_type_hints(HowKeys).keys()
