@@ -2,21 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 from judgebayes.io.formats import FORMATS
-from judgebayes.io.options import VotesFrom
 from judgebayes.workflow.options import (
-    Encoding,
-    Ignore,
     ItemColumn,
-    JudgeColumn,
     Keys,
     Missing,
     Option,
     SampleColumn,
-    SkipRows,
-    VoteColumn,
+    VotesFrom,
 )
 
 
@@ -138,27 +133,13 @@ class ImportRequest:
         Path, Option("Where to write the votes: .parquet, .csv, .jsonl.", ("--out", "-o"))
     ]
     labels_out: Annotated[Path | None, "Where to write the labels, if the source has them."] = None
-    item: ItemColumn = None
-    judge: JudgeColumn = None
-    vote: VoteColumn = None
+    vote: Annotated[str | None, "The question whose answers are the votes."] = None
     sample: SampleColumn = None
-    label: Annotated[str | None, "Column of the label; in logs of other tools, its key."] = None
-    text: Annotated[str | None, "Column of the judge's raw answer."] = None
+    label: Annotated[str | None, "The question, or the key, of the label."] = None
     items: Annotated[
         Path | None,
         "For answers on several items: a table of the items, with group, line and text.",
     ] = None
-    group: Annotated[str | None, "Column that says which items were shown together."] = None
+    votes_from: VotesFrom = None
     missing: Missing = None
-    ignore: Ignore = None
-    encoding: Encoding = None
-    skip_rows: SkipRows = None
     set: Keys = None
-    votes_from: Annotated[
-        str | None,
-        Option(
-            "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, "
-            "and the target is its label).",
-            values=get_args(VotesFrom),
-        ),
-    ] = None

@@ -106,10 +106,7 @@ class Format:
 FORMATS: dict[str, Format] = {
     "reviews": Format(
         "a table with an answer on several items in each row; the items are in --items FILE",
-        (
-            *("item", "judge", "sample", "label", "text", "items", "group"),
-            *("ignore", "encoding", "skip_rows"),
-        ),
+        ("items",),
         classes=("invalid", "valid"),
         always=True,
     ),

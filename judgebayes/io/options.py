@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
 
 from judgebayes.errors import JudgeBayesError
 
@@ -26,9 +25,6 @@ def short_names(names: Sequence[str | tuple[str, ...]], keep: int) -> list[str]:
     values = list(map(set, zip(*parts, strict=True)))
     kept = [p for p, each in enumerate(values) if p == keep % len(values) or len(each) > 1]
     return [n if isinstance(n, str) else "|".join(n[place] for place in kept) for n in names]
-
-
-VotesFrom = Literal["score", "answer"]
 
 
 @dataclass(frozen=True)
@@ -51,36 +47,19 @@ class Layout:
 class Options:
     """Options of a reader beyond the path; each format takes some of them.
 
-    `item` to `text` name columns of a table; in a log, `label` names a metadata key or a variable of a
-    sample.
+    `vote` and `label` name questions, a metadata key or a variable of a sample.
     """
 
-    item: str | None = None
-    judge: str | None = None
     vote: str | None = None
     sample: str | None = None
     label: str | None = None
-    text: str | None = None
-    """The column of the judges' raw answers."""
     missing: str | None = None
     """Values that mean no vote (for example -1 or partial), separated by commas."""
-    votes_from: VotesFrom | None = None
+    votes_from: str | None = None
     """Whether a log's votes are the scores that it gives to outputs (the scorer is the judge), or
     the answers of the evaluated model (that model is the judge, the target its label)."""
-    ignore: str | None = None
-    """Columns to leave out, separated by commas."""
-    encoding: str | None = None
-    """Encoding of a text file that is not UTF-8."""
-    skip_rows: int | None = None
-    """Number of rows above the header."""
     items: Path | None = None
     """The table of the items that a judge was shown, for answers on several items."""
-    group: str | None = None
-    """The column that says which items were shown together."""
-
-    def layout(self) -> Layout:
-        """Return the layout of the tables in their files."""
-        return Layout(self.skip_rows, self.encoding, tuple(split_names(self.ignore or "")))
 
     def specified(self) -> frozenset[str]:
         """Return the names of the options that are not None."""

@@ -10,7 +10,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES, guess_columns, names_of_items
 from judgebayes.io.gathering import Row, reasons
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
-from judgebayes.io.options import Files, Options
+from judgebayes.io.options import Files
 from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
 from judgebayes.io.vote_tables import TEXTS
@@ -37,30 +37,28 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
     """Return the votes in answers that contain a list of verdicts in JSON (`repair_verdicts`).
 
     A row of the answers is one answer on all items of a group; `options.items` is the table of the
-    items, with their name, group, line and text. Without a column of groups, every answer is on all
-    items.
+    items, with their name, group, line and text. Columns have usual names. Without a column of groups,
+    every answer is on all items.
 
     Raises
     ------
     JudgeBayesError
         If a file cannot be read, a column is not recognised, or an answer's group has no items.
     """
-    options = given.options
-    if options.items is None:
+    items = given.options.items
+    if items is None:
         raise JudgeBayesError(
             "The format reviews needs the items that the judges were shown: use --items FILE, a table "
             "with the columns item, group, line and text."
         )
-    groups, grouped = _read_items(options.items, options)
+    groups, grouped = _read_items(items)
     repairs, lost = Counter[str](), Counter[str]()
     for file in given.files:
-        table = read_table(file, options.layout())
+        table = read_table(file)
         alone = file.name.split(".")[0] if len(given.files) > 1 else "judge"
         yield from notes_of(table)
-        named = {"text": options.text, "group": None if grouped else "none"}
-        named |= {"judge": options.judge, "sample": options.sample}
-        # The group is named as in the items, else `item`.
-        likely = ROLES | {"text": TEXTS, "group": (options.group or GROUP, "item")}
+        named = {"text": None, "group": None if grouped else "none", "judge": None, "sample": None}
+        likely = ROLES | {"text": TEXTS, "group": (GROUP, "item")}
         needed = ("text", "group") if grouped else ("text",)
         columns = guess_columns(table.columns, named, likely, needed, file)
         group = columns["group"]
@@ -69,7 +67,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
             if name is None or name not in groups:
                 raise JudgeBayesError(
                     f"Row {number} of {str(file)!r} is on the group {name!r}, of which "
-                    f"{str(options.items)!r} has no items."
+                    f"{str(items)!r} has no items."
                 )
             judge = None if columns["judge"] is None else written(record[columns["judge"]])
             repaired = repair_verdicts(
@@ -97,12 +95,12 @@ def _cell(record: dict[Any, Any], column: str | None) -> Any:
     return canonical(record.get(column))
 
 
-def _read_items(path: Path, options: Options) -> tuple[dict[str, list[_Item]], bool]:
+def _read_items(path: Path) -> tuple[dict[str, list[_Item]], bool]:
     """Return the items by group, and whether there is a column of groups."""
     table = read_table(path)
-    grouped = options.group is not None or GROUP in table.columns
-    shown = {"line": None, "text": None, "group": options.group or (GROUP if grouped else "none")}
-    named = shown | {"item": options.item, "label": options.label}
+    grouped = GROUP in table.columns
+    shown = {"line": None, "text": None, "group": GROUP if grouped else "none"}
+    named = shown | {"item": None, "label": None}
     likely = ROLES | {"line": (*LINE_KEYS, "lines"), "text": TEXT_KEYS}
     columns = guess_columns(table.columns, named, likely, ("line", "text", "item"), path)
     names = names_of_items(table, str(columns["item"]), path, "")

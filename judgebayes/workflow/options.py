@@ -74,26 +74,21 @@ VotesFile = Annotated[
     ),
 ]
 ItemColumn = Annotated[str | None, "Column of the item."]
-JudgeColumn = Annotated[str | None, "Column of the judge; 'none' if there is one judge."]
-VoteColumn = Annotated[str | None, "Column of the vote."]
 SampleColumn = Annotated[str | None, Key("Column that numbers a judge's votes on one item.")]
 GeneratorColumn = Annotated[str | None, Key("Column of the generator, in votes or labels.")]
-Ignore = Annotated[
-    str | None, Key("Columns of a wide file to leave out, separated by commas: notes,date.")
+VotesFrom = Annotated[
+    str | None,
+    Key(
+        "In logs: score (scorers are the judges) or answer (the evaluated model is the judge, and the "
+        "target is its label).",
+        values=("score", "answer"),
+    ),
 ]
 Missing = Annotated[
     str | None,
     Key(
         "Values that mean no vote (or no label), separated by commas: partial,unsure. Empty cells "
         "are always missing."
-    ),
-]
-Encoding = Annotated[str | None, Key("Encoding of text that is not UTF-8, such as cp1252.")]
-SkipRows = Annotated[
-    int | None,
-    Key(
-        "Rows above the header of the votes. Title rows are detected automatically.",
-        least=0,
     ),
 ]
 AllowDegenerate = Annotated[bool, Key("Accept labels that are all, or nearly all, the same.")]
@@ -156,7 +151,7 @@ class Columns:
         "Column of the judge; 'none' if there is one judge. Several columns, separated by commas, make "
         "a judge of each combination: judge,criterion.",
     ] = None
-    vote: VoteColumn = None
+    vote: Annotated[str | None, "Column of the vote."] = None
     sample: SampleColumn = None
     repeats: Annotated[
         bool, Key("Several rows of one judge on one item are repeated votes, in file order.")
@@ -193,7 +188,10 @@ class ReadingOptions(Columns):
 
     only_judge: Annotated[str | None, Key("Use only the votes of this judge.")] = None
     wide: Annotated[bool, Key("The votes file has a row per item and a column per judge.")] = False
-    ignore: Ignore = None
+    ignore: Annotated[
+        str | None, Key("Columns of a wide file to leave out, separated by commas: notes,date.")
+    ] = None
+    votes_from: VotesFrom = None
     missing: Missing = None
     undecided: Annotated[
         str | None,
@@ -203,8 +201,16 @@ class ReadingOptions(Columns):
             "reads it as a class."
         ),
     ] = None
-    encoding: Encoding = None
-    skip_rows: SkipRows = None
+    encoding: Annotated[str | None, Key("Encoding of text that is not UTF-8, such as cp1252.")] = (
+        None
+    )
+    skip_rows: Annotated[
+        int | None,
+        Key(
+            "Rows above the header of the votes. Title rows are detected automatically.",
+            least=0,
+        ),
+    ] = None
     bins: Annotated[
         str | None,
         Key(

@@ -53,6 +53,7 @@ def converted(
     if form is None:
         return request, None, [], {}
     given = {"sample": request.sample, "vote": request.vote, "label": request.label}
+    given["votes_from"] = request.votes_from
     given |= {} if request.labels is None else {"label": "none"}
     taken: dict[str, Any] = {
         name: column for name, column in given.items() if name in FORMATS[form].takes

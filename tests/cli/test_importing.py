@@ -71,7 +71,7 @@ def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(tmp_path: Path) 
         run("import", "judgebench", source, "-o", tmp_path / "v.xlsx")
     with pytest.raises(JudgeBayesError, match="which is also the file of --out"):
         run("import", "judgebench", source, "-o", out, "--labels-out", out)
-    with pytest.raises(JudgeBayesError, match="does not take text"):
-        run("import", "judgebench", source, "-o", out, "--text", "x")
+    with pytest.raises(JudgeBayesError, match="does not take items"):
+        run("import", "judgebench", source, "-o", out, "--items", source)
     (tmp_path / "t.csv").write_text("item,vote\nx,1\ny,0\n")
     assert not out.exists()

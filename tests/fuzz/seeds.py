@@ -143,7 +143,7 @@ VALID |= {
 }
 
 OPTIONS: dict[str, tuple[Options, ...]] = {
-    "inspect": (Options(label="h"), Options(votes_from="answer")),
+    "inspect": (Options(label="h"),),
     "promptfoo": (Options(label="h"),),
 }
 
