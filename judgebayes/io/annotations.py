@@ -1,7 +1,8 @@
 """Annotations by people and models: Argilla, Label Studio and Prodigy."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from judgebayes.errors import JudgeBayesError
@@ -20,7 +21,47 @@ ABOUT = (
 """Columns of a row per annotation that are no answers."""
 
 
-def read_label_studio(given: Files) -> Iterator[Row]:
+def one_question(read: Callable[[Files], Iterable[Row]]) -> Callable[[Files], Iterator[Row]]:
+    """Return a reader of the named question, or of the only one whose answers are no free texts.
+
+    The judge of a record of `read` is a pair: of the judge, and of the question. Records of other
+    questions are left out.
+
+    Raises
+    ------
+    JudgeBayesError
+        If there are several questions and none is named, or the named one was not answered.
+    """
+
+    @wraps(read)
+    def run(given: Files) -> Iterator[Row]:
+        every, answers = list(read(given)), dict[str, set[str | int | float]]()
+        for row in every:
+            if row.vote is not None:
+                answers.setdefault(row.judge[1], set()).add(row.vote)
+        few = [
+            question
+            for question, votes in answers.items()
+            if len(votes) <= MAX_CLASSES or not any(isinstance(vote, str) for vote in votes)
+        ]
+        label = None if given.options.label == "none" else given.options.label
+        named = given.options.vote or label or (few[0] if len(few) == 1 else None)
+        if answers and named not in answers:
+            raise JudgeBayesError(
+                f"{str(given.path)!r} has answers to the questions {listing(answers, 20)}: name the one "
+                "to read with --vote NAME."
+            )
+        for row in every:
+            judge, question = row.judge[0], row.judge[1]
+            other = None if question == named else f"an answer to another question, {question}"
+            who = question if row.person is not None else judge
+            yield replace(row, judge=who, dropped=row.dropped or other)
+
+    return run
+
+
+@one_question
+def read_label_studio(given: Files) -> Iterable[Row]:
     """Return the votes in an export of Label Studio.
 
     A task is an item, named by a value of its own data such as `id` where each has another one, else by
@@ -41,7 +82,7 @@ def read_label_studio(given: Files) -> Iterator[Row]:
     """
     records = list(records_of(given))
     flat = bool(records) and "annotations" not in records[0][1]
-    return _one_question((_row_per_annotation if flat else _tasks)(records), given)
+    return (_row_per_annotation if flat else _tasks)(records)
 
 
 def _tasks(records: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
@@ -85,6 +126,7 @@ UNSENT = ("draft", "discarded")
 """Of the status of a response."""
 
 
+@one_question
 def read_argilla(given: Files) -> Iterator[Row]:
     """Return the votes in records of Argilla.
 
@@ -100,10 +142,6 @@ def read_argilla(given: Files) -> Iterator[Row]:
     JudgeBayesError
         If a record is of another shape, or several questions were answered and none is named.
     """
-    return _one_question(_argilla(given), given)
-
-
-def _argilla(given: Files) -> Iterator[Row]:
     for place, (where, record) in enumerate(records_of(given)):
         item = name_in(record, "id") or str(place)
         for question, each, human in _answers_of_argilla(record, where):
@@ -141,6 +179,7 @@ def _answers_of_argilla(
 NOT_ACCEPTED = {"ignore": "ignored", "reject": "rejected"}
 
 
+@one_question
 def read_prodigy(given: Files) -> Iterator[Row]:
     """Return the votes in annotations of Prodigy.
 
@@ -157,10 +196,6 @@ def read_prodigy(given: Files) -> Iterator[Row]:
     JudgeBayesError
         If a record has no answer, or several questions were answered and none is named.
     """
-    return _one_question(_prodigy(given), given)
-
-
-def _prodigy(given: Files) -> Iterator[Row]:
     for where, record in records_of(given):
         answer = str(field_of(record, "answer", where))
         own = name_in(record, "id") or name_in(an_object(record, "meta", where), "id")
@@ -173,37 +208,3 @@ def _prodigy(given: Files) -> Iterator[Row]:
             accepted, why = answer_in(record.get("accept"))
             vote, reason = (accepted, why) if answer == "accept" else (None, reason)
         yield Row(item, (who, question), vote, reason, person=who)
-
-
-def _one_question(rows: Iterable[Row], given: Files) -> Iterator[Row]:
-    """Yield the records of the named question, or of the only one whose answers are no free texts.
-
-    The judge of a record is a pair: of the judge, and of the question. Records of other questions are
-    left out.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are several questions and none is named, or the named one was not answered.
-    """
-    every, answers = list(rows), dict[str, set[str | int | float]]()
-    for row in every:
-        if row.vote is not None:
-            answers.setdefault(row.judge[1], set()).add(row.vote)
-    few = [
-        question
-        for question, votes in answers.items()
-        if len(votes) <= MAX_CLASSES or not any(isinstance(vote, str) for vote in votes)
-    ]
-    label = None if given.options.label == "none" else given.options.label
-    named = given.options.vote or label or (few[0] if len(few) == 1 else None)
-    if answers and named not in answers:
-        raise JudgeBayesError(
-            f"{str(given.path)!r} has answers to the questions {listing(answers, 20)}: name the one to "
-            "read with --vote NAME."
-        )
-    for row in every:
-        judge, question = row.judge[0], row.judge[1]
-        other = None if question == named else f"an answer to another question, {question}"
-        who = question if row.person is not None else judge
-        yield replace(row, judge=who, dropped=row.dropped or other)

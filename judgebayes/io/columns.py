@@ -15,97 +15,30 @@ from judgebayes.sentence import did_you_mean
 from judgebayes.votes.classes import mapped, written
 
 ROLES: dict[str, tuple[str, ...]] = {
-    "item": (
-        "item",
-        "item_id",
-        "example",
-        "example_id",
-        "pair",
-        "pair_id",
-        "question",
-        "question_id",
-        "qid",
-        "prompt_id",
-        "instance",
-        "instance_id",
-        "id",
-        "sample_id",
-        "task_id",
-        "case_id",
-        "test_id",
-        "doc_id",
-        "doc",
-        "uid",
-        "battle",
-        "battle_id",
-    ),
-    "judge": (
-        "judge",
-        "judge_id",
-        "judge_name",
-        "judge_model",
-        "grader",
-        "evaluator",
-        "validator",
-        "annotator",
-        "rater",
-        "worker",
-        "model",
-    ),
-    "vote": (
-        "vote",
-        "verdict",
-        "judgment",
-        "judgement",
-        "preference",
-        "decision",
-        "rating",
-        "winner",
-        "choice",
-    ),
-    "sample": (
-        "sample",
-        "sample_id",
-        "repetition",
-        "rep",
-        "repeat",
-        "run",
-        "trial",
-        "iteration",
-        "attempt",
-        "epoch",
-        "replicate",
-    ),
-    "order": ("order", "presentation_order", "presentation", "swapped"),
-    "label": (
-        "label",
-        "gold",
-        "gold_label",
-        "truth",
-        "ground_truth",
-        "human",
-        "human_label",
-        "reference",
-        "target",
-        "expected",
-        "correct_answer",
-        "gold_standard",
-        "goldstandard",
-    ),
-    "annotator": (
-        "annotator",
-        "annotator_id",
-        "rater",
-        "rater_id",
-        "labeler",
-        "labeller",
-        "worker",
-        "worker_id",
-        "workerid",
-        "reviewer",
-        "person",
-    ),
-    "generator": ("generator", "system", "producer", "source", "candidate", "model"),
+    role: tuple(names.split())
+    for role, names in {
+        "item": (
+            "item item_id example example_id pair pair_id question question_id qid prompt_id "
+            "instance instance_id id sample_id task_id case_id test_id doc_id doc uid battle "
+            "battle_id"
+        ),
+        "judge": (
+            "judge judge_id judge_name judge_model grader evaluator validator annotator rater "
+            "worker model"
+        ),
+        "vote": "vote verdict judgment judgement preference decision rating winner choice",
+        "sample": "sample sample_id repetition rep repeat run trial iteration attempt epoch replicate",
+        "order": "order presentation_order presentation swapped",
+        "label": (
+            "label gold gold_label truth ground_truth human human_label reference target "
+            "expected correct_answer gold_standard goldstandard"
+        ),
+        "annotator": (
+            "annotator annotator_id rater rater_id labeler labeller worker worker_id workerid "
+            "reviewer person"
+        ),
+        "generator": "generator system producer source candidate model",
+    }.items()
 }
 """Names by role, the most likely first; case, spaces and hyphens are ignored."""
 

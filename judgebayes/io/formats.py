@@ -160,7 +160,7 @@ FORMATS: dict[str, Format] = {
         "results of promptfoo eval: .json or .jsonl",
         ("label",),
         patterns=("*.json", "*.jsonl"),
-        parts=("results/|gradingResult",),
+        parts=("gradingResult|testIdx",),
     ),
     "openai-evals": Format(
         "record files of OpenAI evals: .jsonl",

@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from judgebayes.io.columns import COPY
 from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
 from judgebayes.io.records import field_of
-from judgebayes.io.tools import an_object, at, name_in, names_of, objects, plain, records_in
+from judgebayes.io.tools import an_object, at, name_in, names_of, plain, records_in
 
 NO_RESPONSE = "[invalid]"
 """What the harness's filters write where they find no answer, which its metrics count as wrong."""
@@ -146,7 +145,7 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
     for file in given.files:
         variables: dict[str, dict[str, Any]] = {}
         outputs = list[tuple[str, dict[str, Any], str, Any]]()
-        for where, record in _results(file):
+        for where, record in records_in(file):
             place = str(field_of(record, "testIdx", where))
             test = an_object(record, "testCase", where)
             own = an_object(record, "vars", where) or an_object(test, "vars", where)
@@ -161,16 +160,6 @@ def read_promptfoo(given: Files) -> Iterator[Row | str]:
             yield from _parts(record, where, item, label)
     if unnamed:
         yield PLACES
-
-
-def _results(file: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Return the results in a file: its records, or those in `results` or `results.results` of one."""
-    records = list(records_in(file))
-    if len(records) == 1 and "results" in records[0][1]:
-        where, whole = records[0]
-        whole = whole["results"] if isinstance(whole["results"], dict) else whole
-        return [(where, record) for record in objects(whole, "results", where)]
-    return records
 
 
 def _parts(record: dict[str, Any], where: str, item: tuple[str, ...], label: Any) -> Iterator[Row]:

@@ -12,7 +12,15 @@ from judgebayes.io.records import LINES, parse_json, read_json, read_lines, suff
 from judgebayes.io.tables import header_of, read_table
 from judgebayes.votes.classes import canonical, written
 
-WRAPPED = ("testCases", "conversationalTestCases", "test_results", "data", "events", "records")
+WRAPPED = (
+    "testCases",
+    "conversationalTestCases",
+    "test_results",
+    "data",
+    "events",
+    "records",
+    "results",
+)
 """Keys of a JSON document whose lists contain the records."""
 ANSWERS = ("choices", "rating", "number", "selected", "value", "label", "score")
 """Keys of an object whose value is the answer."""
@@ -65,8 +73,11 @@ def records_in(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _unwrapped(value: Any) -> list[Any]:
     """Return the records in the value of a JSON file."""
+    if isinstance(at(value, "results", "results"), list):  # of promptfoo
+        value = value["results"]["results"]
     if isinstance(value, dict):
-        lists = [value[name] for name in WRAPPED if isinstance(value.get(name), list)]
+        fields = [value[name] for name in WRAPPED if isinstance(value.get(name), list)]
+        lists = [own for own in fields if all(isinstance(each, dict) for each in own)]
         value = [record for each in lists for record in each] if lists else value
     return value if isinstance(value, list) else [value]
 

@@ -459,61 +459,61 @@ def _by_values(
     """Find by their values the columns that names do not tell."""
     if chosen["item"] is None or chosen["vote"] is None:
         table = plain_table(table)
-    labelled = _labelled(draft)
+    columns, here = dict(chosen), draft.labels is None
 
-    def say(draft: Draft, role: str, name: str) -> Draft:
+    def settled(role: str, name: str | None) -> Draft:
+        """Return the draft with a column that is found, if there is one."""
+        if name is None:
+            return draft
+        columns[role] = name
         values = listing([v[:40] if isinstance(v, str) else v for v in table[name].unique()], 3)
         text = f"Column {name!r} is read as the {role}, by its values ({values})."
         return draft.with_finding("bad", "columns", text, **{role: name})
 
-    vote = chosen["vote"]
-    if chosen["item"] is None:
-        item = likely_item(table, chosen.values(), labelled)
-        if item is not None:
-            chosen, draft = chosen | {"item": item}, say(draft, "item", item)
+    def open_(role: str) -> bool:
+        return columns[role] is None and given[role] is None
+
+    if columns["item"] is None:
+        draft = settled("item", likely_item(table, columns.values(), _labelled(draft)))
+    item, vote = columns["item"], columns["vote"]
     if vote is None:
-        judge = chosen["judge"]
-        if judge is None and chosen["item"] is not None and given["judge"] is None:
-            judge = likely_judge(table, chosen["item"], chosen.values())
-        vote = likely_vote(table, [*chosen.values(), judge], chosen["item"])
-        free = (n for n in map(str, table.columns) if n not in (*chosen.values(), judge))
+        judge = columns["judge"]
+        if item is not None and open_("judge"):
+            judge = likely_judge(table, item, columns.values())
+        vote = likely_vote(table, [*columns.values(), judge], item)
+        free = (n for n in map(str, table.columns) if n not in (*columns.values(), judge))
         vote = vote or next((n for n in free if kind_of_answers(table[n])), None)
-        if vote is not None:
-            chosen, draft = chosen | {"vote": vote}, say(draft, "vote", vote)
-    if chosen["order"] is None and given["order"] is None:
-        order = likely_order(table, chosen.values())
-        if order is not None:
-            chosen, draft = chosen | {"order": order}, say(draft, "order", order)
-    keys = [n for role in ("item", "order", "sample") if (n := chosen[role]) is not None]
-    several = chosen["item"] is not None and bool(table.duplicated(keys).any())
-    if chosen["judge"] is None and several and given["judge"] is None:
-        judge = likely_judge(table, str(chosen["item"]), chosen.values())
-        if judge is not None:
-            item = str(chosen["item"])
-            votes = set() if vote is None else set(mapped(table[vote], canonical).dropna())
-            people = [n for n in _of_people(table, list(table)) if n != vote]
-            gold = next(
-                (n for n in people if set(mapped(table[n], canonical).dropna()) <= votes), None
+        draft = settled("vote", vote)
+    if open_("order"):
+        draft = settled("order", likely_order(table, columns.values()))
+    keys = [n for role in ("item", "order", "sample") if (n := columns[role]) is not None]
+    if item is not None and open_("judge") and table.duplicated(keys).any():
+        judge = likely_judge(table, item, columns.values())
+        gold = None if judge is None else _label_of_pairs(table, item, judge, vote)
+        if judge is not None and gold is not None:
+            text = (
+                f"Items are named by {item!r} and {judge!r} together, because {gold!r}, which is "
+                "named like the answers of people, has one value for each pair of them."
             )
-            plain = (
-                table if gold is None else table.assign(**{gold: mapped(table[gold], canonical)})
-            )
-            once = plain.groupby([item, judge])[gold].nunique().max() <= 1 if gold else False
-            if gold and once and (plain.groupby(item)[gold].nunique() > 1).mean() > SHARE:
-                text = (
-                    f"Items are named by {item!r} and {judge!r} together, because {gold!r}, which is "
-                    "named like the answers of people, has one value for each pair of them."
-                )
-                pair = {"item": join_names([item, judge]), "judge": "none", "label": gold}
-                draft = draft.with_finding("bad", "columns", text, **pair)
-                return draft, chosen | pair | {"judge": None}
-            chosen, draft = chosen | {"judge": judge}, say(draft, "judge", judge)
-    known = chosen["item"] is not None and chosen["vote"] is not None
-    if known and draft.labels is None and chosen["label"] is None and given["label"] is None:
-        label = likely_label(table, str(chosen["item"]), str(chosen["vote"]), chosen.values())
-        if label is not None:
-            chosen, draft = chosen | {"label": label}, say(draft, "label", label)
-    return draft, chosen
+            pair = {"item": join_names([item, judge]), "judge": "none", "label": gold}
+            draft = draft.with_finding("bad", "columns", text, **pair)
+            return draft, columns | pair | {"judge": None}
+        draft = settled("judge", judge)
+    if item is not None and vote is not None and here and open_("label"):
+        draft = settled("label", likely_label(table, item, vote, columns.values()))
+    return draft, columns
+
+
+def _label_of_pairs(table: pd.DataFrame, item: str, judge: str, vote: str | None) -> str | None:
+    """Return the column of people's answers with one value for each pair of an item and a judge."""
+    votes = set() if vote is None else set(mapped(table[vote], canonical))
+    people = [n for n in _of_people(table, list(table)) if n != vote]
+    cells = {name: mapped(table[name], canonical) for name in people}
+    gold = next((n for n in people if set(cells[n].dropna()) <= votes), None)
+    if gold is None or cells[gold].groupby([table[item], table[judge]]).nunique().max() > 1:
+        return None
+    several = cells[gold].groupby(table[item]).nunique() > 1
+    return gold if several.mean() > SHARE else None
 
 
 def _labelled(draft: Draft) -> list[object] | None:
