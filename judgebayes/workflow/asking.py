@@ -8,8 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
@@ -112,26 +110,21 @@ def decided(request: ReadRequest, earlier: Earlier = UNSEEN) -> Draft:
             )
     votes = file_or_table(request.votes, "votes")
     labels = None if request.labels is None else file_or_table(request.labels, "labels")
-    draft = Draft(replace(request, votes=votes, labels=labels), earlier)
+    request = replace(request, votes=votes, labels=labels)
+    draft = Draft(request, request, earlier)
     try:
-        how, classes, said, letters = converted(draft.request)
+        tables, log = converted(request)
     except JudgeBayesError as error:
         return draft.with_finding("bad", "file", str(error))
-    gold: pd.DataFrame | None = None
-    if said:
-        draft = draft.with_finding("note", "file", said[0])
+    draft = replace(draft, tables=tables, log=log)
+    if log is None:
+        draft = _opened(draft, "votes", votes)
     else:
-        table, draft = _table(draft, votes, "votes")
-        how = replace(how, votes=table)
+        draft = replace(draft.with_finding("note", "file", log.said[0]), said=log.said)
     if labels is not None:
-        gold, draft = _table(draft, labels, "labels")
-        how = replace(how, labels=gold)
-    if how.votes is None or (labels is not None and gold is None):
+        draft = _opened(draft, "labels", labels)
+    if draft.tables.votes is None or (labels is not None and draft.tables.labels is None):
         return draft
-    how = replace(how, **{name: value for name, value in draft.options().items() if not said})
-    draft = replace(
-        draft, how=how, classes=classes, said=tuple(said), log=bool(said), letters=letters
-    )
     draft = find_wide(draft) if is_wide(draft) else find_long(draft)
     if not draft.columns:
         return draft
@@ -140,8 +133,11 @@ def decided(request: ReadRequest, earlier: Earlier = UNSEEN) -> Draft:
     return draft
 
 
-def _table(draft: Draft, path: Path | InMemory, what: str) -> tuple[InMemory | None, Draft]:
-    """Return the table of a file; if its encoding is unknown, with the first that reads it."""
+def _opened(draft: Draft, what: str, path: Path | InMemory) -> Draft:
+    """Return the draft with the table of a file, None and a problem if it cannot be read.
+
+    If its encoding is unknown, it is read with the first that reads it.
+    """
     request, refused = draft.request, None
     given, ignored = request.encoding, () if request.wide else request.left_out
     layout = Layout(request.skip_rows if what == "votes" else None, given, ignored, what == "votes")
@@ -163,8 +159,10 @@ def _table(draft: Draft, path: Path | InMemory, what: str) -> tuple[InMemory | N
             )
         for note in notes_of(table):
             draft = draft.with_finding("note", "file", note)
-        return InMemory(table, path.name), draft
-    return None, draft.with_finding("bad", "file", str(refused))
+        read: dict[str, Any] = {what: InMemory(table, path.name)}
+        return replace(draft, tables=replace(draft.tables, **read))
+    draft, unread = draft.with_finding("bad", "file", str(refused)), dict[str, Any]({what: None})
+    return replace(draft, tables=replace(draft.tables, **unread))
 
 
 def _question(draft: Draft, request: ReadRequest) -> JudgeBayesError:

@@ -418,9 +418,11 @@ def _without_people(
         draft = draft.with_finding(
             "bad", "labels", text, {"label": "none"}, question=question, label=joined
         )
-    how, name = draft.tables, draft.tables.votes.name
+    tables, name = draft.tables, draft.tables.votes.name
     rest = InMemory(draft.votes[~own], name)
-    return replace(draft, how=replace(how, votes=rest, labels=InMemory(gold, name), label=joined))
+    return replace(
+        draft, tables=replace(tables, votes=rest, labels=InMemory(gold, name), label=joined)
+    )
 
 
 def _votes_with_labels(

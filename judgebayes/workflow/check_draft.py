@@ -12,7 +12,7 @@ from judgebayes.finding import Finding, Severity
 from judgebayes.io.options import as_pair
 from judgebayes.workflow.item_ids import Matching
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import open_votes, with_labels
+from judgebayes.workflow.reading import Log, open_votes, with_labels
 from judgebayes.workflow.records import leaves
 from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
 
@@ -44,15 +44,11 @@ class Draft:
 
     request: ReadRequest
     """With the options that settle the findings."""
-    earlier: Earlier = UNSEEN
-    how: ReadRequest | None = None
+    tables: ReadRequest
     """The request with tables in place of files, and what the log of a tool says by itself."""
-    log: bool = False
-    """Whether the votes are in the log of a tool, whose reader knows the columns."""
-    letters: Mapping[str, str] = field(default_factory=dict)
-    """The classes by the letters in which a tool writes labels."""
-    classes: tuple[str, ...] | None = None
-    """The classes from lowest to highest, if the source names them."""
+    earlier: Earlier = UNSEEN
+    log: Log | None = None
+    """What the log of a tool says beside its votes, if they are in one."""
     said: tuple[str, ...] = ()
     """Sentences about what is read without a word."""
     columns: Mapping[str, str | None] = field(default_factory=dict)
@@ -63,12 +59,6 @@ class Draft:
     matching: Matching | None = None
     opened: dict[Hashable, Opened | JudgeBayesError] = field(default_factory=dict)
     """What opening the files gave with some options, so that each is opened once."""
-
-    @property
-    def tables(self) -> ReadRequest:
-        """The request with tables in place of files."""
-        assert self.how is not None
-        return self.how
 
     @property
     def votes(self) -> pd.DataFrame:
@@ -96,7 +86,7 @@ class Draft:
         return replace(
             self,
             request=replace(self.request, **options),
-            how=None if self.how is None else replace(self.how, **options),
+            tables=replace(self.tables, **options),
             findings=(*self.findings, finding),
         )
 
@@ -135,7 +125,7 @@ class Draft:
         if key not in self.opened:
             try:
                 opened = open_votes(self.tables, self.columns, self.earlier, elsewhere=apart)
-                self.opened[key] = replace(opened, classes=self.classes)
+                self.opened[key] = replace(opened, classes=self.log and self.log.classes)
             except JudgeBayesError as error:
                 self.opened[key] = error
         votes = self.opened[key]
@@ -154,7 +144,7 @@ class Draft:
         votes = self.open_votes()
         if self.labels is not None and self.gold is None:
             return votes
-        return with_labels(votes, self.gold, self.earlier, self.letters)
+        return with_labels(votes, self.gold, self.earlier, self.log.letters if self.log else {})
 
 
 def words_of(options: Mapping[str, Any]) -> list[str]:

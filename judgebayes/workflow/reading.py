@@ -5,7 +5,7 @@ Which columns these are is decided before (`judgebayes.workflow.asking`).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -41,17 +41,22 @@ from judgebayes.workflow.scales import cast_votes, undecided_of
 from judgebayes.workflow.sources import JUDGE, VOTE, Earlier, Labels, Opened
 
 
-def converted(
-    request: ReadRequest,
-) -> tuple[ReadRequest, tuple[str, ...] | None, list[str], Mapping[str, str]]:
-    """Return the request with the table of votes in the log of another tool.
+class Log(NamedTuple):
+    """What the log of a tool says beside its votes."""
 
-    And its classes, notes, and the classes by the letters in which the tool writes labels.
-    """
+    said: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    """The classes from lowest to highest, if the tool names them."""
+    letters: Mapping[str, str]
+    """The classes by the letters in which the tool writes labels."""
+
+
+def converted(request: ReadRequest) -> tuple[ReadRequest, Log | None]:
+    """Return the request with the table of votes in the log of another tool, and what else it says."""
     path = request.votes
     form = None if isinstance(path, InMemory) else format_of(path)
     if form is None:
-        return request, None, [], {}
+        return request, None
     given = {"sample": request.sample, "vote": request.vote, "label": request.label}
     given["votes_from"] = request.votes_from
     given |= {} if request.labels is None else {"label": "none"}
@@ -75,9 +80,9 @@ def converted(
     if imported.votes_as is not None and request.votes_as is None and ordered:
         request = replace(request, votes_as=imported.votes_as)
     table = table.set_axis(np.arange(1, len(table) + 1), axis=0)
-    said = [f"{path.name} is read as judgebayes import {form} does.", *imported.words()]
+    said = f"{path.name} is read as judgebayes import {form} does.", *imported.words()
     request = replace(request, votes=InMemory(table, path.name))
-    return request, imported.classes, said, FORMATS[form].letters
+    return request, Log(said, imported.classes, FORMATS[form].letters)
 
 
 def open_votes(
