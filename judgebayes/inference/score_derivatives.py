@@ -10,8 +10,8 @@ derivatives one parameter at a time, in many passes over the items; the analytic
 DRPS and NLL of few classes and parameters have it, as in Davidson's sweeps and the calibration maps.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -98,7 +98,8 @@ def _sum_of_scores(
     size, zero = len(columns), jnp.zeros_like(weight)
 
     flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-    written = {drps: _drps, nll: _nll}.get(score)
+    forms: dict[object, Callable[..., Any]] = {drps: _drps, nll: _nll}
+    written = forms.get(score)
     if written is None or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
         matrix, known = Design(columns, design.n_classes).matrix(), jnp.maximum(labels, 0)
         right = jnp.log1p(-design.n_classes * flip_rate)
