@@ -39,6 +39,7 @@ from .inference import Status as Status
 from .inference import aggregator as aggregator
 from .inference import calibrator as calibrator
 from .inference import in_files as in_files
+from .item_response import ItemResponse as ItemResponse
 from .measures.decide import absolute_loss as absolute_loss
 from .measures.decide import bayes_action as bayes_action
 from .measures.decide import risk as risk

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = """
 sentence errors progress finding arrays compiled models votes measures io inference calibrators
-aggregators panel evaluate majority generators priors posteriors collect plots show
+aggregators item_response panel evaluate majority generators priors posteriors collect plots show
 workflow testing report judgebayes experiments cli __main__
 """
 """`judgebayes` is the top-level package, which exports names of all packages below it."""

@@ -24,7 +24,6 @@ from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.generators import Impression, Panel
 from judgebayes.generators.labelling import Stratified
@@ -74,7 +73,7 @@ def pairs() -> list[Any]:
     pairs_of_fits = []
     for name, case in METHODS.items():
         own: dict[str, Any] = OWN.get(type(case.estimator), INFERENCES)
-        if isinstance(case.estimator, ItemResponse):
+        if isinstance(case.estimator, jb.ItemResponse):
             own = INFERENCES | {"mode": None} if name == "irt" else {"mode": None}
         if not hasattr(case.estimator, "inference"):
             own = {"closed form": None}
@@ -119,7 +118,7 @@ def test_another_prior_is_used_or_rejected(name: str, how: Any) -> None:
         (jb.HierarchicalDavidson, jb.priors.HierarchicalDavidson(differ=2.0)),
         (BetaBinomial, jb.priors.BetaBinomial(share=(1, 1))),
         (SplitCurve, jb.priors.SplitCurve(slope=(1, 1))),
-        (ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
+        (jb.ItemResponse, jb.priors.ItemResponse(difficulty=(0, 1))),
     ],
 )
 def test_the_error_for_an_ignored_prior_names_inferences_that_use_it(
@@ -147,7 +146,7 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     with pytest.raises(AttributeError):
         setattr(prior, kind._fields[0], 1)
     makers = {m.__name__: m for m in (BetaBinomial, SplitCurve, Impression, Panel, Stratified)}
-    makers |= {"ItemLevel": ItemLevel, "ItemResponse": ItemResponse}
+    makers |= {"ItemLevel": ItemLevel}
     makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
     makers |= {"GeneratorValidatorRobust": RobustModel}
     method = makers[name] if name in makers else getattr(jb, name)

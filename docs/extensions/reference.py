@@ -112,7 +112,7 @@ TASKS = (
         "judges",
         "Diagnose judges and choose panels",
         "Problems of judges and labels, abilities of judges, selection of a panel.",
-        ("panel", "finding"),
+        ("panel", "item_response", "finding"),
     ),
     Task(
         "majority",

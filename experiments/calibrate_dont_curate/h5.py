@@ -26,7 +26,6 @@ from judgebayes.experiments.calibrate_dont_curate.item_response import (
     rank_correlation,
     variance_shares,
 )
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
 from judgebayes.experiments.calibrate_dont_curate.rows import (
     Statement,
     claim_row,
@@ -37,6 +36,7 @@ from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.inference.fit import Fit
+from judgebayes.item_response import ItemResponse
 from judgebayes.measures.significance import Interval
 
 RESAMPLES, FEW = 100, 5

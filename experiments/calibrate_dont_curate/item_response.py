@@ -10,17 +10,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyArray, Labels, Scalar, Weights
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import (
-    begin_at,
-    block_inverses,
-    curvature,
-    joint_mode,
-)
-from judgebayes.inference.fast.item_response_counts import ResponseEvidence, evidence
 from judgebayes.inference.fast.one_coin_counts import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.status import Status, when, worst
+from judgebayes.item_response.irt import ResponseEvidence, block_inverses, evidence, joint_mode
 from judgebayes.models.irt import ItemResponsePrior, Parameters
 from judgebayes.votes.array import Votes
 
@@ -90,7 +84,7 @@ def empirical_bayes_mode(
         shift = mode.ability.mean()  # 0 at convergence; without this it takes hundreds of rounds
         mode = mode._replace(ability=mode.ability - shift, difficulty=mode.difficulty - shift)
         # The variances of items' parameters, for fixed abilities.
-        inverse = block_inverses(curvature(given, mode, state.prior, 0.0)[2], 0.0)
+        inverse = block_inverses(given.curvature(mode, state.prior, 0.0)[2], 0.0)
         unit, width = usual.log_discrimination
         new_prior = ItemResponsePrior(
             update(mode.difficulty, inverse[:, 0, 0], usual.difficulty[1]),
@@ -102,7 +96,7 @@ def empirical_bayes_mode(
 
     initial = _Round(
         usual,
-        begin_at(given, usual),
+        given.begin(usual),
         jnp.asarray(0),
         jnp.asarray(jnp.inf),
         jnp.asarray(0),

@@ -31,12 +31,12 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import TARGET, GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
+from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Counts, SplitCurve
 from judgebayes.models import beta_binomial as beta_binomial_model
 from judgebayes.models import davidson as davidson_model

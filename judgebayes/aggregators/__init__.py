@@ -1,6 +1,6 @@
 """Aggregators: class probabilities of every item from its votes.
 
-This package may not import `panel` or any package after it.
+This package may not import `item_response` or any package after it.
 """
 
 from judgebayes.aggregators.davidson import (

@@ -10,9 +10,9 @@ import numpy as np
 from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.stacking import Stacking
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.item_response_counts import by_counts
 from judgebayes.inference.point import MAP
 from judgebayes.inference.sampled import Described
+from judgebayes.item_response.irt import ItemResponse
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
 from judgebayes.models.davidson import level_of_class
@@ -39,7 +39,7 @@ def item_response(data: Data, prior: ItemResponsePrior) -> Described:
             "--model davidson or beta-binomial."
         )
     labelled = data.labelled
-    problem = by_counts(data.votes.take(labelled), data.labels[labelled], None, prior)
+    problem = ItemResponse(prior).problem(data.votes.take(labelled), data.labels[labelled])
     truth = data.labels[labelled][:, None, None]
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:

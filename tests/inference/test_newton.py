@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import arrow_step, block_inverses
 from judgebayes.inference.optimise import (
     Newton,
     Point,
@@ -19,6 +18,7 @@ from judgebayes.inference.optimise import (
     trial,
 )
 from judgebayes.inference.status import Status
+from judgebayes.item_response.irt import arrow_step, block_inverses
 
 Arrow = tuple[jax.Array, jax.Array, jax.Array]
 """The outer diagonal, the cross terms, and the blocks."""

@@ -35,7 +35,6 @@ from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
@@ -43,6 +42,7 @@ from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density
 from judgebayes.inference.registry import AGGREGATORS
 from judgebayes.inference.sampled import with_source
+from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, counts_of
 from judgebayes.posteriors.checks import check
 from judgebayes.posteriors.compare import compare

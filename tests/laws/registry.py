@@ -50,7 +50,6 @@ from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, RandomPanel
 from judgebayes.experiments.calibrate_dont_curate.item_response import LearntResponse
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse
 from judgebayes.experiments.calibrate_dont_curate.searches import (
     BackwardElimination,
     Beam,
@@ -76,6 +75,7 @@ from judgebayes.generators.labelling import Stratified
 from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import DRPS, MAP, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
+from judgebayes.item_response import ItemResponse
 from judgebayes.majority import BetaBinomial, Binomial, Thinning
 from judgebayes.measures.scores import nll
 from judgebayes.panel.curate import Curated, TopAccuracy, top_k

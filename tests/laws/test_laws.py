@@ -76,6 +76,7 @@ PUBLIC = (
     ".aggregators",
     ".calibrators",
     ".generators",
+    ".item_response",
     ".majority",
     ".panel.curate",
 )

@@ -35,14 +35,13 @@ from judgebayes.experiments.beyond_consensus import regression
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import curvature, visit
 from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
-from judgebayes.inference.fast.item_response_counts import evidence
 from judgebayes.inference.fit import Method
 from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.item_response.irt import evidence
 from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import beta_binomial, davidson, irt, label_noise, stacking
@@ -222,8 +221,8 @@ def test_the_arrow_of_the_2pl_is_its_hessian() -> None:
     @jax.jit
     def at(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         p = parted(x)
-        there = visit(table, p, prior)
-        diagonal, cross, block = curvature(table, p, prior, 1.0)
+        there = table.visit(p, prior)
+        diagonal, cross, block = table.curvature(p, prior, 1.0)
         n, j = len(labels), JUDGES
         whole = jnp.zeros((len(x), len(x))).at[jnp.arange(j), jnp.arange(j)].set(diagonal)
         for a in range(2):

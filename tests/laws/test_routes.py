@@ -31,9 +31,7 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
     set_parameters,
 )
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse, visit
 from judgebayes.inference.fast import dawid_skene_em, pooled_dawid_skene
-from judgebayes.inference.fast.item_response_counts import evidence
 from judgebayes.inference.laplace import (
     _likelihood,
     _SoftmaxProblem,
@@ -44,6 +42,8 @@ from judgebayes.inference.laplace import (
 from judgebayes.inference.problem import Problem
 from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.item_response import ItemResponse
+from judgebayes.item_response.irt import evidence
 from judgebayes.majority.distribution import log_likelihood
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking
@@ -141,7 +141,7 @@ def two_parameters(classes: int, noise: float) -> Pair:
     model = ItemResponseModel(classes, prior, noise)
 
     def written(p: irt.Parameters) -> tuple[jax.Array, irt.Parameters]:
-        at = visit(vote_evidence, p, prior)
+        at = vote_evidence.visit(p, prior)
         return -at.value, jax.tree.map(jnp.negative, at.gradient)
 
     @jax.custom_vjp

@@ -12,9 +12,9 @@ from judgebayes.experiments.calibrate_dont_curate.item_response import (
     empirical_bayes_mode,
     variance_shares,
 )
-from judgebayes.experiments.calibrate_dont_curate.joint_mode import ItemResponse, joint_mode
 from judgebayes.inference import Status
-from judgebayes.inference.fast.item_response_counts import evidence
+from judgebayes.item_response import ItemResponse
+from judgebayes.item_response.irt import evidence, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters
