@@ -60,7 +60,7 @@ def test_no_module_replaces_a_public_name() -> None:
     stub = ast.parse((ROOT / "judgebayes" / "__init__.pyi").read_text(encoding="utf-8"))
     homes = {
         each.name: f"judgebayes.{node.module}" if node.module else "judgebayes"
-        for node in stub.body
+        for node in ast.walk(stub)
         if isinstance(node, ast.ImportFrom)
         for each in node.names
     }

@@ -37,7 +37,7 @@ from judgebayes.workflow.options import ROLES, ReadRequest
 from judgebayes.workflow.sources import Earlier, Opened
 
 FORMAT = "judgebayes fit"
-VERSION = 3
+VERSION = 4
 NUMBERS = {
     "bool",
     *(f"{kind}{size}" for kind in ("int", "uint", "float") for size in (8, 16, 32, 64)),

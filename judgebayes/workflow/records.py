@@ -35,27 +35,14 @@ def with_options(function: Callable[..., R]) -> Callable[..., R]:
     """Return a function that takes the fields of the records of `function` as keywords.
 
     A record is a dataclass. Its options are the fields annotated with an `Option` or with a help text.
-    `positional` options and `labels` may be passed by position.
+    `positional` options and `labels` may be passed by position. A record in place of all its options is
+    taken as it is.
     """
-    run = taking_fields(function, _parameter)
-    kinds = _records(function)
-    run.__doc__ = f"{inspect.getdoc(function)}\n\n{_parameters_section(kinds)}"
-    return run
-
-
-def taking_fields(
-    function: Callable[..., R], parameter: Callable[["Leaf"], inspect.Parameter | None]
-) -> Callable[..., R]:
-    """Return the function with each record among its parameters replaced by those of its options.
-
-    An option without a parameter has its default, or what the study says. A record in place of all its
-    options is taken as it is.
-    """
-    kinds, flat = _records(function), list[inspect.Parameter]()
+    kinds, flat = records_of(function), list[inspect.Parameter]()
     parameters = inspect.signature(function, eval_str=True).parameters
     for name, kind in kinds.items():
         own = [parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-        flat += own if kind is None else filter(None, map(parameter, leaves(*kind)))
+        flat += own if kind is None else map(_parameter, leaves(*kind))
     flat.sort(key=lambda each: each.kind)  # those that may be passed by position come first
     signature = inspect.Signature(
         flat, return_annotation=inspect.signature(function).return_annotation
@@ -77,12 +64,11 @@ def taking_fields(
         )
 
     vars(run)["__signature__"] = signature
-    every = [leaf for kind in kinds.values() if kind is not None for leaf in leaves(*kind)]
-    vars(run)["keys"] = {leaf.name: leaf.option.help for leaf in every if leaf.option.key}
+    run.__doc__ = f"{inspect.getdoc(function)}\n\n{_parameters_section(kinds)}"
     return run
 
 
-def _records(
+def records_of(
     function: Callable[..., Any],
 ) -> dict[str, tuple[type, Mapping[str, object]] | None]:
     """Return the record of each parameter with its fixed values, None for one that is no record."""
@@ -108,15 +94,16 @@ def _parameters_section(kinds: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def leaves(record: type, fixed: Mapping[str, object]) -> Iterator[Leaf]:
-    """Yield the options of a record, in the order of its fields."""
-    hints = get_type_hints(record, include_extras=True)
+def leaves(record: type, fixed: Mapping[str, object]) -> list[Leaf]:
+    """Return the options of a record, in the order of its fields."""
+    hints, every = get_type_hints(record, include_extras=True), list[Leaf]()
     for own in fields(record):
         bare, marks = _parts(hints[own.name])
         if marks and own.name not in fixed:
             option = Option(marks[0]) if isinstance(marks[0], str) else marks[0]
             default = inspect.Parameter.empty if own.default is MISSING else own.default
-            yield Leaf(own.name, bare, option, default)
+            every.append(Leaf(own.name, bare, option, default))
+    return every
 
 
 def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str, object]) -> Any:

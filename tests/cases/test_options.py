@@ -40,7 +40,7 @@ REFUSED = [
     ("precision", ("--set", "generator=gen", "--between", "g0,g1"), "add --next 50"),
     ("precision", ("--set", "task=gen"), "task is not a key of this command"),
     ("diagnose", ("--set", "task=gen"), "task is not a key of this command"),
-    ("diagnose", ("--task", "gen"), "No such option"),
+    ("diagnose", ("--task", "gen"), "Unknown option"),
     ("diagnose", ("--missing=n/a",), "--missing is a key of the study: --set missing=VALUE."),
     ("calibrate", ("--no-pairwise",), "--set pairwise=VALUE."),
     ("calibrate", ("--set", "skip_rows=-1"), "skip_rows is -1, but must be 0 or more"),

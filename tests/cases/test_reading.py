@@ -10,7 +10,6 @@ import pytest
 from cases.asking import FILES, checked, diagnosed, run
 
 import judgebayes as jb
-from judgebayes.errors import JudgeBayesError
 
 LABELS = {
     "promptfoo_offbyone.json": "promptfoo_offbyone_labels.csv",
@@ -45,6 +44,7 @@ def test_every_file_is_read_or_refused_in_a_sentence(name: str, tmp_path: Path) 
 EVERYWHERE = {
     "alpaca_annotations.json",
     "bigint_float.jsonl",
+    "evals_log.jsonl",
     "formula_semicolon.csv",
     "groups_empty.csv",
     "inspect_log.json",
@@ -92,9 +92,10 @@ def test_records_whose_vote_is_a_list_of_one_word() -> None:
     assert (data.numbers["judges"], data.numbers["votes"]) == (2, 60)
 
 
-def test_an_event_log_of_evaluations_is_named() -> None:
-    with pytest.raises(JudgeBayesError, match="an OpenAI eval: make a table with a row per event"):
-        jb.read(FILES / "evals_log.jsonl")
+def test_an_event_log_of_evaluations() -> None:
+    """200 items; 13 answers are `__invalid__`, which is missing."""
+    data = checked("evals_log.jsonl").data
+    assert (data.numbers["items"], data.numbers["votes"]) == (200, 187)
 
 
 def test_single_answer_grading() -> None:

@@ -217,14 +217,13 @@ def test_percentages_are_numbers() -> None:
     assert len(data.coding.classes) == 2
 
 
-def test_a_row_of_merged_cells_above_the_header_is_skipped_by_name(tmp_path: Path) -> None:
+def test_a_merged_header_may_have_a_word_above_the_item(tmp_path: Path) -> None:
     path = tmp_path / "sheet.csv"
     rows = [f"Q{i},text,{ONE[i]},{TWO[i]},{TRUTH[i]}" for i in range(N)]
     head = ["Item,,LLM judges,,Human", "ID,Prompt,GPT,Claude,Final"]
     path.write_text("\n".join([*head, *rows]) + "\n")
-    with pytest.raises(JudgeBayesError, match="use --set skip_rows=N"):
-        jb.read(path)
-    assert_read(first_reading(path, skip_rows=1), {"GPT": ONE, "Claude": TWO})
+    judges = {"LLM judges / GPT": ONE, "LLM judges / Claude": TWO}
+    assert_read(first_reading(path), judges)
 
 
 def test_a_calibration_can_be_applied_without_a_file() -> None:

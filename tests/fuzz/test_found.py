@@ -198,7 +198,7 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(
 
 FIT = {
     "format": "judgebayes fit",
-    "version": 3,
+    "version": 4,
     "method": "sc",
     "classes": {"values": [-1, 0, 1], "pairwise": True, "undecided": [], "ordered": True},
     "tasks": [],

@@ -760,8 +760,8 @@ def test_unknown_formats_and_foreign_options_are_refused(tmp_path: Path) -> None
         JudgeBayesError, match="no format 'csv'; choose one of: reviews, judgebench"
     ):
         import_votes("csv", tmp_path)
-    with pytest.raises(JudgeBayesError, match="judgebench does not take judge; it takes missing"):
-        import_votes("judgebench", tmp_path, Options(judge="j"))
+    with pytest.raises(JudgeBayesError, match="judgebench does not take vote; it takes missing"):
+        import_votes("judgebench", tmp_path, Options(vote="v"))
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -56,8 +56,8 @@ def test_minus_infinity_survives(votes: Votes, tmp_path: Path) -> None:
         ("not json", "is not a saved fit"),
         ("[]", "is not a saved fit"),
         ('{"format": "other"}', "is not a saved fit"),
-        ('{"format": "judgebayes fit", "version": 99}', "version 99.*reads version 3"),
-        ('{"format": "judgebayes fit", "version": 3}', "is damaged"),
+        ('{"format": "judgebayes fit", "version": 99}', "version 99.*reads version 4"),
+        ('{"format": "judgebayes fit", "version": 4}', "is damaged"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str, sentence: str) -> None:
@@ -163,7 +163,7 @@ def test_answers_are_probabilities(probs: list[list[float]], what: str) -> None:
 
 
 def test_a_fit_with_two_fields_of_one_name_is_refused(kept: Path) -> None:
-    kept.write_text(kept.read_text().replace('"version"', '"version": 3, "version"', 1))
+    kept.write_text(kept.read_text().replace('"version"', '"version": 4, "version"', 1))
     with pytest.raises(JudgeBayesError, match="is not a saved fit"):
         load_fit(kept)
 
