@@ -10,6 +10,7 @@ import pandas as pd
 from judgebayes.cli.command import OUTPUTS, CommandLine
 from judgebayes.cli.machine import files_in
 from judgebayes.compiled.store import atomically
+from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.show.console import say, say_commands, say_next, say_plainly, show_blocks
@@ -29,7 +30,10 @@ def answered(line: CommandLine, question: Callable[..., Result], request: Any) -
     """
     for leaf in leaves(type(request), {}):
         if leaf.option.writes:
-            check_writable(getattr(request, leaf.name), table=leaf.option.writes == "table")
+            path = getattr(request, leaf.name)
+            check_writable(path, table=leaf.option.writes == "table")
+            if leaf.name == "html" and path is not None and path.suffix != ".html":
+                raise JudgeBayesError(f"A page ends in .html; {str(path)!r} does not.")
     command, taken = shlex.join(line.words()), inspect.signature(question).parameters
     with shown() as progress:
         given = {"progress": progress, "command": command}

@@ -53,7 +53,10 @@ CRITERION = re.compile(
     r"(?:.*_)?(?:criterion|criteria|rubric|rubric_name|dimension|aspect|metric|metric_name|quality)"
 )
 """Names of columns that say by which criterion a judge voted."""
-PEOPLE = "human|people|person|expert|reviewer|annotator|annotation|user|mensch|humain|humano|umano"
+PEOPLE = (
+    "human|people|person|expert|teacher|reviewer|annotator|annotation|user"
+    "|mensch|humain|humano|umano"
+)
 """Words in names of columns with the answers of people."""
 SETTLED = re.compile(
     r"(?<![^\W\d_])(?:gold|truth|final|majority|consensus|adjudicated)", re.IGNORECASE

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.columns import like_a_label
 from judgebayes.io.options import Files, Options
 from judgebayes.io.records import find_files
 
@@ -247,6 +248,8 @@ def format_of(path: Path) -> str | None:
     first = first_record(path)
     name = next((name for name, form in FORMATS.items() if has_parts(first, *form.parts)), None)
     unread = next((says for keys, says in UNREAD.items() if has_parts(first, keys)), None)
+    if name == "arena" and any(map(like_a_label, first)):  # a table of the user's own
+        return None
     if name is None and unread is not None:
         raise JudgeBayesError(f"{str(path)!r} is not read. It looks like {unread}.")
     return name

@@ -9,7 +9,6 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +129,8 @@ def table_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> pd.DataFr
     """Return records with their numbers, which are the index, as a table.
 
     A column of whole numbers or of texts is that of an array, so that the table is the same as from all
-    records at once. A field whose values are objects with the same few plain fields is a column for each
-    of these: `scores.gpt-4`, or `gpt-4` if no other column has this name. Another list or object in a
-    cell is its JSON.
+    records at once. A field whose values are objects with few fields is a column for each of these; one
+    whose values are lists of objects is a row for each. Another list or object in a cell is its JSON.
     """
     lines: list[int] = []
     columns: dict[str, list[Any]] = {}
@@ -143,22 +141,51 @@ def table_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> pd.DataFr
         lines.append(number)
         for name, values in columns.items():
             values.append(record.get(name, ABSENT))
+    lines, columns = _rows_of_lists(lines, columns)
     plain = columns_of_objects(columns)
     return pd.DataFrame({n: _series(v) for n, v in plain.items()}).set_axis(lines, axis=0)
 
 
 def columns_of_objects(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return columns with one for each field of the objects in a column, in place of this one."""
-    inner = {name: _fields(values) for name, values in columns.items()}
-    names = Counter([*columns, *chain.from_iterable(inner.values())])
-    plain: dict[str, list[Any]] = {}
+    """Return columns with one for each plain field of the objects in a column, in place of this one.
+
+    Its name is the end of its path that no other column has: `gpt-4`, or `scores.gpt-4`.
+    """
+    paths: dict[tuple[str, ...], list[Any]] = {}
+
+    def add(path: tuple[str, ...], values: list[Any]) -> None:
+        fields = _fields(values)
+        for key in fields:
+            add((*path, key), [v.get(key, ABSENT) if isinstance(v, dict) else v for v in values])
+        if not fields:
+            paths[path] = values
+
     for name, values in columns.items():
-        for key in inner[name]:
-            cells = [v.get(key, ABSENT) if isinstance(v, dict) else v for v in values]
-            plain[key if names[key] == 1 else f"{name}.{key}"] = cells
-        if not inner[name]:
-            plain[name] = values
-    return plain
+        add((name,), values)
+    ends = Counter(path[-k:] for path in paths for k in range(1, len(path) + 1))
+    return {
+        ".".join(next(e for k in range(1, len(p) + 1) if ends[e := p[-k:]] == 1 or e == p)): values
+        for p, values in paths.items()
+    }
+
+
+def _rows_of_lists(
+    lines: list[int], columns: dict[str, list[Any]]
+) -> tuple[list[int], dict[str, list[Any]]]:
+    """Return a row for each object, if the only column of lists has lists of objects: `judgments`."""
+    listed = [n for n, values in columns.items() if any(isinstance(v, list) for v in values)]
+    if len(listed) != 1:
+        return lines, columns
+    cells = columns[listed[0]]
+    objects = [
+        isinstance(v, list) and v != [] and all(isinstance(o, dict) for o in v) for v in cells
+    ]
+    if not all(objects):
+        return lines, columns
+    place = [row for row, cell in enumerate(cells) for _ in cell]
+    rest = {n: [values[row] for row in place] for n, values in columns.items() if n != listed[0]}
+    rest[listed[0]] = [each for cell in cells for each in cell]
+    return [lines[row] for row in place], rest
 
 
 def plain_frame(table: pd.DataFrame) -> pd.DataFrame:
@@ -173,13 +200,13 @@ def plain_frame(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fields(values: list[Any]) -> list[str]:
-    """Return the fields of the objects in a column of nothing else, if they are few and plain."""
+    """Return the fields of the objects in a column of nothing else, if they are few and no lists."""
     filled = [v for v in values if v is not ABSENT and v is not None]
     if not filled or not all(isinstance(v, dict) for v in filled):
         return []
     fields = list(dict.fromkeys(key for v in filled for key in v))
-    nested = any(isinstance(cell, dict | list) for v in filled for cell in v.values())
-    return [] if nested or len(fields) > MOST_FIELDS else fields
+    listed = any(isinstance(cell, list) for v in filled for cell in v.values())
+    return [] if listed or len(fields) > MOST_FIELDS else fields
 
 
 def _series(values: list[Any]) -> pd.Series:

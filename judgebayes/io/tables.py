@@ -487,6 +487,10 @@ def _read_csv(
     if sheet is None:
         refuse_merged_rows(texts, header.separator, layout.ignore, path.name)
     table = texts if layout.as_text else texts.apply(_as_numbers)
+    truths = [name for name in table if table[name].dtype == bool]
+    words = table.drop(columns=truths).isin(["True", "TRUE", "true", "False", "FALSE", "false"])
+    if truths and words.to_numpy().any():  # beside TRUE, FALSE and UNSURE, they are words, too
+        table[truths] = texts[truths]
     notes = [
         f"Row {number} of {path.name}, {title!r}, is above the header and is left out."
         for number, title in header.titles
@@ -565,7 +569,7 @@ def _read_records(records: Iterable[tuple[int, dict[str, Any]]], path: Path) -> 
     """Return the table of records with their numbers."""
     frame = table_of_records(records)
     # Blank lines at the end are nobody's records.
-    blank = max(frame.index, default=0) - len(frame)
+    blank = max(frame.index, default=0) - frame.index.nunique()
     note = f"{blank} blank line(s) of {path.name} are left out."
     return noted(frame, note) if blank else frame
 

@@ -24,7 +24,7 @@ TEXTS = (
     *("raw", "raw_output", "raw_response", "judgment", "judgement", "answer", "content", "message"),
 )
 """Names of the column of raw answers, the most likely first."""
-SHORT, MOST_TRIED = 40, 200
+SHORT, MOST_TRIED = 20, 200
 """The length from which texts are answers and not votes, and how many are looked at."""
 
 

@@ -186,6 +186,8 @@ def _question(draft: Draft, request: ReadRequest) -> JudgeBayesError:
         options = best | dict(other)
         again = decided(replace(draft.request, **options), draft.earlier)
         new = {name: value for name, value in options.items() if best.get(name) != value}
+        if not new:
+            continue
         words = f"The same, with {_line(new)}."
         with suppress(JudgeBayesError):
             if not again.problems:

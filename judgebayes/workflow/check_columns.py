@@ -151,7 +151,20 @@ def _alike(
     def votes_too(name: str, cast: frozenset[str]) -> bool:
         """Tell whether a column has the classes of the others, or of a wider scale."""
         wider = wide and name in values and (cast & scale or in_order(sorted(cast | scale))[1])
-        return cast <= scale or bool(wider) or (numeric and all(map(_is_number, cast)))
+        return (
+            cast <= scale or bool(wider) or (numeric and all(map(_is_number, cast))) or halves(cast)
+        )
+
+    def halves(cast: frozenset[str]) -> bool:
+        """Tell whether a column has most numbers of a scale, and others between its ends."""
+        if (
+            not scale
+            or not all(map(_is_number, cast | scale))
+            or 2 * len(cast & scale) < len(scale)
+        ):
+            return False
+        ends = [float(each) for each in scale]
+        return all(min(ends) <= float(each) <= max(ends) for each in cast)
 
     group += [n for n, cast in words.items() if n not in group and cast and votes_too(n, cast)]
     return [name for name in names if name in group], scale
@@ -226,7 +239,17 @@ def find_wide(draft: Draft) -> Draft:
             f"Column {listing(people)} is named like the answers of people, and not read as a judge: "
             f"{listing(labels)} is read as the labels. If it is a judge, use --label none."
         )
-        ways = [{"label": name} for name in ("none", *people) if [name] != labels]
+        ways: list[dict[str, str]] = []
+        criteria = {name: _by_criterion(name, judges) for name in people}
+        if len(people) > 1 and all(criteria.values()):
+            apart = {n: [j for j in names if j not in (n, *own)] for n, own in criteria.items()}
+            labels, judges = people[:1], criteria[people[0]]
+            text = (
+                f"Column {listing(people)} has labels for judges of the same criterion: "
+                f"{people[0]!r} is the label of {listing(judges)}."
+            )
+            ways = [{"label": n, "ignore": join_names(apart[n])} for n in people[1:]]
+        ways += [{"label": name} for name in ("none", *people) if [name] != labels and not ways]
         label = labels[0] if len(labels) == 1 else join_names(labels)
         question = (
             f"Is column {listing(people)}, named like the answers of people, a judge or the label?"
@@ -279,6 +302,13 @@ def find_wide(draft: Draft) -> Draft:
     return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
 
 
+def _by_criterion(name: str, judges: list[str]) -> list[str]:
+    """Return the judges with the criterion of a column of people: `gpt_tone` for `human_tone`."""
+    criterion = re.sub(r"^[^\W_]+[\W_]+", "", name)
+    ends = re.compile(rf".*[\W_]{re.escape(criterion)}", re.IGNORECASE)
+    return [judge for judge in judges if criterion != name and ends.fullmatch(judge)]
+
+
 def _votes_in(cells: pd.Series, scale: Classes) -> bool:
     """Tell whether at least half of the filled cells are classes of a scale, if any is filled."""
     known = [scale.index(value) is not None for value in cells.dropna()]
@@ -319,6 +349,12 @@ def find_long(draft: Draft) -> Draft:
     except JudgeBayesError as error:
         return draft.with_finding("bad", "columns", str(error))
     chosen["label"] = given["label"] if several else chosen["label"]
+    judge, item = chosen["judge"], chosen["item"]
+    once = item is not None and not table[item].duplicated().any()
+    if judge is not None and once and given["judge"] is None and most_likely([judge], "generator"):
+        chosen["judge"] = None
+        text = f"Column {judge!r} is read as what made the items, not as their judge: each has one."
+        draft = draft.with_finding("bad", "columns", text, {"judge": judge}, judge="none")
     order, label = chosen["order"], chosen["label"]
     if order is not None and given["order"] is None and not are_orders(table[order]):
         chosen["order"] = None

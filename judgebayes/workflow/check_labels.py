@@ -139,12 +139,13 @@ def find_label(draft: Draft) -> Draft:
         people = [n for n in people if (1 if n in decides else 2) <= counts[n] <= MAX_CLASSES]
         vote = draft.tables.vote if draft.tables.vote in names else None
         vote = vote or likely_vote(gold, [by_name(names, "item")])
-        if (vote is None and len(people) < 2) or draft.tables.label is not None:
+        settled = [name for name in people if SETTLED.search(name)]
+        unknown = vote is None and len(people) < 2 and not settled
+        if unknown or draft.tables.label is not None:
             return draft.with_finding("bad", "labels", str(error))
         options: dict[str, Any] = {"label": vote}
         text = f"Column {vote!r} is read as the label, by its values."
-        settled = [name for name in people if SETTLED.search(name)]
-        if len(people) > 1 and len(settled) == 1:
+        if len(settled) == 1:
             options = {"label": settled[0]}
             text = f"Of the labels {listing(people)}, {settled[0]!r} is used: it is named like the last."
         elif len(people) > 1:

@@ -76,6 +76,8 @@ def set_values(pairs: Iterable[str]) -> dict[str, Any]:
         if not equals:
             raise JudgeBayesError(f"--set {pair!r} is not KEY=VALUE, such as missing=n/a.")
         key = key_of(pair)
+        if key in FILES:
+            raise JudgeBayesError(f"--set {pair}: files have options of their own.")
         kinds = _kinds(keys().get(key))
         plain = bool in kinds or int in kinds or float in kinds
         try:
@@ -90,6 +92,8 @@ def write_study(path: Path, files: Mapping[str, Path | None], options: Mapping[s
     """Write a study file, with paths relative to it where they are in its folder or below."""
     from judgebayes.compiled.store import atomically
 
+    if path.suffix != ".toml":
+        raise JudgeBayesError(f"A study file ends in .toml; {str(path)!r} does not.")
     folder = path.resolve().parent
     paths = {name: own.resolve() for name, own in files.items() if own is not None}
     shown = {

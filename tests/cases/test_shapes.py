@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from runner import CliRunner
 
 import judgebayes as jb
+from judgebayes import cli
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 
 RNG = np.random.default_rng(0)
@@ -232,3 +234,106 @@ def test_a_calibration_can_be_applied_without_a_file() -> None:
     now = jb.apply(fit, long(gpt=ONE, claude=TWO))
     same = ["item", "decision"]
     pd.testing.assert_frame_equal(now.answers[same], fit.answers[same])
+
+
+def test_objects_in_objects_are_columns(tmp_path: Path) -> None:
+    def said(vote: int) -> dict[str, str]:
+        return {"verdict": str(WORDS[vote]), "reason": "because"}
+
+    path = lines(
+        tmp_path / "a.jsonl",
+        lambda i: {
+            "id": f"u{i}",
+            "scores": {"gpt": said(ONE[i]), "haiku": said(TWO[i])},
+            "human": {"verdict": str(WORDS[TRUTH[i]]), "by": "anna"},
+        },
+    )
+    assert_read(first_reading(path), {"gpt.verdict": ONE, "haiku.verdict": TWO})
+
+
+def test_lists_of_objects_are_rows(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "a.jsonl",
+        lambda i: {
+            "uid": f"u{i}",
+            "judgments": [{"judge": j, "vote": int(v[i])} for j, v in (("g", ONE), ("c", TWO))],
+            "ground_truth": int(TRUTH[i]),
+        },
+    )
+    assert_read(first_reading(path), {"g": ONE, "c": TWO})
+
+
+def test_battles_with_labels_are_a_table_of_the_users_own(tmp_path: Path) -> None:
+    winner = np.array(["model_b", "model_a"])
+    table = pd.DataFrame({"battle_id": range(N), "model_a": "x", "model_b": "y"})
+    table = table.assign(judge_model="gpt", winner=winner[ONE], human_winner=winner[TRUTH])
+    table.to_csv(tmp_path / "b.csv", index=False)
+    assert_read(first_reading(tmp_path / "b.csv"), {"gpt": ONE})
+
+
+def test_true_and_false_beside_a_word_are_words(tmp_path: Path) -> None:
+    words = np.array(["FALSE", "TRUE"])
+    one = words[ONE].astype(object)
+    one[3] = "UNSURE"
+    table = pd.DataFrame({"id": range(N), "gpt": one, "claude": words[TWO], "human": words[TRUTH]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    kept = ONE.copy()
+    kept[3] = -1
+    assert_read(first_reading(tmp_path / "t.csv"), {"gpt": kept, "claude": TWO})
+
+
+def test_a_judge_with_half_points_is_a_judge() -> None:
+    stars = RNG.integers(1, 6, (N, 3)).astype(float)
+    stars[::7, 0] = 2.5
+    table = pd.DataFrame({"id": [f"q{i}" for i in range(N)]})
+    table[["gpt", "claude", "human"]] = stars
+    assert list(first_reading(table).coding.judges) == ["gpt", "claude"]
+
+
+def test_a_column_of_people_labels_the_judges_of_its_criterion() -> None:
+    table = pd.DataFrame({"id": [f"q{i}" for i in range(N)], "gpt_tone": ONE, "gpt_facts": TWO})
+    table = table.assign(human_tone=TRUTH, human_facts=1 - TRUTH)
+    with pytest.raises(AmbiguousStudy) as asked:
+        jb.read(table)
+    first, second, *_ = asked.value.candidates
+    assert_read(jb.read(table, **first.options), {"gpt_tone": ONE})
+    assert_read(jb.read(table, **second.options), {"gpt_facts": TWO}, 1 - TRUTH)
+
+
+def test_what_made_an_item_is_no_judge() -> None:
+    table = pd.DataFrame({"id": [f"q{i}" for i in range(N)], "model": ["a", "b"] * (N // 2)})
+    table = table.assign(judge_score=ONE, human_score=TRUTH)
+    data = first_reading(table)
+    assert len(data.coding.judges) == 1
+    np.testing.assert_array_equal(np.asarray(data.votes.index)[:, 0, 0], ONE)
+    np.testing.assert_array_equal(data.labels, TRUTH)
+
+
+def test_short_answers_are_answers() -> None:
+    table = pd.DataFrame({"id": [f"q{i}" for i in range(N)], "judge": "gpt"})
+    table["response"] = [f"The answer looks fine. Verdict: {('no', 'yes')[v]}" for v in ONE]
+    table["human"] = np.array(["no", "yes"])[TRUTH]
+    assert_read(first_reading(table), {"gpt": ONE})
+
+
+def test_the_only_settled_column_beside_names_is_the_label() -> None:
+    gold = pd.DataFrame({"item": [f"q{i}" for i in range(N)], "anna": 1 - TRUTH, "ben": TRUTH})
+    assert_read(first_reading(long(gpt=ONE), gold.assign(adjudicated=TRUTH)), {"gpt": ONE})
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (("--html", "page.pdf"), "A page ends in .html"),
+        (("--set", "votes=other.csv"), "files have options of their own"),
+    ],
+)
+def test_files_are_named_by_their_options(
+    words: tuple[str, ...], match: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    long(gpt=ONE).to_csv("v.csv", index=False)
+    done = CliRunner().invoke(cli.app, ["diagnose", "v.csv", *words])
+    assert isinstance(done.exception, JudgeBayesError)
+    assert match in str(done.exception)
+    assert [each.name for each in tmp_path.iterdir()] == ["v.csv"]
