@@ -192,7 +192,7 @@ def calibrate(
     loss: typing.Any = None,
     conformal: float | None = None,
     conformal_by: str | collections.abc.Sequence[str] | None = None,
-    no_empty_sets: bool = False,
+    empty_sets: bool = False,
     label_noise: float = 0.0,
     splits: int | None = None,
     allow_degenerate: bool = False,

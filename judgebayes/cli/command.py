@@ -15,7 +15,7 @@ from judgebayes.io.options import key_of
 from judgebayes.workflow.options import Columns, Option, ReadRequest
 from judgebayes.workflow.records import Leaf, leaves
 
-OUTPUTS = ("out", "html", "save", "summary", "plot", "next_out", "labels_out", "json")
+OUTPUTS = ("out", "html", "save", "summary", "plot", "labels_out", "json")
 """The names of options that name a file to write; all other files are read."""
 
 

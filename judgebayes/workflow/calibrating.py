@@ -194,9 +194,9 @@ def read_request(request: CalibrateRequest) -> Study:
         raise JudgeBayesError(
             f"--conformal is {request.conformal}; it must be a coverage between 0 and 1, such as 0.9."
         )
-    if request.conformal is None and (request.conformal_by or request.no_empty_sets):
+    if request.conformal is None and (request.conformal_by or request.empty_sets):
         raise JudgeBayesError(
-            "--conformal-by and --no-empty-sets describe conformal sets: add --conformal 0.9."
+            "--conformal-by and empty_sets describe conformal sets: add --conformal 0.9."
         )
     by = request.conformal_by
     named = [*split_names(request.systems or ""), *([] if by in (None, AGREEMENT) else [by])]

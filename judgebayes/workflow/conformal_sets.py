@@ -399,8 +399,8 @@ def strata_words(table: pd.DataFrame, *, by: str | None, level: float, no_empty:
         now, then = ("filled", "empty") if no_empty else ("empty", "filled")
         words.append(
             f"On {percent(own['empty'], 1)} of these items no class is probable enough: the set is "
-            f"{now}. If it were {then} (--no-empty-sets fills it with the most probable class), there "
-            f"would be {own['size_otherwise']:.2f} classes on average, and a coverage of "
+            f"{now}. If it were {then} (--set empty_sets={str(no_empty).lower()}), there would be "
+            f"{own['size_otherwise']:.2f} classes on average, and a coverage of "
             f"{percent(own['coverage_otherwise'])}."
         )
     return words
@@ -430,7 +430,7 @@ def conformal_sets(
     own[fitted_on] = labels[fitted_on]
     fitted = fit_to_labels(choice, method, given, own, request.seed)
     log_probs = np.asarray(predict(fitted, given.votes))
-    no_empty = request.no_empty_sets
+    no_empty = not request.empty_sets
     inside, pooled = sets_by_stratum(log_probs, labels, held, level, strata, no_empty=no_empty)
     n = len(fitted_on)
     words = set_words(inside, labels, held, level, strata, pooled=pooled, fitted_on=n, few=few)

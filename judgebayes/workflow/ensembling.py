@@ -50,7 +50,6 @@ from judgebayes.workflow.options import (
     TARGETS,
     EnsembleRequest,
     Fixed,
-    check_next,
 )
 from judgebayes.workflow.panels_compared import compared_panels
 from judgebayes.workflow.records import with_options
@@ -93,7 +92,7 @@ class MajorityError(Answer):
 def ensemble(
     request: Annotated[
         EnsembleRequest,
-        Fixed({"out": None, "html": None, "next_out": None}),
+        Fixed({"out": None, "html": None}),
     ],
     progress: Progress | None = None,
 ) -> MajorityError:
@@ -114,7 +113,6 @@ def ensemble(
         raise JudgeBayesError(
             f"--target-width is {goal:g}; it must be between 0 and 1, such as 0.05."
         )
-    check_next(request.next_labels, request.next_out)
     data = undecided_as_class(data_of(request))
     panel = panel_of(data, request)
     counts, words = _correct_counts(data, panel.votes)
@@ -173,7 +171,7 @@ def ensemble(
         | {"error": ends(*panels.loc[0, ["error", "low", "high"]])}
         | ({} if stop is None else stop.numbers),
         next_steps=majority_steps(curves[CURVE].size[seen], curves[CURVE].error[seen], panels),
-        files={"out": written} | next_file(next_items, ["item"]),
+        files={"out": written if next_items is None else next_file(next_items, ["item"])},
     )
     return MajorityError(
         parts=parts,

@@ -37,14 +37,12 @@ def next_table(items: pd.DataFrame | None) -> list[Table]:
     return [Table(f"Label next: {len(items)} item(s){some}", *readable(items.head(MOST_ITEMS)))]
 
 
-def next_file(items: pd.DataFrame | None, columns: Sequence[str]) -> dict[str, tuple[str, Written]]:
+def next_file(items: pd.DataFrame, columns: Sequence[str]) -> tuple[str, Written]:
     """Return the file of the items to label next, with an empty column for the labels."""
-    if items is None:
-        return {}
     words = (
         "a row for each of these items; fill in the label column, and add the rows to the labels"
     )
-    return {"next_out": (words, items[list(columns)].assign(label=""))}
+    return words, items[list(columns)].assign(label="")
 
 
 def calibration_steps(

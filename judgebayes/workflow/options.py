@@ -124,11 +124,12 @@ Target = Annotated[
     ),
 ]
 NextLabels = Annotated[
-    int | None, Option("Propose this many items to label next.", ("--next",), least=1)
-]
-NextOut = Annotated[
-    Path | None,
-    Option("Where to write the items of --next, with an empty label column.", writes="table"),
+    int | None,
+    Option(
+        "Propose this many items to label next; --out then writes them, with an empty label column.",
+        ("--next",),
+        least=1,
+    ),
 ]
 Out = Annotated[
     Path | None, Option("Where to write the table: .csv, .tsv, .jsonl, .parquet.", writes="table")
@@ -374,8 +375,12 @@ class CalibrateRequest(ReadRequest, WinOptions):
         "Column whose values have conformal thresholds of their own, so that the coverage holds for "
         "each of them; or 'agreement', for thirds of the items by the agreement of their votes.",
     ] = None
-    no_empty_sets: Annotated[
-        bool, "Fill an empty conformal set with the most probable class; its price is printed."
+    empty_sets: Annotated[
+        bool,
+        Key(
+            "Leave a conformal set empty where no class fits. By default it has the most probable "
+            "class, and the price of this is printed."
+        ),
     ] = False
     label_noise: Annotated[float, Key("The share of wrong labels, if it is known.")] = 0.0
     splits: Annotated[
@@ -475,7 +480,6 @@ class EnsembleRequest(ReadRequest):
         "present width), whether labelling may stop, and the next item to label.",
     ] = None
     next_labels: NextLabels = None
-    next_out: NextOut = None
     level: Annotated[float, "Coverage probability of the intervals."] = 0.9
     target: Target = "more"
     task: None = None
@@ -511,7 +515,6 @@ class PrecisionRequest(ReadRequest):
         str | None,
         "Two generators, A,B: the items of --next are those that best tell which of the two is better.",
     ] = None
-    next_out: NextOut = None
     out: Out = None
     html: Html = None
     seed: Annotated[int, "Seed of the draws that compare generators."] = 0
@@ -527,9 +530,3 @@ def check_choice(shown: str, value: str, values: Collection[str]) -> None:
     """
     if value not in values:
         raise JudgeBayesError(f"{shown} {value!r} is unknown; choose one of: {', '.join(values)}.")
-
-
-def check_next(labels: int | None, out: Path | None) -> None:
-    """Raise JudgeBayesError if there is a file for items to label next, and none are asked for."""
-    if out is not None and labels is None:
-        raise JudgeBayesError("--next-out is the file for the items of --next: add --next 50.")

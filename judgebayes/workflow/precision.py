@@ -26,7 +26,7 @@ from judgebayes.votes.columns import positions
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study, grouped_words
 from judgebayes.workflow.next_steps import next_file, next_table, precision_steps
-from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest, check_next
+from judgebayes.workflow.options import TARGETS, Fixed, PrecisionRequest
 from judgebayes.workflow.precision_methods import Given, PrecisionFit, answer
 from judgebayes.workflow.precision_tables import (
     LEVEL,
@@ -67,7 +67,7 @@ class Precision(Answer):
 @with_options
 @in_float64
 def precision(
-    request: Annotated[PrecisionRequest, Fixed({"out": None, "next_out": None, "html": None})],
+    request: Annotated[PrecisionRequest, Fixed({"out": None, "html": None})],
 ) -> Precision:
     """Estimate what share of each generator's items is valid, corrected for the judges' bias.
 
@@ -81,7 +81,6 @@ def precision(
     """
     if request.between is not None and request.next_labels is None:
         raise JudgeBayesError("--between says what the items of --next are for: add --next 50.")
-    check_next(request.next_labels, request.next_out)
     notes, given = _given(request)
     data = given.data
     fit, sentences, legend, target = answer(request.method, given)
@@ -115,12 +114,13 @@ def precision(
     blocks += [Paragraph(RATES), Findings(as_notes(warnings)), *next_table(next_items)]
     tables = {"generators": shares, "judges": judges, "held out": held_out, "next": next_items}
     generators: tuple[str, Written] = ("the generators", shares)
+    written = generators if next_items is None else next_file(next_items, ["item", "generator"])
     parts = Parts(
         blocks=blocks,
         tables=tables,
         numbers=data.numbers | {"generators": len(shares)},
         next_steps=precision_steps(shares, these=target == "these"),
-        files={"out": generators} | next_file(next_items, ["item", "generator"]),
+        files={"out": written},
     )
     return Precision(
         parts=parts, data=data, fit=fit, shares=shares, target=target, warnings=warnings

@@ -35,8 +35,6 @@ REFUSED = [
     ("calibrate", (*FEW, "--ties", "excluded"), "is for votes that compare two responses"),
     ("calibrate", (*FEW, "--set", "undecided=zz"), "no vote is 'zz'"),
     ("calibrate", (*FEW, "--set", "votes_as=shown"), "name it with --set order"),
-    ("ensemble", ("--next-out", "n.csv"), "add --next 50"),
-    ("precision", ("--set", "generator=gen", "--next-out", "n.csv"), "add --next 50"),
     ("precision", ("--set", "generator=gen", "--between", "g0,g1"), "add --next 50"),
     ("precision", ("--set", "task=gen"), "task is not a key of this command"),
     ("diagnose", ("--set", "task=gen"), "task is not a key of this command"),

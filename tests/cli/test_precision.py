@@ -35,7 +35,7 @@ def test_labels_of_a_part_are_used_item_by_item(
     votes, labels, chosen = (tmp_path / f"{n}.csv" for n in ("votes", "labels", "chosen"))
     tables[0].to_csv(votes, index=False)
     tables[1].to_csv(labels, index=False)
-    result = run(votes, "--labels", labels, "--next", 30, "--next-out", chosen)
+    result = run(votes, "--labels", labels, "--next", 30, "--out", chosen)
     assert result.exit_code == 0, (result.output, result.exception)
     assert "Label next: 30 item(s)" in result.output
     assert "10 more are not shown" in result.output

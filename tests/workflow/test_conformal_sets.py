@@ -125,12 +125,11 @@ def panel(n: int = 240) -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_strata_of_a_column_have_thresholds_of_their_own() -> None:
     votes, labels = panel()
     options = {"method": "one-coin", "calibrator": "none", "splits": 4, "conformal": 0.9}
-    one = jb.calibrate(votes, labels=labels, **options)  # type: ignore[arg-type]
+    one = jb.calibrate(votes, labels=labels, empty_sets=True, **options)  # type: ignore[arg-type]
     own = jb.calibrate(
         votes,
         labels=labels,
         conformal_by="kind",
-        no_empty_sets=True,
         **options,  # type: ignore[arg-type]
     )
     plain, by_kind = one.tables["conformal"], own.tables["conformal"].set_index("stratum")
@@ -154,7 +153,7 @@ def test_strata_of_a_column_have_thresholds_of_their_own() -> None:
 def test_options_of_sets_need_sets() -> None:
     votes, labels = panel(40)
     with pytest.raises(jb.JudgeBayesError, match="add --conformal"):
-        jb.calibrate(votes, labels=labels, no_empty_sets=True)
+        jb.calibrate(votes, labels=labels, empty_sets=True)
     with pytest.raises(jb.JudgeBayesError, match="no column 'sort'"):
         jb.calibrate(votes, labels=labels, method="one-coin", conformal=0.9, conformal_by="sort")
     with pytest.raises(jb.JudgeBayesError, match="the column of the labels"):
