@@ -176,4 +176,4 @@ def test_a_saved_fit_has_the_results_of_its_prior(method: Any, tmp_path: Path) -
     if hasattr(method, "reliability"):
         for ours, saved in zip(fit.reliability(), again.reliability(), strict=True):
             np.testing.assert_array_equal(saved, ours)
-    assert json.loads((tmp_path / "f.json").read_text())["version"] == 3
+    assert json.loads((tmp_path / "f.json").read_text())["version"] == 4

@@ -178,7 +178,7 @@ TASKS = (
         "shared",
         "Errors and shared types",
         "Errors and types that the other pages use.",
-        ("errors", "arrays", "sentence", "workflow.records"),
+        ("errors", "arrays", "sentence", "workflow.leaves", "workflow.records"),
     ),
 )
 OTHER = Task("other", "Other", "What no task names yet.", ())
@@ -262,7 +262,7 @@ def module_page(module: ModuleType) -> str:
 def homes() -> dict[str, str]:
     """Return the modules of the package's own names, as its stub lists them."""
     stub = Path(judgebayes.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    lists = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
+    lists = [node for node in ast.walk(ast.parse(stub)) if isinstance(node, ast.ImportFrom)]
     return {
         x.name: ".".join(filter(None, ["judgebayes", node.module]))
         for node in lists

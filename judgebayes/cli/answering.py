@@ -7,16 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from judgebayes.cli.command import OUTPUTS, CommandLine
-from judgebayes.cli.machine import files_in
+from judgebayes.cli.command import OUTPUTS, CommandLine, files_in
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.show.console import say, say_commands, say_next, say_plainly, show_blocks
 from judgebayes.show.page import Plot
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.machine import CommandResult
-from judgebayes.workflow.records import leaves
 from judgebayes.workflow.results import Result
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import get_annotations
@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 
 from judgebayes.io.options import key_of
+from judgebayes.workflow.leaves import Leaf, leaves
 from judgebayes.workflow.options import Columns, Option, ReadRequest
-from judgebayes.workflow.records import Leaf, leaves
 
 OUTPUTS = ("out", "html", "save", "summary", "plot", "labels_out", "json")
 """The names of options that name a file to write; all other files are read."""
@@ -156,3 +156,10 @@ class CommandLine:
             for each in values if name in self.given else ():
                 words += option if isinstance(each, bool) else [*option, str(each)]
         return words
+
+
+def files_in(value: object) -> Iterator[Path]:
+    """Yield the paths in an option that are files, or can become one."""
+    for path in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(path, Path) and path != Path("-") and (path.is_file() or not path.exists()):
+            yield path

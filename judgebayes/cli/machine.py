@@ -15,7 +15,7 @@ from typing import Any
 from rich.prompt import IntPrompt
 
 from judgebayes import __version__
-from judgebayes.cli.command import OUTPUTS, CommandLine, MachineOptions
+from judgebayes.cli.command import OUTPUTS, CommandLine, MachineOptions, files_in
 from judgebayes.compiled.stopping import begin, kept
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.options import as_pair
@@ -59,13 +59,6 @@ def check_outputs(values: Mapping[str, object]) -> None:
                     f"Name another file with {option}."
                 )
             taken[identity] = f"the file of {option}"
-
-
-def files_in(value: object) -> Iterator[Path]:
-    """Yield the paths in an option that are files, or can become one."""
-    for path in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(path, Path) and path != Path("-") and (path.is_file() or not path.exists()):
-            yield path
 
 
 def _identity(path: Path) -> object:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.columns import like_a_label
 from judgebayes.io.options import Files, Options
 from judgebayes.io.records import find_files
 
@@ -243,6 +242,7 @@ def format_of(path: Path) -> str | None:
         return None if logs is None else format_of(logs)
     if path.suffix.lower() == ".eval":
         return "inspect"
+    from judgebayes.io.columns import like_a_label
     from judgebayes.io.tools import first_record
 
     first = first_record(path)

@@ -97,8 +97,8 @@ def refuse_merged_rows(
                 )
 
 
-MOST_FIELDS = 20
-"""Objects with more fields are not columns of a table."""
+MOST_FIELDS, MOST_DEEP = 20, 4
+"""Objects with more fields, or in more objects, are not columns of a table."""
 ABSENT = object()
 """The value of a field that a record does not have."""
 INT64 = range(-(2**63), 2**63)
@@ -154,7 +154,7 @@ def columns_of_objects(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]
     paths: dict[tuple[str, ...], list[Any]] = {}
 
     def add(path: tuple[str, ...], values: list[Any]) -> None:
-        fields = _fields(values)
+        fields = _fields(values) if len(path) < MOST_DEEP else []
         for key in fields:
             add((*path, key), [v.get(key, ABSENT) if isinstance(v, dict) else v for v in values])
         if not fields:

@@ -351,7 +351,8 @@ def find_long(draft: Draft) -> Draft:
     chosen["label"] = given["label"] if several else chosen["label"]
     judge, item = chosen["judge"], chosen["item"]
     once = item is not None and not table[item].duplicated().any()
-    if judge is not None and once and given["judge"] is None and most_likely([judge], "generator"):
+    made = judge is not None and bool(most_likely([judge], "generator"))
+    if made and once and given["judge"] is None and table[judge].nunique() > 1:
         chosen["judge"] = None
         text = f"Column {judge!r} is read as what made the items, not as their judge: each has one."
         draft = draft.with_finding("bad", "columns", text, {"judge": judge}, judge="none")

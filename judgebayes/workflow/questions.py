@@ -8,6 +8,7 @@ import pandas as pd
 from judgebayes.errors import JudgeBayesError
 from judgebayes.workflow.check_draft import Draft, words_of
 from judgebayes.workflow.data import Study
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import (
     CalibrateRequest,
@@ -15,7 +16,6 @@ from judgebayes.workflow.options import (
     EnsembleRequest,
     PrecisionRequest,
 )
-from judgebayes.workflow.records import leaves
 from judgebayes.workflow.systems import EVERY, generators_of
 
 COMMANDS: dict[str, tuple[str, type]] = {

@@ -2,33 +2,19 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names
-from judgebayes.workflow.options import Fixed, Option, check_choice
+from judgebayes.workflow.leaves import Leaf, leaves, parts_of
+from judgebayes.workflow.options import Fixed, check_choice
 
 R = TypeVar("R")
 SEEDS = 2**63
 """Seeds are below this."""
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """An option: a field of a record."""
-
-    name: str
-    type: Any
-    option: Option
-    default: Any
-
-    @property
-    def shown(self) -> str:
-        """What a user types."""
-        return self.name if self.option.key else f"--{self.name.replace('_', '-')}"
 
 
 def with_options(function: Callable[..., R]) -> Callable[..., R]:
@@ -74,7 +60,7 @@ def records_of(
     """Return the record of each parameter with its fixed values, None for one that is no record."""
     kinds: dict[str, tuple[type, Mapping[str, object]] | None] = {}
     for name, each in inspect.signature(function, eval_str=True).parameters.items():
-        bare, marks = _parts(each.annotation)
+        bare, marks = parts_of(each.annotation)
         fixed = next((mark.values for mark in marks if isinstance(mark, Fixed)), {})
         kinds[name] = (bare, fixed) if isinstance(bare, type) and is_dataclass(bare) else None
     return kinds
@@ -92,18 +78,6 @@ def _parameters_section(kinds: Mapping[str, Any]) -> str:
         for leaf in () if kind is None else leaves(*kind):
             lines += [leaf.name, f"    {leaf.option.help}"]
     return "\n".join(lines)
-
-
-def leaves(record: type, fixed: Mapping[str, object]) -> list[Leaf]:
-    """Return the options of a record, in the order of its fields."""
-    hints, every = get_type_hints(record, include_extras=True), list[Leaf]()
-    for own in fields(record):
-        bare, marks = _parts(hints[own.name])
-        if marks and own.name not in fixed:
-            option = Option(marks[0]) if isinstance(marks[0], str) else marks[0]
-            default = inspect.Parameter.empty if own.default is MISSING else own.default
-            every.append(Leaf(own.name, bare, option, default))
-    return every
 
 
 def make_record(record: type, fixed: Mapping[str, object], options: Mapping[str, object]) -> Any:
@@ -169,9 +143,3 @@ def changed(record: Any) -> Iterator[tuple[str, Any]]:
 def _same(value: object, default: object) -> bool:
     # The type is compared first, because a table cannot be compared with a default.
     return type(value) is type(default) and bool(value == default)
-
-
-def _parts(hint: Any) -> tuple[Any, list[Any]]:
-    """Return the type of an annotation, and its metadata."""
-    bare, *marks = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
-    return bare, marks

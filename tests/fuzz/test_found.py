@@ -138,12 +138,14 @@ def test_deep_nesting_is_reported_and_gives_no_verdict(tmp_path: Path) -> None:
 def test_a_cell_with_a_list_is_its_only_value_or_no_vote(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     votes = ("1", "[1]", "[0]", "[0, 1]", "[]")
-    lines = [f'{{"item": [{i}], "judge": {{"a": 2.10}}, "vote": {v}}}' for i, v in enumerate(votes)]
+    lines = [
+        f'{{"item": [{i}], "judge": [{{"a": 2.10}}, 1], "vote": {v}}}' for i, v in enumerate(votes)
+    ]
     path.write_text("\n".join(lines))
     opened = open_files(ReadRequest(votes=path))
     read = encoded(opened, Classes((0, 1), pairwise=False))
     assert list(read.coding.items) == ["[0]", "[1]", "[2]", "[3]", "[4]"]
-    assert list(read.coding.judges) == ['{"a": 2.10}']
+    assert list(read.coding.judges) == ['[{"a": 2.10}, 1]']
     assert np.asarray(read.votes.index)[:, 0, 0].tolist() == [1, 1, 0, -1, -1]
     assert "2 vote(s) of 'vote' are lists of several or none: read as missing." in read.opened.notes
     table = pd.DataFrame({"item": [1, 2], "judge": "j", "vote": [0, 1], "sample": [(1,), 2]})
