@@ -12,7 +12,7 @@ from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import error_curves, reliability_diagrams
 from judgebayes.plots.style import Figure as Picture
-from judgebayes.sentence import with_interval
+from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import (
     Block,
     Facts,
@@ -42,6 +42,34 @@ MAX_JUDGES = 500
 FIRST_ITEMS = 10
 UNCERTAIN = 0.01
 """An item is uncertain if its decision's expected loss is above this."""
+
+
+RIVALS = {
+    "sc": "a plain majority of the votes",
+    "best-judge": "the best judge alone",
+    "best-constant": "the same answer for all items",
+}
+"""The simplest methods, in words."""
+
+
+def headline(result: Calibration) -> Paragraph:
+    """Return what is decided and how often that is right, beside the simplest rivals, in words."""
+    compared, name = result.compared, result.choice.name
+    if compared is None or result.hide_nll:
+        return Paragraph("The labels cannot tell how often these decisions are right.")
+    right = with_interval(compared.right(name), ".0f", unit=" %")
+    others = [
+        f"{words} on {percent(compared.right(rule).mean)}"
+        for rule, words in RIVALS.items()
+        if rule in compared.evaluations and rule != name
+    ]
+    beside = f"; {', '.join(others)}" if others else ""
+    text = f"Decisions by {name} are right on {right} of held-out items{beside}."
+    if result.abstention is not None:
+        share, risk = result.abstention.share.mean, result.abstention.risk.mean
+        rest = f"; the mean loss of the others is {risk:.2f}" if np.isfinite(risk) else ""
+        text += f" {percent(share)} of the items go to a person{rest}."
+    return Paragraph(text)
 
 
 def main_numbers(result: Calibration) -> Facts:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from judgebayes.report.calibration import calibration_sections, main_numbers
+from judgebayes.report.calibration import calibration_sections, headline, main_numbers
 from judgebayes.show.page import Block, Code, Facts, Page, Paragraph, Section, render
 from judgebayes.show.versions import versions
 from judgebayes.workflow.calibration import Calibration
@@ -16,7 +16,7 @@ def page_of(result: Result, command: str, read: Sequence[Path] = ()) -> str:
     first: list[Block] = [Paragraph(step) for step in result.next_steps]
     more: list[Section] = []
     if isinstance(result, Calibration):
-        first.insert(0, main_numbers(result))
+        first = [headline(result), main_numbers(result), *first]
         more = calibration_sections(result)
     sums = [(path.name, f"SHA-256 {_digest(path)}") for path in read]
     words = (

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Picture
 
+import judgebayes as jb
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.experiments.matrix import link, links
 from judgebayes.finding import Finding
-from judgebayes.report.calibration import first_items, held_out_blocks
+from judgebayes.report.calibration import first_items, headline, held_out_blocks
 from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Code,
@@ -264,3 +265,28 @@ def test_the_least_certain_items_come_first() -> None:
         "Items without a label with an expected loss above 0.01, the least certain first"
     )
     check(render(Page("p", [table], [])))
+
+
+def test_the_headline_says_how_often_decisions_are_right_beside_the_simplest_rivals() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 80)
+    rows = [
+        (i, judge, int(y if rng.random() < right else 1 - y))
+        for i, y in enumerate(truth)
+        for judge, right in (("good", 0.9), ("poor", 0.6), ("worse", 0.55))
+    ]
+    votes = pd.DataFrame(rows, columns=["item", "judge", "vote"])
+    gold = pd.DataFrame({"item": range(80), "label": truth})
+    fit = jb.calibrate(votes, gold, method="dawid-skene", splits=4, loss="zero-one:person=0.2")
+    assert fit.compared is not None
+    assert fit.abstention is not None
+    share = {n: f"{100 * fit.compared.right(n).mean:.0f} %" for n in ("sc", "best-judge")}
+    text = headline(fit).text
+    name = fit.choice.name
+    right = 100 * fit.compared.right(name).mean
+    assert text.startswith(f"Decisions by {name} are right on {right:.0f} % [")
+    assert f"a plain majority of the votes on {share['sc']}" in text
+    assert f"the best judge alone on {share['best-judge']}" in text
+    assert f"{100 * fit.abstention.share.mean:.0f} % of the items go to a person" in text
+    few = jb.calibrate(votes, gold.head(6), method="dawid-skene")
+    assert headline(few).text == "The labels cannot tell how often these decisions are right."
