@@ -50,7 +50,8 @@ def reliability_table(
     Columns: `raters`; `items` that two or more of them rated; and `agreement`, `kappa`, `ac1`, `alpha`
     and, of three or more `ordered` classes, `alpha_ordinal`, each with the ends of its interval, `_low`
     and `_high`. The intervals are about more items (more groups) like these. NaN where a coefficient is
-    not defined, as kappa is if all ratings are of one class.
+    not defined, as kappa is if all ratings are of one class, and for ends where no part of the items
+    changes a value, as where all ratings are equal: they do not say how rare others are.
     """
     k = votes.n_classes
     index = np.asarray(votes.index)
@@ -70,14 +71,18 @@ def reliability_table(
         rest = [whole - own for whole, own in zip(total, part, strict=True)]
         without[b] = _coefficients(rest, ordinal=ordinal)
     spread = np.sqrt((n_blocks - 1) * without.var(axis=0))
-    half = t.ppf((1 + level) / 2, max(n_blocks - 1, 1)) * spread
+    # In logarithms of the disagreement, 1 - value, because its mean is skewed where it is small.
+    apart = 1 - value
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        ratio = np.exp(t.ppf((1 + level) / 2, max(n_blocks - 1, 1)) * spread / apart)
+    ratio[spread == 0] = np.nan
     columns = ["agreement", "kappa", "ac1", "alpha", *(["alpha_ordinal"] if ordinal else [])]
     table: dict[str, object] = {"raters": [PANEL, *(f"{name} with labels" for name in names)]}
     table["items"] = [int(total[3]), *np.rint(total[0].sum((1, 2))).astype(int)]
     for place, name in enumerate(columns):
         table[name] = value[:, place]
-        table[f"{name}_low"] = np.maximum(value[:, place] - half[:, place], -1.0)
-        table[f"{name}_high"] = np.minimum(value[:, place] + half[:, place], 1.0)
+        table[f"{name}_low"] = np.maximum(1 - apart[:, place] * ratio[:, place], -1.0)
+        table[f"{name}_high"] = 1 - apart[:, place] / ratio[:, place]
     frame = pd.DataFrame(table)
     return frame[frame["items"] > 0].reset_index(drop=True)
 

@@ -103,6 +103,25 @@ def test_what_is_not_defined_is_nan() -> None:
     assert same["alpha"].isna().all()
     assert (same["agreement"] == 1).all()
     assert (same["ac1"] == 1).all()
+    # Equal ratings of 20 items do not show that all are equal.
+    assert same[["agreement_low", "agreement_high", "ac1_low"]].isna().all(axis=None)
+
+
+def test_intervals_of_raters_who_nearly_always_agree() -> None:
+    rng = np.random.default_rng(3)
+
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
+        labels = (rng.random(n) < 0.5).astype(int)
+        return np.where(rng.random(n) < 0.95, labels, 1 - labels)[:, None], labels
+
+    true = table_of(*draw(200_000), 2).iloc[0]
+    names, hits = ("kappa", "ac1", "alpha"), []
+    while len(hits) < 200:
+        own = table_of(*draw(60), 2).iloc[0]
+        if own["agreement"] < 1:
+            hits.append([own[f"{n}_low"] <= true[n] <= own[f"{n}_high"] for n in names])
+    # Of 90 %; a symmetric interval contains it in 78 to 85 %.
+    assert (np.mean(hits, axis=0) >= 0.88).all()
 
 
 @pytest.mark.parametrize("grouped", [False, True])
