@@ -72,7 +72,12 @@ def _rank_correlation(raw: np.ndarray, calibrated: np.ndarray) -> float:
     from scipy.stats import spearmanr
 
     each = [
-        spearmanr(a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]).statistic
+        spearmanr(_log_odds(a), _log_odds(b)).statistic
         for a, b in zip(raw, calibrated, strict=True)
     ]
     return float(np.nanmean(each))
+
+
+def _log_odds(log_probs: np.ndarray) -> np.ndarray:
+    """Return log-odds to nine digits, so that answers equal but for rounding are tied."""
+    return np.asarray(np.round(log_probs[:, 1] - log_probs[:, 0], 9))
