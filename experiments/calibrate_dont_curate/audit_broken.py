@@ -32,6 +32,7 @@ from judgebayes.measures.significance import Interval
 from judgebayes.panel.diagnostics import diagnose
 from judgebayes.panel.judges import judge_table
 from judgebayes.show.tables import judges_figure
+from judgebayes.workflow.calibration import MOST_JUDGES
 
 HARMLESS = Statement("a broken judge changes no score", "audit", MARGIN["nll"], within=True)
 
@@ -66,7 +67,7 @@ def main(run: Run) -> Output:
             records += metric_rows(one, method, ("nll", "accuracy"))
         if broken:
             table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
-            figure = judges_figure(table, len(table)).draw()
+            figure = judges_figure(table, MOST_JUDGES).draw()
     for method in ("one-coin", "stacking"):
         leak = advantage(answers_by_arm[True, method], answers_by_arm[False, method])
         panel = answers_by_arm[True, method].panel

@@ -25,6 +25,7 @@ from judgebayes.panel.diagnostics import diagnose, panel_curve
 from judgebayes.panel.judges import judge_table
 from judgebayes.panel.tally import effective_judges, residual_correlation, tally_of
 from judgebayes.show.tables import judges_figure
+from judgebayes.workflow.calibration import MOST_JUDGES
 
 TOPICS = (
     "labels",
@@ -79,7 +80,7 @@ def main(run: Run) -> Output:
                 for row in curve.itertuples()
             ]
             table = judge_table(panel.votes, panel.labels, [short(j) for j in panel.judges])
-            figures[panel.dataset.replace("_", "-")] = judges_figure(table, len(table)).draw()
+            figures[panel.dataset.replace("_", "-")] = judges_figure(table, MOST_JUDGES).draw()
         grave = [f.sentence for f in findings if f.severity == "bad"]
         if grave:
             notes.append(f"{panel.name}, {panel.orientation}: {' '.join(grave)}")

@@ -105,6 +105,7 @@ def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
         both = pd.concat(parts)
         return intervals(both, label="judge", series="series", xlabel="share right", title="")
 
+    few = "" if len(drawn) == len(ranked) else f" The best and worst {len(drawn)} of {len(ranked)}."
     of = " on items of the higher label (TPR) and of the lower (TNR)" if by_label else ""
     return Plot(
         draw,
@@ -112,7 +113,7 @@ def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
         "Accuracy of judges",
         f"The most accurate is {best['judge']} with {percent(best['accuracy'])}, the least "
         f"{worst['judge']} with {percent(worst['accuracy'])}. The table has the numbers.",
-        f"How often judges are right{of}, with 90 % intervals.",
+        f"How often judges are right{of}, with 90 % intervals.{few}",
     )
 
 
