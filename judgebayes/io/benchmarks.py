@@ -82,9 +82,9 @@ WINNERS = ("model_a", "model_b", "tie")
 def read_arena(given: Files) -> Iterator[Row]:
     """Return the votes in battles of Chatbot Arena.
 
-    An item is `battle`, or `battle|model|model` if a battle (a question) has several pairs of models. A
-    is `model_a`; where battles have their models in both orders, it is the first one in alphabetical
-    order. Ties are one class, whether both were good or bad. Without
+    An item is `battle` (or another name of an item), or `battle|model|model` if a battle (a question)
+    has several pairs of models. A is `model_a`; where battles have their models in both orders, it is
+    the first one in alphabetical order. Ties are one class, whether both were good or bad. Without
     a judge, and where the judges are users of the arena (`arena_user_...`), the votes are by one judge,
     `human`; other judges count by their names, and people among them as in MT-bench. `winner` may also
     be three columns (`winner_model_a`).
@@ -100,7 +100,7 @@ def read_arena(given: Files) -> Iterator[Row]:
     battles: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = []
     pairs: dict[str, set[tuple[str, ...]]] = {}
     for place, (where, record) in enumerate(records_of(given)):
-        own = name_in(record, *NAMES_OF_BATTLES) or str(place)
+        own = name_in(record, *NAMES_OF_BATTLES, *ROLES["item"]) or str(place)
         models = tuple(str(field_of(record, name, where)) for name in ("model_a", "model_b"))
         pairs.setdefault(own, set()).add(models)
         battles.append((own, models, where, record))

@@ -40,6 +40,9 @@ from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import cast_votes, undecided_of
 from judgebayes.workflow.sources import JUDGE, VOTE, Earlier, Labels, Opened
 
+SIDES = {"model_a": "A", "model_b": "B"}
+"""The systems of a battle, and their sides."""
+
 
 class Log(NamedTuple):
     """What the log of a tool says beside its votes."""
@@ -218,6 +221,9 @@ def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
     """
     gold = opened.labels
     assert gold is not None
+    if SIDES.keys() <= {*opened.table.columns}:
+        gold = _winners(gold, opened.table.assign(item=opened.items))
+        opened = replace(opened, labels=gold)
     given = gold.table[gold.label]
     scale = inferred(cast_votes(opened, undecided_of(opened)))
     # An error is raised where the classes are needed.
@@ -233,6 +239,16 @@ def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
     )
     table = gold.table.assign(**{gold.label: mapped(given, canonical).map(words).astype(object)})
     return replace(opened, labels=replace(gold, table=table), notes=(*opened.notes, message))
+
+
+def _winners(gold: Labels, battles: pd.DataFrame) -> Labels:
+    """Return labels that name a system of their battle as its side, A or B."""
+    systems = battles.drop_duplicates("item").set_index("item")[[*SIDES]]
+    own = systems.reindex(gold.table[gold.item].to_numpy())
+    label = gold.table[gold.label].copy()
+    for column, side in SIDES.items():
+        label = label.mask((gold.table[gold.label] == own[column].to_numpy()).to_numpy(), side)
+    return replace(gold, table=gold.table.assign(**{gold.label: label}))
 
 
 def _spelt(judges: Iterable[Any], name: str) -> list[Any]:

@@ -17,6 +17,7 @@ from judgebayes.show.tables import readable
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
+from judgebayes.workflow.reading import SIDES
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result
 from judgebayes.workflow.systems import Matches, read_matches, system_table
@@ -209,6 +210,9 @@ def _paired(data: Study, systems: str | None) -> bool:
 def win_rate_of(data: Study, request: WinOptions) -> WinRate | None:
     """Return the win rate in votes that were read; None if they do not compare two responses."""
     ties, target, systems = request.ties, request.target, request.systems
+    battles = data.opened.table
+    if systems is None and SIDES.keys() <= {*battles} and battles[[*SIDES]].stack().nunique() == 2:
+        systems = ",".join(SIDES)  # the two systems of a log of battles have names
     if not _paired(data, systems):
         return None
     coding, given = data.coding, verdicts(data.votes)

@@ -112,6 +112,28 @@ def test_battles_keep_the_systems_that_they_compare(tmp_path: Path) -> None:
     assert set(rates.tables["systems"]["system"]) == {"x", "y"}
 
 
+@pytest.mark.parametrize("item", ["question", "prompt_id", "id"])
+def test_labels_of_battles_may_name_the_system_that_won(item: str, tmp_path: Path) -> None:
+    names = np.array(["new", "old"])
+    rows = [
+        (f"q{i}", "new", "old", names[given[i]], judge)
+        for i in range(N)
+        for judge, given in (("gpt", ONE), ("claude", TWO))
+    ]
+    pd.DataFrame(rows, columns=[item, "model_a", "model_b", "winner", "judge"]).to_csv(
+        tmp_path / "battles.csv", index=False
+    )
+    gold = pd.DataFrame({item: [f"q{i}" for i in range(N)], "label": names[TRUTH]})
+    gold.to_csv(tmp_path / "labels.csv", index=False)
+    assert_read(
+        first_reading(tmp_path / "battles.csv", tmp_path / "labels.csv"),
+        {"gpt": 2 * (1 - ONE), "claude": 2 * (1 - TWO)},  # B, tie, A
+        2 * (1 - TRUTH),
+    )
+    rate = jb.win_rate(tmp_path / "battles.csv", tmp_path / "labels.csv").numbers["win_rate"]
+    assert (rate["of"], rate["over"]) == ("new", "old")
+
+
 @pytest.mark.parametrize("apart", [True, False])
 def test_a_column_of_generators_is_part_of_the_item(apart: bool) -> None:
     rows = [
