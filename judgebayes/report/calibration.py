@@ -11,6 +11,7 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import confidence_bins, reliability
 from judgebayes.plots.curves import error_curves, reliability_diagrams
+from judgebayes.plots.series import intervals
 from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import (
@@ -24,8 +25,9 @@ from judgebayes.show.page import (
     Table,
 )
 from judgebayes.show.tables import judges_table
-from judgebayes.workflow.calibration import Calibration
+from judgebayes.workflow.calibration import Calibration, read_words
 from judgebayes.workflow.comparing import Compared
+from judgebayes.workflow.diagnosing import agreement_blocks, agreement_of
 from judgebayes.workflow.methods import traits_of
 from judgebayes.workflow.more_labels import (
     LEAST_LABELS,
@@ -50,6 +52,44 @@ RIVALS = {
     "best-constant": "the same answer for all items",
 }
 """The simplest methods, in words."""
+
+
+def first_blocks(result: Calibration) -> list[Block]:
+    """Return what the one who decides reads first: the decision, who wins, and the methods' losses."""
+    blocks: list[Block] = [headline(result)]
+    blocks += [] if result.wins is None else result.wins.lead_blocks
+    if result.compared is not None and not result.hide_nll:
+        blocks.append(losses_figure(result, result.compared))
+    return [*blocks, main_numbers(result)]
+
+
+def losses_figure(result: Calibration, compared: Compared) -> Plot:
+    """Return the mean loss of the method, its rivals and the best judge on held-out labels."""
+    matrix, chosen = result.losses.matrix, result.choice.name
+    losses = {
+        name: compared.mean_loss(name, own.losses(matrix), float(matrix.max()))
+        for name, own in compared.evaluations.items()
+        if name != "best-constant"  # so much worse that it hides the differences
+    }
+    ranked = sorted(losses, key=lambda name: (name != chosen, losses[name].mean))
+    names = {"sc": "plain majority", "best-judge": "best judge alone"}
+    table = pd.DataFrame(
+        [(names.get(name, name), *losses[name], "loss") for name in ranked],
+        columns=["method", "value", "low", "high", "series"],
+    )
+
+    def draw() -> Picture:
+        return intervals(table, label="method", series="series", xlabel="mean loss", title="")
+
+    loss = result.losses
+    return Plot(
+        draw,
+        "losses",
+        "Mean loss of decisions by method",
+        "The table of methods has the numbers.",
+        f"Mean {loss.name} loss of decisions ({loss.meaning}) on held-out labels, with 95 % intervals: "
+        f"{chosen}, which is used here, then the others, the best first.",
+    )
 
 
 def headline(result: Calibration) -> Paragraph:
@@ -100,25 +140,38 @@ def kinds_of_sets(answers: pd.DataFrame, inside: Bool[np.ndarray, "item class"])
 
 
 def calibration_sections(result: Calibration) -> list[Section]:
-    """Return the sections of a calibration that the console leaves out."""
+    """Return the sections of a calibration's page, the decisions first."""
     method, compared = result.choice.name, result.compared
+    table, words = result.comparison_blocks[:1], result.comparison_blocks[1:]
+    methods = [*map(Paragraph, result.chosen), *table]
+    meaning = [Section("What the columns mean", words, folded=True)] if words else []
+    read = [*map(Paragraph, read_words(result.given))]
     sections = [
-        Section("Diagnostics", [Findings(result.findings)]),
-        Section("The judges", [judges_table(result.judges, MAX_JUDGES)]),
+        Section("Decisions", result.decision_blocks),
+        Section("The methods", methods, meaning),
+        Section(
+            "The judges",
+            [
+                judges_table(result.judges, MAX_JUDGES),
+                *result.judge_figures,
+                *agreement_blocks(agreement_of(result.given), MAX_JUDGES),
+                Findings(result.findings),
+            ],
+        ),
     ]
     if compared is not None and not result.hide_nll:  # else the labels cannot tell
         names, evaluation = result.given.coding.classes.names, compared.evaluations[method]
         held_out = held_out_blocks(evaluation, compared.groups, names, method)
         sections.append(Section("Calibrated probabilities", held_out))
     if result.sets is not None:
-        table = kinds_of_sets(result.answers, result.sets.inside)
-        sections.append(Section("Conformal sets", [table]))
+        kinds = kinds_of_sets(result.answers, result.sets.inside)
+        sections.append(Section("Conformal sets", [kinds]))
     if not (traits_of(method).rule or result.certain):
         first = first_items(result.answers, result.given.labels >= 0)
         sections.append(Section("Items to review", [first]))
     if compared is not None and not result.hide_nll and compared.held_in >= 2 * LEAST_SIZE:
         sections.append(Section("The effect of more labels", growth_blocks(result, compared)))
-    return sections
+    return [*sections, Section("What was read", read, folded=True)]
 
 
 def first_items(answers: pd.DataFrame, labelled: np.ndarray) -> Table | Paragraph:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from judgebayes.report.calibration import calibration_sections, headline, main_numbers
+from judgebayes.report.calibration import calibration_sections, first_blocks
 from judgebayes.show.page import Block, Code, Facts, Page, Paragraph, Section, render
 from judgebayes.show.versions import versions
 from judgebayes.workflow.calibration import Calibration
@@ -13,11 +13,11 @@ from judgebayes.workflow.results import Result
 
 def page_of(result: Result, command: str, read: Sequence[Path] = ()) -> str:
     """Return an answer as an HTML page; `command` made it, from the files that were `read`."""
-    first: list[Block] = [Paragraph(step) for step in result.next_steps]
-    more: list[Section] = []
+    steps = [Paragraph(step) for step in result.next_steps if "--html" not in step]
+    first: list[Block] = [*steps]
+    sections = [Section("Results", result.blocks)]
     if isinstance(result, Calibration):
-        first = [headline(result), main_numbers(result), *first]
-        more = calibration_sections(result)
+        first, sections = [*first_blocks(result), *steps], calibration_sections(result)
     sums = [(path.name, f"SHA-256 {_digest(path)}") for path in read]
     words = (
         "The same files, command and versions give the same numbers. The page has no date and loads "
@@ -28,8 +28,7 @@ def page_of(result: Result, command: str, read: Sequence[Path] = ()) -> str:
         [Code(command), Paragraph(words), Facts([*sums, *versions()])],
         name="rerun",
     )
-    sections = [Section("Results", result.blocks), *more, again]
-    return render(Page(command.partition(" --")[0], first, sections))
+    return render(Page(command.partition(" --")[0], first, [*sections, again]))
 
 
 def _digest(path: Path) -> str:

@@ -113,6 +113,8 @@ class Section:
     sections: "Sequence[Section]" = ()
     name: str = ""
     """The target name for links: letters, digits and hyphens; by default a number."""
+    folded: bool = False
+    """Whether only its heading is seen until it is opened; in print, it is open."""
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,13 @@ def _section(section: Section, level: int, name: str) -> str:
         _section(each, level + 1, each.name or f"{name}-{n}")
         for n, each in enumerate(section.sections, start=1)
     )
-    return (
-        f'<section id="{escaped(name)}">\n<h{heading}>{escaped(section.title)}</h{heading}>\n'
-        f"{markup(section.blocks)}{inner}</section>\n"
-    )
+    title = f"<h{heading}>{escaped(section.title)}</h{heading}>\n"
+    content = f"{title}{markup(section.blocks)}{inner}"
+    if section.folded:
+        content = (
+            f"<details><summary>{title}</summary>\n{markup(section.blocks)}{inner}</details>\n"
+        )
+    return f'<section id="{escaped(name)}">\n{content}</section>\n'
 
 
 def markup(blocks: Sequence[Block]) -> str:

@@ -197,14 +197,29 @@ class Calibration(AnsweredItems):
     @property
     def blocks(self) -> list[Block]:
         """Who wins, what was read, the method and the reason for it, problems, and the decisions."""
-        blocks: list[Block] = [] if self.wins is None else self.wins.lead_blocks
-        blocks += map(Paragraph, read_words(self.given))
+        judges: list[Block] = []
         if self.given.labelled:
-            blocks.append(judges_table(self.judges[[*SHOWN]], MOST_JUDGES))
-        if np.isfinite(self.judges["accuracy"]).any():
-            blocks.append(judges_figure(self.judges, MOST_JUDGES))
-        blocks += [*map(Paragraph, self.chosen), *self.comparison_blocks]
-        blocks.append(Findings([*self.unsound, *as_notes(self.warnings)]))
+            judges.append(judges_table(self.judges[[*SHOWN]], MOST_JUDGES))
+        return [
+            *([] if self.wins is None else self.wins.lead_blocks),
+            *map(Paragraph, read_words(self.given)),
+            *judges,
+            *self.judge_figures,
+            *map(Paragraph, self.chosen),
+            *self.comparison_blocks,
+            *self.decision_blocks,
+        ]
+
+    @property
+    def judge_figures(self) -> list[Block]:
+        """How often the judges are right, if it is known."""
+        known = np.isfinite(self.judges["accuracy"]).any()
+        return [judges_figure(self.judges, MOST_JUDGES)] if known else []
+
+    @property
+    def decision_blocks(self) -> list[Block]:
+        """Problems, conformal sets, and the decisions with the first answers."""
+        blocks: list[Block] = [Findings([*self.unsound, *as_notes(self.warnings)])]
         blocks += [] if self.sets is None else self.sets.blocks
         blocks.append(Paragraph(self.decided_words))
         if self.abstention is not None:

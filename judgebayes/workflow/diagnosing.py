@@ -71,13 +71,7 @@ def diagnose(
         more = agreement_table(data.votes, data.coding.classes.names)
         judges = pd.concat([judges, more.drop(columns=["chance", "agreement_error"])], axis=1)
     findings = diagnostics.diagnose(data.votes, labels, data.coding, seed=request.seed)
-    agreement = reliability_table(
-        data.votes,
-        labels,
-        [*map(str, data.coding.judges)],
-        ordered=data.coding.classes.ordered,
-        groups=data.groups,
-    )
+    agreement = agreement_of(data)
     numbers = data.numbers | count_findings(findings)
     said = [*data.words(), f"{numbers['labels']} of {len(labels)} items are labelled."]
     if request.pairwise is not None:
@@ -88,8 +82,7 @@ def diagnose(
         blocks.append(Paragraph(WEIGHT))
     if np.isfinite(judges["accuracy"]).any():
         blocks.append(judges_figure(judges, request.judges))
-    if len(agreement):
-        blocks += [_agreement_table(agreement, request.judges), Paragraph(BEYOND)]
+    blocks += agreement_blocks(agreement, request.judges)
     by: pd.DataFrame | None = None
     written: tuple[str, Written] = ("all judges", judges)
     if request.by is not None:
@@ -112,6 +105,22 @@ def diagnose(
     return Diagnosis(
         parts=parts, data=data, judges=judges, findings=findings, agreement=agreement, by=by
     )
+
+
+def agreement_of(data: Study) -> pd.DataFrame:
+    """Return the agreement of the judges with one another and with the labels beyond chance."""
+    return reliability_table(
+        data.votes,
+        data.labels,
+        [*map(str, data.coding.judges)],
+        ordered=data.coding.classes.ordered,
+        groups=data.groups,
+    )
+
+
+def agreement_blocks(agreement: pd.DataFrame, most: int) -> list[Block]:
+    """Return a table of agreement and what its columns mean; nothing where nobody can agree."""
+    return [_agreement_table(agreement, most), Paragraph(BEYOND)] if len(agreement) else []
 
 
 def _agreement_table(agreement: pd.DataFrame, most: int) -> Table:

@@ -211,7 +211,7 @@ def win_rate_of(data: Study, request: WinOptions) -> WinRate | None:
     """Return the win rate in votes that were read; None if they do not compare two responses."""
     ties, target, systems = request.ties, request.target, request.systems
     battles = data.opened.table
-    if systems is None and SIDES.keys() <= {*battles} and battles[[*SIDES]].stack().nunique() == 2:
+    if systems is None and SIDES.keys() <= {*battles} and len(np.unique(battles[[*SIDES]])) == 2:
         systems = ",".join(SIDES)  # the two systems of a log of battles have names
     if not _paired(data, systems):
         return None

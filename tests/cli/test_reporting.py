@@ -61,16 +61,17 @@ def test_the_page_of_the_example_is_reproducible(
     markup = Path("report.html").read_text()
     page = check(markup)
     assert page.said("h2") == [
-        "Results",
-        "Diagnostics",
+        "Decisions",
+        "The methods",
         "The judges",
         "Calibrated probabilities",
         "Conformal sets",
         "Items to review",
         "The effect of more labels",
+        "What was read",
         "To run it again",
     ]
-    assert len(page.of("svg")) == 1 + 3 + 1  # judges; three classes; NLL
+    assert len(page.of("svg")) == 1 + 1 + 3 + 1  # losses; judges; three classes; NLL
     (again,) = page.said("code")
     words = shlex.split(again)
     assert words[:3] == ["judgebayes", "calibrate", "votes 1.csv"]
