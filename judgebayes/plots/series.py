@@ -34,7 +34,7 @@ def intervals(
     parts = [table if group is None else table[table[panel] == group] for group in groups]
     rows = max(part[label].nunique() for part in parts)
     height = rows * max(0.28, 0.1 * len(names) + 0.08) + 1.1
-    figure, axes = grid_of_panels(len(groups), 7.4 if panel is None else 4.2, height)
+    figure, axes = grid_of_panels(len(groups), 5.5 if panel is None else 4.2, height)
     for ax, group, shown in zip(axes, groups, parts, strict=True):
         labels = list(dict.fromkeys(shown[label]))
         if ax is not axes[0]:
@@ -66,10 +66,10 @@ def intervals(
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
         if panel is None or ax in axes[-3:]:
-            ax.set_xlabel(xlabel if panel is None else textwrap.fill(xlabel, 40))
+            ax.set_xlabel(textwrap.fill(xlabel, 40))
         without_frame(ax, "x")
         if group is not None:
             ax.set_title(str(group), fontsize=10)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(textwrap.fill(title, int(12 * figure.get_figwidth())), fontsize=11)
     legend_below(figure, axes)
     return figure

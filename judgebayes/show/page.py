@@ -175,7 +175,7 @@ def markup(blocks: Sequence[Block]) -> str:
 def _block(block: Block) -> str:
     match block:
         case Paragraph(text):
-            return f"<p>{escaped(text)}</p>\n"
+            return f"<p>{_whole(text)}</p>\n"
         case Findings(findings):
             items = "".join(
                 f'<li class="{f.severity}"><strong>{SEVERITIES[f.severity]}</strong> '
@@ -185,7 +185,7 @@ def _block(block: Block) -> str:
             return f'<ul class="findings">\n{items}</ul>\n' if items else ""
         case Facts(facts, large):
             items = "".join(
-                f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>\n"
+                f"<div><dt>{escaped(name)}</dt><dd>{_whole(value)}</dd></div>\n"
                 for name, value in facts
             )
             return f'<dl class="{"large" if large else "facts"}">\n{items}</dl>\n'
@@ -199,6 +199,11 @@ def _block(block: Block) -> str:
             return f"<pre><code>{escaped(text)}</code></pre>\n"
         case Markup(html):
             return html
+
+
+def _whole(text: str) -> str:
+    """Return a text in which a number and its per cent sign stay on one line."""
+    return escaped(text).replace(" %", "\u00a0%")
 
 
 def _table(table: Table) -> str:
