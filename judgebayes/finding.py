@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 Severity = Literal["good", "note", "bad"]
 
@@ -24,7 +24,14 @@ class Finding:
         return f"{self.sentence} Option: {self.option}" if self.option else self.sentence
 
 
-def count_findings(findings: Sequence[Finding]) -> dict[str, int]:
+class FindingCounts(TypedDict):
+    """How many findings are bad, and how many are notes."""
+
+    problems: int
+    notes: int
+
+
+def count_findings(findings: Sequence[Finding]) -> FindingCounts:
     """Return the numbers of bad findings and of notes by name."""
     bad, notes = (sum(each.severity == kind for each in findings) for kind in ("bad", "note"))
     return {"problems": bad, "notes": notes}

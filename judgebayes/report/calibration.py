@@ -114,20 +114,21 @@ def headline(result: Calibration) -> Paragraph:
 
 def main_numbers(result: Calibration) -> Facts:
     """Return what the one who decides reads first."""
-    numbers, read = result.numbers, result.given.numbers
+    read = result.given.numbers
     facts = [
         ("Votes", "{votes:,} of {judges:,} judge(s) on {items:,} items".format(**read)),
         ("Labels", "{labels:,} of {items:,} items".format(**read)),
         ("Diagnostics", result.counted),
         ("Method", result.choice.name),
     ]
-    if "nll" in (held := numbers.get("held_out", {})):
-        right, nll = (held[name].values() for name in ("accuracy", "nll"))
+    compared, name = result.compared, result.choice.name
+    if compared is not None and not result.hide_nll:
+        nll = compared.interval(name, compared.nll(name), least=0.0)
         facts += [
-            ("Held-out accuracy [95 %]", with_interval(right, ".1f", unit=" %")),
+            ("Held-out accuracy [95 %]", with_interval(compared.right(name), ".1f", unit=" %")),
             ("Held-out NLL [95 %]", with_interval(nll)),
         ]
-    decided = numbers["decisions"].items()
+    decided = result.decided_counts.items()
     facts.append(("Decisions", ", ".join(f"{each}: {count:,}" for each, count in decided)))
     return Facts(facts, large=True)
 

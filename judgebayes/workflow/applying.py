@@ -33,6 +33,7 @@ from judgebayes.workflow.fit_file import (
 )
 from judgebayes.workflow.losses import check_loss, losses_of
 from judgebayes.workflow.methods import declared
+from judgebayes.workflow.numbers import AppliedNumbers
 from judgebayes.workflow.options import ApplyRequest, Fixed, ReadingOptions, ReadRequest
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import as_notes
@@ -72,7 +73,7 @@ class Applied(AnsweredItems):
         ]
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> AppliedNumbers:
         """The method, the numbers of items and judges, and how often each class was decided."""
         return {
             "method": self.saved.method,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ from judgebayes.workflow.data import Study
 from judgebayes.workflow.fit_file import SavedFit, profile, reading_notes, save_fit
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.next_steps import calibration_steps
+from judgebayes.workflow.numbers import CalibrationNumbers, DiagnosisNumbers
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import Written, as_notes, ends
 from judgebayes.workflow.scales import no_order
@@ -248,12 +249,15 @@ class Calibration(AnsweredItems):
         return {"diagnose": f"A check of all judges on the same files ({self.counted}):"}
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> CalibrationNumbers:
         """What was read, the method, its held-out results with 95 % intervals, and the decisions."""
-        given = self.given
-        numbers = given.numbers | ({} if self.wins is None else self.wins.own_numbers)
-        numbers |= {"method": self.choice.name, "map": self.choice.map_name}
-        numbers["decisions"] = self.decided_counts
+        numbers: CalibrationNumbers = {
+            **(self.given if self.wins is None else self.wins).numbers,
+            "method": self.choice.name,
+            "map": self.choice.map_name,
+            "decisions": self.decided_counts,
+            **count_findings(self.findings),  # type: ignore[typeddict-item]
+        }
         if self.compared is not None:
             numbers["held_out"] = held_out_numbers(
                 self.compared, self.choice.name, self.losses.matrix, hide_nll=self.hide_nll
@@ -263,7 +267,7 @@ class Calibration(AnsweredItems):
         if self.abstention is not None:
             numbers["sent_to_a_person"] = ends(*self.abstention.share)
             numbers["loss_of_the_others"] = ends(*self.abstention.risk)
-        return numbers | count_findings(self.findings)
+        return numbers
 
     @property
     def held_out(self) -> pd.DataFrame | None:
@@ -297,7 +301,7 @@ class Calibration(AnsweredItems):
     @property
     def next_steps(self) -> list[str]:
         """What to mend, which labels to add, and whether another method decides better."""
-        numbers = self.given.numbers | count_findings(self.unsound)
+        numbers: DiagnosisNumbers = {**self.given.numbers, **count_findings(self.unsound)}
         named = None if self.request.method == "auto" else self.choice.name
         return calibration_steps(numbers, self.leads, named)
 

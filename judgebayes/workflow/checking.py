@@ -24,6 +24,7 @@ from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.machine import BAD_INPUT
 from judgebayes.workflow.methods import FEW_LABELS
+from judgebayes.workflow.numbers import CheckNumbers, ReadNumbers
 from judgebayes.workflow.options import CheckRequest, Fixed
 from judgebayes.workflow.questions import answerable
 from judgebayes.workflow.records import with_options
@@ -117,9 +118,9 @@ class Check(Result):
         return BAD_INPUT if self.command is None else 0
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> CheckNumbers:
         """The command and its options, which commands can answer, and the sizes of what is read."""
-        sizes = dict.fromkeys(("items", "labels", "judges", "votes"), 0)
+        sizes: ReadNumbers = {"items": 0, "labels": 0, "judges": 0, "votes": 0}
         can = dict(zip(self.questions["answered by"], self.questions["can"], strict=True))
         return {
             "command": self.command,

@@ -29,6 +29,7 @@ from judgebayes.show.page import Table
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
 from judgebayes.workflow.methods import fit_on_of, traits_of
+from judgebayes.workflow.numbers import HeldOutNumbers
 from judgebayes.workflow.results import ends
 
 FITTED_SHARE = 0.8
@@ -345,10 +346,10 @@ def comparison_table(
 
 def held_out_numbers(
     compared: Compared, name: str, loss: Float[np.ndarray, "action class"], *, hide_nll: bool
-) -> dict[str, dict[str, float]]:
+) -> HeldOutNumbers:
     """Return a method's accuracy, mean loss and NLL on held-out labels, with 95 % intervals."""
     own = compared.evaluations[name].losses(loss)
-    numbers = {
+    numbers: HeldOutNumbers = {
         "accuracy": ends(*compared.right(name)),
         "loss": ends(*compared.mean_loss(name, own, float(loss.max()))),
     }

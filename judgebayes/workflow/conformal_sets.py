@@ -6,7 +6,7 @@ Strata of the items that have conformal thresholds of their own: by agreement, o
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,6 +30,7 @@ from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import fit_to_labels
 from judgebayes.workflow.data import Study, values_of
 from judgebayes.workflow.methods import Choice
+from judgebayes.workflow.numbers import ConformalNumbers
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import ends
 
@@ -352,7 +353,7 @@ def strata_table(
     return pd.DataFrame(records)
 
 
-def set_numbers(table: pd.DataFrame) -> dict[str, Any]:
+def set_numbers(table: pd.DataFrame) -> ConformalNumbers:
     """Return coverage, size and share of empty sets of all items, and the least coverage of a row."""
     own, least = table.iloc[0], table.loc[table["coverage"].idxmin()]
     return {

@@ -21,6 +21,7 @@ from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.annotators import merged
+from judgebayes.workflow.numbers import ReadNumbers
 from judgebayes.workflow.reading import arrays_of
 from judgebayes.workflow.results import Result, first_rows
 from judgebayes.workflow.sources import Opened
@@ -132,7 +133,7 @@ class Study(Result):
         ]
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> ReadNumbers:
         """The numbers of items, labels, judges and votes."""
         return {
             "items": len(self.labels),

@@ -20,6 +20,7 @@ from judgebayes.show.tables import judges_figure, judges_table, percent_with_int
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study, grouped_words, values_of
 from judgebayes.workflow.next_steps import diagnosis_steps
+from judgebayes.workflow.numbers import DiagnosisNumbers
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Answer, Parts, Written
@@ -72,7 +73,7 @@ def diagnose(
         judges = pd.concat([judges, more.drop(columns=["chance", "agreement_error"])], axis=1)
     findings = diagnostics.diagnose(data.votes, labels, data.coding, seed=request.seed)
     agreement = agreement_of(data)
-    numbers = data.numbers | count_findings(findings)
+    numbers: DiagnosisNumbers = {**data.numbers, **count_findings(findings)}
     said = [*data.words(), f"{numbers['labels']} of {len(labels)} items are labelled."]
     if request.pairwise is not None:
         said.append("pairwise has no effect: nothing here depends on what the classes compare.")

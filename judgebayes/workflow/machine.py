@@ -1,6 +1,6 @@
 """Results that machines read: one JSON document per command, and requirements on its numbers.
 
-The document is described by a JSON Schema, `result.schema.json` in the package. A value that is not
+The document is described by a JSON Schema, `judgebayes.workflow.numbers.schema`. A value that is not
 finite is null.
 """
 
@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import resources
 from itertools import chain
 from typing import Any
 
@@ -88,14 +87,6 @@ def document(
         ],
         "required": [plain(each) for each in required],
     }
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the documents, as `result.schema.json` has it."""
-    content: dict[str, Any] = json.loads(
-        resources.files(__package__).joinpath("result.schema.json").read_text(encoding="utf-8")
-    )
-    return content
 
 
 def to_json(content: Mapping[str, Any]) -> str:

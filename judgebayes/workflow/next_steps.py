@@ -18,6 +18,7 @@ from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import better_method
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.more_labels import LEAST_LABELS
+from judgebayes.workflow.numbers import DiagnosisNumbers
 from judgebayes.workflow.precision_tables import SETTLED
 from judgebayes.workflow.results import Written
 
@@ -46,7 +47,7 @@ def next_file(items: pd.DataFrame, columns: Sequence[str]) -> tuple[str, Written
 
 
 def calibration_steps(
-    numbers: Mapping[str, int],
+    numbers: DiagnosisNumbers,
     leads: Mapping[str, Interval],
     method: str | None,
 ) -> list[str]:
@@ -70,7 +71,7 @@ def calibration_steps(
     return steps
 
 
-def diagnosis_steps(numbers: Mapping[str, int]) -> list[str]:
+def diagnosis_steps(numbers: DiagnosisNumbers) -> list[str]:
     """Return what to do after diagnostics; `numbers` are as in `calibration_steps`."""
     return _first_steps(numbers) or [
         "Run judgebayes calibrate on these files: nothing found here prevents it."
@@ -161,7 +162,7 @@ def _settled_by(a: Mapping[str, Any], b: Mapping[str, Any], *, these: bool) -> s
     )
 
 
-def _first_steps(numbers: Mapping[str, int]) -> list[str]:
+def _first_steps(numbers: DiagnosisNumbers) -> list[str]:
     """Return which problems to mend, and how many labels to add, before anything else."""
     steps = []
     problems, labelled, items = (numbers[name] for name in ("problems", "labels", "items"))

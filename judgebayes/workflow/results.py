@@ -13,6 +13,7 @@ from judgebayes.finding import Finding
 from judgebayes.sentence import rounded, sentence
 from judgebayes.show.page import Block, Findings, Paragraph, Plot, Table, markup
 from judgebayes.workflow.machine import CommandResult, plain
+from judgebayes.workflow.numbers import Estimate
 
 SHORT = 40
 """Longer texts are left out of the repr."""
@@ -55,9 +56,9 @@ class Result:
         return {name: each for name, each in self.parts.tables.items() if each is not None}
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Mapping[str, Any]:
         """The numbers that a reader looks for first, by name; NaN where one is not known."""
-        return dict(self.parts.numbers)
+        return self.parts.numbers
 
     @property
     def next_steps(self) -> list[str]:
@@ -170,6 +171,6 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def ends(estimate: float, low: float, high: float) -> dict[str, float]:
+def ends(estimate: float, low: float, high: float) -> Estimate:
     """Return an estimate and its interval by name."""
     return {"estimate": float(estimate), "low": float(low), "high": float(high)}

@@ -16,10 +16,11 @@ from judgebayes.show.page import Block, Paragraph, Table
 from judgebayes.show.tables import readable
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study
+from judgebayes.workflow.numbers import WinNumbers, WinRateNumbers
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
 from judgebayes.workflow.reading import SIDES
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result
+from judgebayes.workflow.results import Result, ends
 from judgebayes.workflow.systems import Matches, read_matches, system_table
 
 LEVEL = 0.9
@@ -130,26 +131,31 @@ class WinRate(Result):
         return [*self.lead_blocks, *map(Paragraph, self.data.said)]
 
     @property
-    def rate(self) -> dict[str, Any]:
-        """The win rate of one pair by name: of, over, estimate, low, high, naive, and the rules."""
+    def rate(self) -> WinRateNumbers | None:
+        """The win rate of the pair, if there is one."""
+        if len(self.pairs) > 1:
+            return None
         row = self.pairs.iloc[0]
-        names = dict(zip(("of", "over"), str(row["pair"]).split(" over ", 1), strict=True))
-        keys = {name: name for name in ("estimate", "low", "high", "naive")} | {
-            "better": "P(better)"
+        of, over = str(row["pair"]).split(" over ", 1)
+        return {
+            "of": of,
+            "over": over,
+            **ends(*(row.get(name, np.nan) for name in ("estimate", "low", "high"))),
+            "naive": float(row["naive"]),
+            "better": float(row.get("P(better)", np.nan)),
+            "labels": int(row["labelled"]),
+            "target": self.target,
+            "ties": self.ties,
+            "level": LEVEL,
         }
-        numbers = {key: float(row.get(column, np.nan)) for key, column in keys.items()}
-        rules = {"target": self.target, "ties": self.ties, "level": LEVEL}
-        return {**names, **numbers, "labels": int(row["labelled"]), **rules}
 
     @property
-    def own_numbers(self) -> dict[str, Any]:
-        """The win rate, if there is one pair."""
-        return {"win_rate": self.rate} if len(self.pairs) == 1 else {}
-
-    @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> WinNumbers:
         """What was read, and the win rate, if there is one pair."""
-        return self.data.numbers | self.own_numbers
+        numbers: WinNumbers = {**self.data.numbers}  # type: ignore[typeddict-item]
+        if self.rate is not None:
+            numbers["win_rate"] = self.rate
+        return numbers
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -17,9 +17,9 @@ from judgebayes.workflow.machine import (
     document,
     plain,
     read_requirement,
-    schema,
     to_json,
 )
+from judgebayes.workflow.numbers import schema
 from judgebayes.workflow.results import rows_of
 
 TABLE = [
@@ -114,8 +114,14 @@ def test_what_is_not_finite_is_null() -> None:
 def test_the_schema_is_valid_and_refuses_what_it_should() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     checker = jsonschema.Draft202012Validator(schema())
-    done = document("example", "1", CommandResult({"votes": "v", "labels": "l"}), exit_code=0)
-    done["result"] |= {"items": 3, "labelled": 2}
+    said = {
+        "schema": "x/1",
+        "sentences": [],
+        "next_steps": [],
+        "tables": {"answers": [{"item": "a"}]},
+    }
+    applied = said | {"method": "sc", "items": 3, "judges": 1, "decisions": {"A": 3}}
+    done = document("apply", "1", CommandResult(applied), exit_code=0)
     assert checker.is_valid(done)
     assert checker.is_valid(done | {"more": 1})  # a later version may add keys
     assert not jsonschema.Draft202012Validator(closed(schema())).is_valid(done | {"more": 1})
@@ -126,7 +132,7 @@ def test_the_schema_is_valid_and_refuses_what_it_should() -> None:
         {"findings": [{"severity": "ugly"}]},
         {"result": None},  # without an error
         {"result": done["result"] | {"items": "3"}},
-        {"result": {"votes": "v"}},
+        {"result": said},
         {"required": [{"requirement": "x>1", "value": 2.0}]},
     ):
         assert not checker.is_valid(done | broken), broken
