@@ -30,8 +30,8 @@ def judge_table(
     class (neither among `votes` nor in the accuracies); `not_asked`, if the coding records it, the
     share of the items that it was never asked on; `labelled`, the labelled items that it voted on;
     `accuracy` with its equal-tailed Beta(1 + right, 1 + wrong) interval (`accuracy_low`,
-    `accuracy_high`); with two classes `tpr` and `tnr`, its accuracy on items of the higher and of
-    the lower label, with intervals; `weight`, the log-odds log((K - 1) alpha / beta) that P2's
+    `accuracy_high`; NaN without such items); with two classes `tpr` and `tnr`, its accuracy on items
+    of the higher and of the lower label, with intervals; `weight`, the log-odds log((K - 1) alpha / beta) that P2's
     one-coin model gives its votes (eq 1 for K classes: negative means flipped, near zero means
     ignored); if presentation orders are known, `position_bias` with its interval.
 
@@ -99,7 +99,8 @@ def _with_interval(
     trials = voted.sum(0).astype(float)
     share = part_of(right.sum(0), trials)
     count = trials if groups is None else independent_trials(right, voted, groups, level=level)
-    low, high = share_interval(np.nan_to_num(share) * count, count, level=level)
+    ends = share_interval(np.nan_to_num(share) * count, count, level=level)
+    low, high = (np.where(trials > 0, end, np.nan) for end in ends)
     return {name: share, f"{name}_low": low, f"{name}_high": high}
 
 

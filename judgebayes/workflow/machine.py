@@ -141,7 +141,7 @@ class Requirement:
         paths = [path for path, value in every if _is_number(value)]
         raise JudgeBayesError(
             f"--require {str(self)!r}: {what}.{did_you_mean(self.path, paths)} The JSON has "
-            f"{', '.join(map(repr, [*result, *content]))}."
+            f"{', '.join(map(repr, dict.fromkeys([*result, *content])))}."
         )
 
 

@@ -77,7 +77,6 @@ def test_a_judge_without_labelled_votes_has_no_accuracy(
 ) -> None:
     silent = as_votes(np.where(np.arange(6) == 2, -1, index))
     row = judge_table(silent, labels).iloc[2]
-    assert np.isnan(row["accuracy"])
-    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((0.05, 0.95))
+    assert row[["accuracy", "accuracy_low", "accuracy_high"]].isna().all()
     assert row["weight"] == 0
     assert "below-chance" not in topics(diagnose(silent, labels))
