@@ -31,9 +31,10 @@ def judge_table(
     share of the items that it was never asked on; `labelled`, the labelled items that it voted on;
     `accuracy` with its equal-tailed Beta(1 + right, 1 + wrong) interval (`accuracy_low`,
     `accuracy_high`; NaN without such items); with two classes `tpr` and `tnr`, its accuracy on items
-    of the higher and of the lower label, with intervals; `weight`, the log-odds log((K - 1) alpha / beta) that P2's
-    one-coin model gives its votes (eq 1 for K classes: negative means flipped, near zero means
-    ignored); if presentation orders are known, `position_bias` with its interval.
+    of the higher and of the lower label, with intervals; `weight`, the log-odds
+    log((K - 1) alpha / beta) that P2's one-coin model gives its votes (eq 1 for K classes: negative
+    means flipped, near zero means ignored); if presentation orders are known, `position_bias` with
+    its interval.
 
     Parameters
     ----------
