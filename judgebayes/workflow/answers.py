@@ -7,6 +7,7 @@ Bayes action under a loss matrix with one more row, c for every class (Chow 1970
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -158,7 +159,7 @@ class AnsweredItems(Result):
         """Whether the answers are 0 or 1, as those of a rule, which do not measure its errors."""
         return bool(np.isin(np.exp(np.asarray(self.log_probs)), (0.0, 1.0)).all())
 
-    @property
+    @cached_property
     def answers(self) -> pd.DataFrame:
         """A row per item: probabilities, decision, expected loss, votes, and its conformal set.
 

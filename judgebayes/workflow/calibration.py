@@ -5,7 +5,7 @@ Sentences of a calibration: what was read, why this method, and what to be caref
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -230,11 +230,10 @@ class Calibration(AnsweredItems):
     @property
     def comparison_blocks(self) -> list[Block]:
         """The held-out comparison and what its columns mean; nothing if nothing was compared."""
-        compared, leads, hide = self.compared, self.leads, self.hide_nll
-        if compared is None:
+        if self.compared is None or self.held_out is None:
             return []
-        table = comparison_block(compared.title, comparison_table(compared, leads, hide_nll=hide))
-        words = comparison_words(compared, leads, self.losses, hide_nll=hide)
+        table = comparison_block(self.compared.title, self.held_out)
+        words = comparison_words(self.compared, self.leads, self.losses, hide_nll=self.hide_nll)
         return [table, *map(Paragraph, words)]
 
     @property
@@ -269,7 +268,7 @@ class Calibration(AnsweredItems):
             numbers["loss_of_the_others"] = ends(*self.abstention.risk)
         return numbers
 
-    @property
+    @cached_property
     def held_out(self) -> pd.DataFrame | None:
         """A row per method with its held-out metrics; None if nothing was compared."""
         if self.compared is None:
@@ -281,7 +280,7 @@ class Calibration(AnsweredItems):
         """Whether each class is in an item's conformal set; None without sets."""
         return None if self.sets is None else self.sets.inside
 
-    @property
+    @cached_property
     def judges(self) -> pd.DataFrame:
         """A row per judge, as `judgebayes.judge_table` gives it."""
         given = self.given
