@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema
 
-from judgebayes.workflow.numbers import schema
+from judgebayes.workflow.machine import schema
 
 __all__ = ["check_document", "closed", "closed_schema"]
 

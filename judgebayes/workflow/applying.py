@@ -32,8 +32,8 @@ from judgebayes.workflow.fit_file import (
     using,
 )
 from judgebayes.workflow.losses import check_loss, losses_of
+from judgebayes.workflow.machine import AppliedNumbers
 from judgebayes.workflow.methods import declared
-from judgebayes.workflow.numbers import AppliedNumbers
 from judgebayes.workflow.options import ApplyRequest, Fixed, ReadingOptions, ReadRequest
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import as_notes

@@ -36,9 +36,9 @@ from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.conformal_sets import ConformalSets, set_numbers
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.fit_file import SavedFit, profile, reading_notes, save_fit
+from judgebayes.workflow.machine import CalibrationNumbers, DiagnosisNumbers
 from judgebayes.workflow.methods import FEW_LABELS, Choice, traits_of
 from judgebayes.workflow.next_steps import calibration_steps
-from judgebayes.workflow.numbers import CalibrationNumbers, DiagnosisNumbers
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import Written, as_notes, ends
 from judgebayes.workflow.scales import no_order

@@ -22,9 +22,8 @@ from judgebayes.workflow.check_draft import CheckFinding, Draft
 from judgebayes.workflow.check_labels import doubtful_join
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
-from judgebayes.workflow.machine import BAD_INPUT
+from judgebayes.workflow.machine import BAD_INPUT, CheckNumbers, ReadNumbers
 from judgebayes.workflow.methods import FEW_LABELS
-from judgebayes.workflow.numbers import CheckNumbers, ReadNumbers
 from judgebayes.workflow.options import CheckRequest, Fixed
 from judgebayes.workflow.questions import answerable
 from judgebayes.workflow.records import with_options

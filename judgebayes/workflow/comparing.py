@@ -28,8 +28,8 @@ from judgebayes.sentence import rounded, with_interval
 from judgebayes.show.page import Table
 from judgebayes.votes import Votes
 from judgebayes.workflow.losses import Losses
+from judgebayes.workflow.machine import HeldOutNumbers
 from judgebayes.workflow.methods import fit_on_of, traits_of
-from judgebayes.workflow.numbers import HeldOutNumbers
 from judgebayes.workflow.results import ends
 
 FITTED_SHARE = 0.8

@@ -29,8 +29,8 @@ from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.comparison_plan import fit_to_labels
 from judgebayes.workflow.data import Study, values_of
+from judgebayes.workflow.machine import ConformalNumbers
 from judgebayes.workflow.methods import Choice
-from judgebayes.workflow.numbers import ConformalNumbers
 from judgebayes.workflow.options import CalibrateRequest
 from judgebayes.workflow.results import ends
 

@@ -21,7 +21,7 @@ from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.classes import listing, written
 from judgebayes.votes.columns import Evidence
 from judgebayes.workflow.annotators import merged
-from judgebayes.workflow.numbers import ReadNumbers
+from judgebayes.workflow.machine import ReadNumbers
 from judgebayes.workflow.reading import arrays_of
 from judgebayes.workflow.results import Result, first_rows
 from judgebayes.workflow.sources import Opened

@@ -19,8 +19,8 @@ from judgebayes.show.page import Block, Findings, Paragraph, Table
 from judgebayes.show.tables import judges_figure, judges_table, percent_with_interval
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study, grouped_words, values_of
+from judgebayes.workflow.machine import DiagnosisNumbers
 from judgebayes.workflow.next_steps import diagnosis_steps
-from judgebayes.workflow.numbers import DiagnosisNumbers
 from judgebayes.workflow.options import DiagnoseRequest, Fixed
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Answer, Parts, Written

@@ -16,9 +16,9 @@ from judgebayes.show.page import Table
 from judgebayes.show.tables import readable
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.comparing import better_method
+from judgebayes.workflow.machine import DiagnosisNumbers
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.more_labels import LEAST_LABELS
-from judgebayes.workflow.numbers import DiagnosisNumbers
 from judgebayes.workflow.precision_tables import SETTLED
 from judgebayes.workflow.results import Written
 

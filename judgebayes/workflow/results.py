@@ -12,8 +12,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding
 from judgebayes.sentence import rounded, sentence
 from judgebayes.show.page import Block, Findings, Paragraph, Plot, Table, markup
-from judgebayes.workflow.machine import CommandResult, plain
-from judgebayes.workflow.numbers import Estimate
+from judgebayes.workflow.machine import CommandResult, Estimate, plain
 
 SHORT = 40
 """Longer texts are left out of the repr."""

@@ -16,7 +16,7 @@ from judgebayes.show.page import Block, Paragraph, Table
 from judgebayes.show.tables import readable
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study
-from judgebayes.workflow.numbers import WinNumbers, WinRateNumbers
+from judgebayes.workflow.machine import WinNumbers, WinRateNumbers
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
 from judgebayes.workflow.reading import SIDES
 from judgebayes.workflow.records import with_options

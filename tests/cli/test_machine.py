@@ -19,7 +19,7 @@ from runner import CliRunner, Result
 from judgebayes import cli
 from judgebayes.compiled.store import HALF
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.numbers import ANSWERS
+from judgebayes.workflow.machine import ANSWERS
 
 ITEMS, LABELLED = 60, 40
 

@@ -17,9 +17,9 @@ from judgebayes.workflow.machine import (
     document,
     plain,
     read_requirement,
+    schema,
     to_json,
 )
-from judgebayes.workflow.numbers import schema
 from judgebayes.workflow.results import rows_of
 
 TABLE = [
