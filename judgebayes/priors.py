@@ -4,7 +4,6 @@ They are immutable and have defaults: `Davidson(MAP(), prior=priors.Davidson(bet
 A method whose inference ignores the prior raises an error for any but the default.
 """
 
-from judgebayes.generators.impression import ImpressionPrior as Impression
 from judgebayes.generators.labelling import StratumPrior as Stratified
 from judgebayes.generators.panel import PanelPrior as Panel
 from judgebayes.models.beta_binomial import BetaBinomialPrior as BetaBinomial
@@ -17,7 +16,6 @@ from judgebayes.models.item_validator import ItemPrior as ItemLevel
 from judgebayes.models.one_coin import OneCoinPrior as OneCoin
 from judgebayes.models.opinion_pool import OpinionPoolPrior as Pool
 from judgebayes.models.pooled_dawid_skene import PooledPrior as PooledDawidSkene
-from judgebayes.models.robust_validator import RobustPrior as GeneratorValidatorRobust
 from judgebayes.models.shared_difficulty import SharedDifficultyPrior as SharedDifficulty
 from judgebayes.models.split_curve import SplitCurvePrior as SplitCurve
 from judgebayes.models.stacking import StackingPrior as Stacking
@@ -27,9 +25,7 @@ __all__ = [
     "BetaBinomial",
     "Davidson",
     "DawidSkene",
-    "GeneratorValidatorRobust",
     "HierarchicalDavidson",
-    "Impression",
     "ItemLevel",
     "ItemResponse",
     "OneCoin",

@@ -10,7 +10,7 @@ discrete latent site. A missing vote is -1 and contributes a factor of one; the 
 votes is fixed (`cast`).
 
 Counts. `CorrectVotes` is the Beta-Binomial, or a mixture of two of them, parametrised by means and
-dispersions; `Hypergeometric` is sampling without replacement.
+dispersions.
 """
 
 from collections.abc import Callable, Mapping
@@ -370,50 +370,3 @@ def component_log_pmf(
 def log_choose(n: Num[Array, "..."], s: Num[Array, "..."]) -> Float[Array, "..."]:
     """Return the log of the binomial coefficient."""
     return gammaln(n + 1.0) - gammaln(s + 1.0) - gammaln(n - s + 1.0)
-
-
-class Hypergeometric(Distribution):  # type: ignore[misc]
-    r"""The number of valid items among `drawn`, taken without replacement from `total` with `valid`.
-
-    .. math:: P(X = x) = \binom{v}{x} \binom{n - v}{m - x} / \binom{n}{m}
-
-    with n = total, v = valid and m = drawn. `most` is at least the largest m, a size.
-    """
-
-    support = constraints.nonnegative_integer
-    arg_constraints: ClassVar[Mapping[str, Any]] = {
-        "total": constraints.nonnegative_integer,
-        "valid": constraints.nonnegative_integer,
-        "drawn": constraints.nonnegative_integer,
-    }
-    pytree_aux_fields = ("most",)
-
-    def __init__(
-        self,
-        total: Int[Array, "*any"],
-        valid: Int[Array, "*any"],
-        drawn: Int[Array, "*any"],
-        most: int,
-    ) -> None:
-        self.total, self.valid, self.drawn = jnp.broadcast_arrays(total, valid, drawn)
-        self.most = most
-        super().__init__(batch_shape=self.total.shape)
-
-    def log_prob(self, value: Int[Array, "*any"]) -> Float[Array, "*any"]:
-        """Return log P(X = value); impossible counts have `LEAST`."""
-        other = self.drawn - value
-        possible = (value >= 0) & (value <= self.valid) & (other >= 0)
-        possible &= other <= self.total - self.valid
-        x = jnp.clip(value, 0, self.valid)
-        y = jnp.clip(other, 0, self.total - self.valid)
-        log_ways = log_choose(self.valid, x) + log_choose(self.total - self.valid, y)
-        return jnp.where(possible, log_ways - log_choose(self.total, self.drawn), LEAST)
-
-    def sample(self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
-        """Sample from the table of all counts up to `most`."""
-
-        def log_prob(x: Int[Array, ""]) -> Float[Array, "*any"]:
-            return self.log_prob(jnp.full(self.batch_shape, x))
-
-        logits = jax.vmap(log_prob, out_axes=-1)(jnp.arange(self.most + 1))
-        return jax.random.categorical(key, logits, shape=(*sample_shape, *self.batch_shape))

@@ -25,10 +25,21 @@ from jaxtyping import Array, Float
 
 from judgebayes.models.base import PanelData, PanelProgram, Scalar, Sites, Traits
 from judgebayes.models.distributions import LeaningVotes
-from judgebayes.models.generator_counts import Pair, normals
 
+Pair = tuple[Scalar, Scalar]
+"""Location and scale."""
 POINTS = 15
 """Nodes of the quadrature over an item's leaning."""
+
+
+def normals(name: str, axis: str, *priors: Pair) -> Array:
+    """Sample independent normal values as one site; a common scale stays a plain number."""
+    location, scale = zip(*priors, strict=True)
+    shared = all(type(x) is float and x == scale[0] for x in scale)
+    normal = dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale))
+    with numpyro.plate(axis, len(priors)):
+        sample: Array = numpyro.sample(name, normal)
+    return sample
 
 
 class ItemPrior(NamedTuple):

@@ -14,21 +14,21 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledData,
 )
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
+from judgebayes.experiments.beyond_consensus.robust_program import RobustModel
 from judgebayes.models import davidson
 from judgebayes.models.base import Model, PanelData, ProbsData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.calibration_maps import CalibrationMapModel
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel
 from judgebayes.models.pooled_dawid_skene import PooledDawidSkeneModel
-from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel

@@ -14,12 +14,11 @@ from judgebayes.panel import agreement, checks, diagnostics
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SHARED = {"__init__", "base", "cell_votes", "distributions", "label_noise"}
+SHARED = {"__init__", "base", "distributions", "label_noise"}
 """Files of `models/` without a program."""
-FORMS = {f"{form}_validator" for form in ("flat", "item", "robust")}
-"""The programs of generators and judges, whose sections are one page with their data."""
-FILES = {path.stem for path in (ROOT / "models").glob("*.py")} - SHARED - FORMS
-MODELS = sorted(FILES - {"generator_counts"} | {"generator_validator"})
+FILES = {path.stem for path in (ROOT / "models").glob("*.py")} - SHARED
+MODELS = sorted(FILES - {"item_validator"} | {"generator_validator"})
+"""The programs of generators and judges are one page; those of counts are the fourth paper's."""
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -25,12 +25,13 @@ from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
-from judgebayes.generators import Impression, Panel
+from judgebayes.generators import (
+    Panel,
+)
 from judgebayes.generators.labelling import Stratified
 from judgebayes.inference.problem import USE_PRIOR
 from judgebayes.majority import BetaBinomial, Binomial, SplitCurve, Thinning
 from judgebayes.measures.scores import drps, nll
-from judgebayes.models.robust_validator import RobustModel
 from judgebayes.votes import Classes
 from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit
 
@@ -145,10 +146,9 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
     prior = kind()
     with pytest.raises(AttributeError):
         setattr(prior, kind._fields[0], 1)
-    makers = {m.__name__: m for m in (BetaBinomial, SplitCurve, Impression, Panel, Stratified)}
+    makers = {m.__name__: m for m in (BetaBinomial, SplitCurve, Panel, Stratified)}
     makers |= {"ItemLevel": ItemLevel}
     makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
-    makers |= {"GeneratorValidatorRobust": RobustModel}
     method = makers[name] if name in makers else getattr(jb, name)
     given = (jb.Platt(),) if name == "BayesianMap" else ()
     assert method(*given).prior == prior

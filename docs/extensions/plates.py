@@ -14,21 +14,24 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 
-from judgebayes.experiments.beyond_consensus import flat_program, hierarchical_program
+from judgebayes.experiments.beyond_consensus import (
+    flat_program,
+    generator_counts,
+    hierarchical_program,
+    robust_program,
+)
 from judgebayes.models import (
     base,
     beta_binomial,
     calibration_maps,
     davidson,
     dawid_skene,
-    generator_counts,
     hierarchical_davidson,
     irt,
     item_validator,
     one_coin,
     opinion_pool,
     pooled_dawid_skene,
-    robust_validator,
     shared_difficulty,
     split_curve,
     stacking,
@@ -87,7 +90,7 @@ def subjects() -> dict[str, tuple[Model, Any]]:
         "generator_validator.flat": (flat_program.FlatModel(), counted),
         "generator_validator.hierarchical": (hierarchical_program.HierarchicalModel(), counted),
         "generator_validator.item": (item_validator.ItemModel(GENERATORS), items),
-        "generator_validator.robust": (robust_validator.RobustModel(), counted),
+        "generator_validator.robust": (robust_program.RobustModel(), counted),
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpyro.infer import MCMC, NUTS, Predictive
 
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
-from judgebayes.models.generator_counts import Counted
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted
 
 
 def main(samples: int = 500) -> Any:

@@ -37,10 +37,18 @@ from judgebayes.experiments.beyond_consensus.common import (
     spread_over_generators,
 )
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
+from judgebayes.experiments.beyond_consensus.generator_validator import (
+    FittedGeneratorValidator,
+    GeneratorValidator,
+)
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
+from judgebayes.experiments.beyond_consensus.impression import Impression
+from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.generators import Impression, Panel, PrecisionCounts, logit_shift
-from judgebayes.generators.posterior import FittedGeneratorValidator, GeneratorValidator
+from judgebayes.generators import (
+    Panel,
+    PrecisionCounts,
+)
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.nuts import split_rhat
 

@@ -31,6 +31,8 @@ from jaxtyping import Float
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.common import PAPER
+from judgebayes.experiments.beyond_consensus.impression import Impression
+from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
 from judgebayes.experiments.beyond_consensus.oracle import interval, law
 from judgebayes.experiments.beyond_consensus.regression import starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
@@ -45,10 +47,8 @@ from judgebayes.experiments.beyond_consensus.worlds import (
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.generators import (
-    Impression,
     Panel,
     PrecisionCounts,
-    logit_shift,
     mean_prediction,
     rogan_gladen,
 )

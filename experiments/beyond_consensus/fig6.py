@@ -38,6 +38,9 @@ from judgebayes.experiments.beyond_consensus.common import (
     spread_over_generators,
 )
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
+from judgebayes.experiments.beyond_consensus.generator_validator import GeneratorValidator
+from judgebayes.experiments.beyond_consensus.impression import Impression
+from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
 from judgebayes.experiments.beyond_consensus.regression import as_published, starts, targets
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.beyond_consensus.voting import (
@@ -49,14 +52,11 @@ from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Output, Run, expected, experiment, graded, rows
 from judgebayes.experiments.plots import curves
 from judgebayes.generators import (
-    Impression,
     Panel,
     PrecisionCounts,
-    logit_shift,
     mean_prediction,
     rogan_gladen,
 )
-from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import MAP
 
 VETO = 4

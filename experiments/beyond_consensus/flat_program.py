@@ -1,6 +1,6 @@
 """The share of a generator's items that are valid, where judges have the same rates on all generators.
 
-The story is that of `judgebayes.models.generator_counts`, and the rates are the judge's, TPR_ij = TPR_j,
+The story is that of `CountProgram` (`generator_counts`), and the rates are the judge's, TPR_ij = TPR_j,
 as in P4.
 """
 
@@ -12,8 +12,9 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted, CountProgram, cells
 from judgebayes.models.base import Traits
-from judgebayes.models.generator_counts import Counted, CountProgram, Pair, cells
+from judgebayes.models.item_validator import Pair
 
 
 class FlatPrior(NamedTuple):

@@ -1,7 +1,7 @@
 """The share of a generator's items that are valid, where generators shift their judges' rates.
 
-The story is that of `judgebayes.models.generator_counts`. Every generator shifts its judges' rates on
-the logit scale::
+The story is that of `CountProgram` (`generator_counts`). Every generator shifts its judges' rates on the
+logit scale::
 
     logit k_ij = kappa_j + u_i,   logit q_ij = a_j + lambda eta_i + d_i,   eta_i = logit g_i
     TPR_ij = k_ij + (1 - k_ij) q_ij,   1 - TNR_ij = (1 - k_ij) q_ij
@@ -10,12 +10,12 @@ where k is the probability that the judge *knows* whether the item is valid, and
 it otherwise accepts, by its impression of the generator. The shifts u_i and d_i are common to all
 judges of a generator, so that the errors of judges on the same items are correlated. Each cell also has
 its own deviation e_ij of the logits of TPR_ij, 1 - TNR_ij and P_ij (one judge's preference for one
-generator's style), which is summed out (`judgebayes.models.cell_votes`)::
+generator's style), which is summed out (`judgebayes.experiments.beyond_consensus.cell_votes`)::
 
     u_i ~ Normal(0, sigma_u), d_i ~ Normal(0, sigma_d), e_ij ~ Normal(0, sigma_cell)
     eta_i ~ Normal(mu_g, 1.5)
 
-`judgebayes.models.robust_validator` is the form in which no single cell decides.
+`judgebayes.experiments.beyond_consensus.robust_program` is the form in which no single cell decides.
 """
 
 import math
@@ -29,9 +29,11 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
+from judgebayes.experiments.beyond_consensus.cell_votes import normal_deviations
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted, CountProgram
+from judgebayes.generators.pairs import impressions, vote_logits
 from judgebayes.models.base import Scalar, Sites
-from judgebayes.models.cell_votes import impressions, normal_deviations, vote_logits
-from judgebayes.models.generator_counts import Counted, CountProgram, Pair, normals
+from judgebayes.models.item_validator import Pair, normals
 
 
 class HierarchicalPrior(NamedTuple):

@@ -10,9 +10,15 @@ from jaxtyping import Array, Bool, Float, Int
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.audit_regimes import GENERATORS, REGIMES, world
 from judgebayes.experiments.beyond_consensus.common import DATASET, item_votes
+from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
-from judgebayes.generators import Impression, PrecisionCounts, count_votes, stratify, valid_share
+from judgebayes.generators import (
+    PrecisionCounts,
+    count_votes,
+    stratify,
+    valid_share,
+)
 from judgebayes.generators.labelling import Strata, Stratified, StratumCounts, count_strata
 from judgebayes.generators.systems import mean_win_rates
 

@@ -51,7 +51,7 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "hard-items": Subject("`ensemble`: how many items are hard", majority.hard_items),
     "impression": Subject(
-        "Python: `judgebayes.generators.Impression`, where labels are of whole generators",
+        "`Impression` of the paper's experiments, where labels are of whole generators",
         generators.impression,
     ),
     "stratified": Subject(

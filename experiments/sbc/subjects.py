@@ -30,10 +30,12 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 )
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted
+from judgebayes.experiments.beyond_consensus.generator_validator import TARGET, GeneratorValidator
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
+from judgebayes.experiments.beyond_consensus.robust_program import RobustModel
 from judgebayes.experiments.sbc.engine import Subject, of_program
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import TARGET, GeneratorValidator
 from judgebayes.inference import NUTS
 from judgebayes.inference.problem import Chains, Problem
 from judgebayes.item_response import ItemResponse
@@ -47,12 +49,10 @@ from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, Parame
 from judgebayes.models.calibration_maps import CalibrationMapModel
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel
-from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.opinion_pool import OpinionPoolModel
-from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.shared_difficulty import SharedDifficultyModel
 from judgebayes.models.split_curve import SplitCurveModel, SplitData, split_data
 from judgebayes.models.stacking import Form, StackingData, StackingModel

@@ -6,20 +6,17 @@ This package may not import `priors` or any package after it.
 from judgebayes.generators.baselines import (
     YoudenIndex,
     judge_youden,
-    logit_shift,
     mean_prediction,
     panel_youden,
     rogan_gladen,
 )
 from judgebayes.generators.counts import PrecisionCounts, count_votes, expected_counts
-from judgebayes.generators.impression import Impression
 from judgebayes.generators.item_posterior import MoreItems, for_more_items
 from judgebayes.generators.labelling import Labelling, stratify, valid_share
 from judgebayes.generators.own_labels import SharePosterior, expected_validity, shares
 from judgebayes.generators.panel import Panel
 
 __all__ = [
-    "Impression",
     "Labelling",
     "MoreItems",
     "Panel",
@@ -31,7 +28,6 @@ __all__ = [
     "expected_validity",
     "for_more_items",
     "judge_youden",
-    "logit_shift",
     "mean_prediction",
     "panel_youden",
     "rogan_gladen",

@@ -16,7 +16,7 @@ combines the labels of its labelled outputs and the expected validity of the oth
 Votes and earlier labels may determine in any way which cells (a stratum of a generator) get labels, if
 the outputs within a cell are drawn at random. Given the cells, the choice is then independent of
 validity, so the likelihood of the labels is that of a random sample in each cell (ignorability, Rubin
-1976). `Impression` has no such protection, and needs generators that are labelled in full.
+1976). Estimators from counts have no such protection: they need generators labelled in full.
 
 The next label goes to the cell with the largest expected decrease of the variances that matter
 (`judgebayes.generators.labelling`).

@@ -1,6 +1,6 @@
-r"""The panel estimator: knowledge and impression as in `Impression`, and no single cell that decides.
+r"""The panel estimator: knowledge and impression, and no single cell that decides.
 
-The story is that of `judgebayes.generators.impression`: judge j knows with probability :math:`k_{ij}`
+The story is that of `judgebayes.generators.pairs`: judge j knows with probability :math:`k_{ij}`
 whether an item of generator i is valid, and otherwise calls it valid with probability :math:`q_{ij}`.
 Three things differ.
 
@@ -36,24 +36,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betaln, logit, xlog1py, xlogy
 from jax.scipy.stats import norm
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from judgebayes.arrays import Scalar
+from judgebayes.arrays import Key, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.impression import (
-    ImpressionPosterior,
+from judgebayes.generators.pairs import (
     Pairs,
     margin_matrix,
     margins,
     row_margins,
+    vote_logits,
     vote_slopes,
 )
-from judgebayes.generators.posterior import grid_status
+from judgebayes.generators.posterior import Posterior, grid_status, overall_precision
 from judgebayes.inference.status import summary
-from judgebayes.models.cell_votes import vote_logits
 from judgebayes.models.distributions import log_choose
 
+BISECTIONS = 45
 STEPS = 30
 """Steps of the optimisation at each point of the grid."""
 ROUND_STEPS = 10
@@ -138,13 +138,59 @@ class Panel:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PanelPosterior(ImpressionPosterior):
+class PanelPosterior(Posterior):
     """The posterior: a mixture, over slopes and spreads, of normals on the logit scale."""
 
-    odd: Float[Array, "*batch 3 generator judge"]
+    weight: Float[Array, "*batch point"]
+    mean: Float[Array, "*batch point generator"]
+    """Mean of eta, the logit of the precision of a generator's unlabelled items."""
+    covariance: Float[Array, "*batch point generator generator"]
+    valid: Float[Array, "*batch generator"]
+    invalid: Float[Array, "*batch generator"]
+    unlabelled: Float[Array, "*batch generator"]
+    status: Int[Array, "*batch"]
+    odd: Float[Array, "*batch 3 generator judge"] | None = None
     """The probability that a cell is not ordinary: votes on valid, invalid and unlabelled items."""
 
     __repr__ = summary
+
+    @in_float64
+    def quantile(self, level: float) -> Float[Array, " generator"]:
+        """Return a quantile of the precision of each generator's items, including the labelled items."""
+        return overall_precision(self, jax.nn.sigmoid(_quantile(self, level)))
+
+    @in_float64
+    def sample(self, n_draws: int = 4000, key: Key | None = None) -> Float[Array, "draw generator"]:
+        """Return joint draws of the precisions; errors that generators share cancel in differences."""
+        return overall_precision(self, self.sample_rates(n_draws, key))
+
+    @in_float64
+    def sample_rates(
+        self, n_draws: int = 4000, key: Key | None = None
+    ) -> Float[Array, "draw generator"]:
+        """Return joint draws of g, the probability that an item is valid, labelled or not."""
+        key = jax.random.key(0) if key is None else key
+        point_key, normal_key = jax.random.split(key)
+        point = jax.random.choice(point_key, self.weight.shape[0], (n_draws,), p=self.weight)
+        z = jax.random.normal(normal_key, (n_draws, self.mean.shape[1]))
+        root = jnp.linalg.cholesky(self.covariance)
+        eta = self.mean[point] + jnp.einsum("dgh,dh->dg", root[point], z)
+        return jax.nn.sigmoid(eta)
+
+
+@jax.jit
+def _quantile(fit: PanelPosterior, level: Scalar) -> Float[Array, " generator"]:
+    deviation = jnp.sqrt(jnp.diagonal(fit.covariance, axis1=-2, axis2=-1))
+    low = (fit.mean - 9 * deviation).min(0)
+    high = (fit.mean + 9 * deviation).max(0)
+
+    def halve(_: Int[Array, ""] | int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        middle = (ends[0] + ends[1]) / 2
+        below = (fit.weight[:, None] * norm.cdf((middle - fit.mean) / deviation)).sum(0) < level
+        return jnp.where(below, middle, ends[0]), jnp.where(below, ends[1], middle)
+
+    low, high = jax.lax.fori_loop(0, BISECTIONS, halve, (low, high))
+    return (low + high) / 2
 
 
 class _Cells(NamedTuple):

@@ -1,6 +1,6 @@
 r"""Success rates and win rates of systems, from judges and labels.
 
-Beside the posterior of `Impression`, there are two estimators. They use one panel score per item (the
+Beside the posterior of `Panel`, there are two estimators. They use one panel score per item (the
 mean of its judges' votes, or any other) and labels of some items drawn at random:
 
 - labels only: the mean of the labels;

@@ -30,7 +30,7 @@ derivatives are not those of the objective, or where rounding hides any further 
 
 The loop handles one problem; batch it with `jax.vmap`: lanes accept, reject and stop independently.
 
-These do not use the loop: `Impression` and the logits of strata, which take a fixed number of special
+These do not use the loop: `Panel` and the logits of strata, which take a fixed number of special
 steps on a whole grid; and the Platt maps of `diagnose`, which run in NumPy, outside compiled code.
 """
 

@@ -29,7 +29,6 @@ from judgebayes.inference import posterior
 from judgebayes.inference.problem import Chains, Problem, Sites, numpyro_lock
 from judgebayes.inference.status import shortened, status_text
 from judgebayes.models.base import Model, Predictor, axes, unobserved
-from judgebayes.models.generator_counts import Counted
 from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Data, Votes
 
@@ -199,11 +198,10 @@ class Described:
                 arrays[name] = self._restrict(name, array)
         return arrays
 
-    @cached_property
+    @property
     def generates(self) -> bool:
-        """Whether data can be replicated: not where counts are fractions, which have no distribution."""
-        counts = self.data if isinstance(self.data, Counted) else ()
-        return all((np.asarray(x) % 1 == 0).all() for x in counts if x is not None)
+        """Whether data can be replicated: not where they say that they are fractions of items."""
+        return getattr(self.data, "whole", True)
 
     def used_items(self, site: str) -> Int[np.ndarray, " some"] | None:
         """Return the positions of the items that enter a site; None where it has no item axis."""

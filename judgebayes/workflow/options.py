@@ -16,7 +16,7 @@ from judgebayes.io.options import split_names
 # Names for help, which does not import JAX; a test compares them with the methods.
 INFERENCES = ("drps", "ml", "map", "nuts")
 PRECISION_METHODS = (
-    *("auto", "panel", "panel:nuts", "impression", "strata", "logit-shift", "rogan-gladen", "ppi"),
+    *("auto", "panel", "strata", "rogan-gladen", "ppi"),
     "labels-only",
 )
 TOP = {"best-judge": 1, **{f"top-{k}": k for k in (3, 5, 10)}}
@@ -503,9 +503,8 @@ class PrecisionRequest(ReadRequest):
         str,
         Option(
             "The estimator. auto: panel; without any label the raw mean, uncorrected; with more than "
-            "30 generators impression (labels of whole generators only) or strata (of votes). "
-            "panel:nuts samples the panel's program, in minutes. Without intervals: logit-shift, "
-            "rogan-gladen. From a generator's own labels: ppi, labels-only.",
+            "30 generators strata (of votes). Without intervals: rogan-gladen. From a generator's own "
+            "labels: ppi, labels-only.",
             values=PRECISION_METHODS,
         ),
     ] = "auto"

@@ -14,19 +14,17 @@ from scipy.special import ndtri
 from judgebayes.arrays import AnyArray, ItemInts, Key
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators import (
-    Impression,
     Labelling,
     PrecisionCounts,
     SharePosterior,
     for_more_items,
-    logit_shift,
     mean_prediction,
     rogan_gladen,
     shares,
     valid_share,
 )
 from judgebayes.generators.clusters import normal_draws
-from judgebayes.generators.posterior import GeneratorValidator, Posterior
+from judgebayes.generators.posterior import Posterior
 from judgebayes.generators.systems import (
     Rate,
     covariance,
@@ -40,10 +38,8 @@ from judgebayes.inference.status import Status
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.data import Study
 
-WHOLE = 0.9
-"""A generator counts as fully labelled from this share of labelled items."""
 MOST_GENERATORS = 30
-"""With more generators, `auto` is a method whose time grows less."""
+"""With more generators, `auto` is `strata`, because `panel` takes minutes."""
 CONVERGED = jnp.asarray(int(Status.CONVERGED))
 NOT_IDENTIFIED = (
     "Rogan and Gladen's correction is not identified: it divides by the judges' mean Youden index "
@@ -154,7 +150,9 @@ def answer(method: str, given: Given) -> Answer:
             f"No item is labelled, and --method {method} learns from labels. Label some items (run "
             "without --method and with --next 50, which proposes the first), or leave out --method."
         )
-    result = METHODS[_chosen(given.counts) if method == "auto" else method](given)
+    if method == "auto":  # a method whose time grows less with the number of generators
+        method = "panel" if len(given.names) <= MOST_GENERATORS else "strata"
+    result = METHODS[method](given)
     fit, said, target = result.fit, list(result.sentences), given.target
     if given.data.evidence is not None and not isinstance(fit, SharePosterior):
         said.append(TAKEN_AS_RIGHT)
@@ -171,24 +169,6 @@ def answer(method: str, given: Given) -> Answer:
     return Answer(fit, said, result.legend, target)
 
 
-def _chosen(counts: PrecisionCounts) -> str:
-    """Return the method of `auto`: `panel` takes minutes with many generators."""
-    if len(counts.valid) <= MOST_GENERATORS:
-        return "panel"
-    return "strata" if in_part(counts) else "impression"
-
-
-def in_part(counts: PrecisionCounts) -> bool:
-    """Return whether some generator has labels for only a part of its items.
-
-    `Impression` treats a generator's labels as those of all its items, and its intervals are too
-    narrow if only a part is labelled.
-    """
-    labelled = np.asarray(counts.valid + counts.invalid)
-    share = labelled / np.maximum(labelled + np.asarray(counts.unlabelled), 1)
-    return bool(((share > 0) & (share < WHOLE)).any())
-
-
 def _panel(given: Given) -> Answer:
     fit = shares(
         given.data.votes,
@@ -202,20 +182,11 @@ def _panel(given: Given) -> Answer:
     return Answer(fit, [])
 
 
-def _impression(given: Given) -> Answer:
-    if in_part(given.counts):
-        raise JudgeBayesError(
-            "Some generators are labelled in part: --method impression needs all labels of a "
-            "generator or none. Use --method panel."
-        )
-    return Answer(Impression().fit(given.counts), [])
-
-
 def _raw_mean(given: Given) -> Answer:
     said = [
         "No item is labelled: the raw mean is the share of votes for valid, not corrected for the "
         "judges' errors, so that it has no interval and no order is settled. Label some items: "
-        "--next 50 proposes the first. (--method impression corrects by priors alone.)"
+        "--next 50 proposes the first. (--method panel corrects by priors alone.)"
     ]
     raw = np.asarray(mean_prediction(given.counts))
     return Answer(Points(raw, CONVERGED, raw=True), said, "")
@@ -281,12 +252,9 @@ def _parts_of_one_group(groups: ItemInts, labels: ItemInts) -> bool:
 
 METHODS: dict[str, Callable[[Given], Answer]] = {
     "panel": _panel,
-    "panel:nuts": lambda given: Answer(GeneratorValidator().fit(given.counts), []),
-    "impression": _impression,
     "strata": lambda given: Answer(given.labelling.fit(), []),
-    "logit-shift": lambda given: _points(logit_shift(given.counts)),
     "rogan-gladen": _rogan_gladen,
     "ppi": partial(_by_generator, powered=True),
     "labels-only": partial(_by_generator, powered=False),
 }
-NEED_LABELS = ("logit-shift", "rogan-gladen", "ppi", "labels-only")
+NEED_LABELS = ("rogan-gladen", "ppi", "labels-only")

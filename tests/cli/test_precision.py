@@ -54,8 +54,6 @@ def test_labels_of_a_part_are_used_item_by_item(
     strata = run(votes, "--labels", labels, "--method", "strata")
     assert strata.exit_code == 0, (strata.output, strata.exception)
     assert "Check:" not in strata.output
-    impression = run(votes, "--labels", labels, "--method", "impression")
-    assert "Use --method panel" in str(impression.exception)
     unknown = run(votes, "--labels", labels, "--method", "best")
     assert "auto" in str(unknown.exception)
     assert "panel" in str(unknown.exception)

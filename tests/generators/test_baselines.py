@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
-from judgebayes.generators import PrecisionCounts, logit_shift, mean_prediction, rogan_gladen
+from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
+from judgebayes.generators import (
+    PrecisionCounts,
+    mean_prediction,
+    rogan_gladen,
+)
 
 LABELLED = np.array([True, True, True, False, False])
 

@@ -3,9 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from judgebayes.experiments.beyond_consensus.generator_validator import GeneratorValidator
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
-from judgebayes.generators import Impression, PrecisionCounts, logit_shift
-from judgebayes.generators.posterior import GeneratorValidator
+from judgebayes.experiments.beyond_consensus.impression import Impression
+from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
+from judgebayes.generators import (
+    PrecisionCounts,
+)
 from judgebayes.inference import NUTS
 
 LABELLED = np.array([True, True, True, False, False])

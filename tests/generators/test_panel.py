@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from strong_judges import GENERATORS, World, with_saturated, with_silent, world
 
-from judgebayes.generators import Impression, Panel, PrecisionCounts, logit_shift, mean_prediction
+from judgebayes.experiments.beyond_consensus.impression import Impression
+from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
+from judgebayes.generators import (
+    Panel,
+    PrecisionCounts,
+    mean_prediction,
+)
 from judgebayes.generators.panel import (
     TYPICAL,
     PanelPosterior,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from judgebayes.experiments.beyond_consensus.generator_validator import GeneratorValidator
 from judgebayes.generators import Panel, PrecisionCounts
-from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS
 
 GENERATORS, JUDGES, ITEMS, LABELLED = 5, 6, 300, 2

@@ -33,10 +33,10 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
+from judgebayes.experiments.beyond_consensus.generator_validator import GeneratorValidator
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import NUTS, Status, posterior
 from judgebayes.inference.posterior import arviz
 from judgebayes.inference.problem import Chains, Problem, Result, log_density

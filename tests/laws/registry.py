@@ -44,7 +44,10 @@ from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
+from judgebayes.experiments.beyond_consensus.generator_validator import GeneratorValidator
+from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
+from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
 from judgebayes.experiments.beyond_consensus.regression import as_published, starts
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
@@ -65,14 +68,11 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.experiments.distribution_calibrated.per_task import PerTask
 from judgebayes.generators import (
-    Impression,
     Panel,
-    logit_shift,
     mean_prediction,
     rogan_gladen,
 )
 from judgebayes.generators.labelling import Stratified
-from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference import DRPS, MAP, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse

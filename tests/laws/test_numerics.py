@@ -33,7 +33,9 @@ from judgebayes.experiments.betaconform.pooled_beta_binomial import (
 )
 from judgebayes.experiments.beyond_consensus import regression
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
+from judgebayes.experiments.beyond_consensus.robust_program import RobustModel
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
 from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.generators import PrecisionCounts
@@ -49,12 +51,10 @@ from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
-from judgebayes.models.generator_counts import Counted
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel
 from judgebayes.models.irt import ItemResponseModel
 from judgebayes.models.item_validator import ItemModel
 from judgebayes.models.one_coin import OneCoinModel
-from judgebayes.models.robust_validator import RobustModel
 from judgebayes.models.stacking import StackingData, StackingModel
 from judgebayes.votes import Votes, from_counts
 
@@ -263,7 +263,11 @@ def test_slopes_of_p4s_loss() -> None:
 
 @in_float64
 def test_slopes_of_the_impressions_least_squares() -> None:
-    from judgebayes.generators.impression import ImpressionPrior, _Spreads, _System
+    from judgebayes.experiments.beyond_consensus.impression import (
+        ImpressionPrior,
+        _Spreads,
+        _System,
+    )
 
     system = _System(generators(), ImpressionPrior())
     spreads = _Spreads(jnp.asarray(0.3), jnp.asarray(0.4), jnp.asarray(0.15))

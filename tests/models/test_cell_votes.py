@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.models import cell_votes as cv
+from judgebayes.experiments.beyond_consensus import cell_votes as cv
 
 FORMS = {"one for all": cv.normal_deviations(), "heavy tails": cv.student_deviations(4.0)}
 SATURATED = [([12, 0, 350], [12, 9, 400]), ([900, 1000, 0], [1000, 1000, 0])]

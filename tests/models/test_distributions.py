@@ -13,13 +13,13 @@ from numpyro.distributions import Distribution
 from scipy import stats
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.models.cell_votes import CellVotes, student_deviations
+from judgebayes.experiments.beyond_consensus.cell_votes import CellVotes, student_deviations
+from judgebayes.experiments.beyond_consensus.generator_counts import Hypergeometric
 from judgebayes.models.distributions import (
     LEAST,
     CoinVotes,
     ConfusionVotes,
     CorrectVotes,
-    Hypergeometric,
     LeaningVotes,
 )
 from judgebayes.models.shared_difficulty import DifficultyVotes, log_vote_table

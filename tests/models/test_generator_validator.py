@@ -13,12 +13,12 @@ from scipy.special import expit, logit
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus import flat_program
 from judgebayes.experiments.beyond_consensus import hierarchical_program as gv
+from judgebayes.experiments.beyond_consensus.cell_votes import student_deviations
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted
+from judgebayes.experiments.beyond_consensus.robust_program import RobustModel, RobustPrior
 from judgebayes.inference.sampled import drawn_from_prior
 from judgebayes.models import item_validator
 from judgebayes.models.base import PanelData
-from judgebayes.models.cell_votes import student_deviations
-from judgebayes.models.generator_counts import Counted
-from judgebayes.models.robust_validator import RobustModel, RobustPrior
 
 G, J = 3, 2
 Point = dict[str, np.ndarray]

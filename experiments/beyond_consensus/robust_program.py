@@ -1,6 +1,6 @@
 r"""The hierarchical program of generators and judges in which no single cell decides.
 
-The story is that of `judgebayes.models.generator_counts`, with judges who are partially pooled: judge j
+The story is that of `CountProgram` (`generator_counts`), with judges who are partially pooled: judge j
 knows with probability k_ij whether an item of generator i is valid, and otherwise accepts it with
 probability q_ij, by its impression of the generator::
 
@@ -43,9 +43,11 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
+from judgebayes.experiments.beyond_consensus.cell_votes import student_deviations
+from judgebayes.experiments.beyond_consensus.generator_counts import Counted, CountProgram
+from judgebayes.generators.pairs import impressions, vote_logits
 from judgebayes.models.base import Scalar, Sites
-from judgebayes.models.cell_votes import impressions, student_deviations, vote_logits
-from judgebayes.models.generator_counts import Counted, CountProgram, Pair, normals
+from judgebayes.models.item_validator import Pair, normals
 
 FREEDOM = 4.0
 """Degrees of freedom of the deviations of cells."""
@@ -89,7 +91,7 @@ class RobustModel(CountProgram):
     `valid` (generator) and `accepted_by_label` (generator, judge, label).
     """
 
-    prior: RobustPrior = RobustPrior()
+    prior: RobustPrior = RobustPrior()  # noqa: RUF009
     dims: ClassVar[dict[str, tuple[str, ...]]] = {**CountProgram.dims, "odd_share": ("judge",)}
     coords: ClassVar[dict[str, list[str]]] = {
         "mean_of": ["a", "kappa", "eta"],

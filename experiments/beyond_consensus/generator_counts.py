@@ -19,7 +19,7 @@ zero counts and carry no information.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -29,25 +29,61 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpyro.distributions import Distribution, constraints
 
-from judgebayes.models.base import Scalar, Traits
-from judgebayes.models.cell_votes import CellVotes, Deviations
-from judgebayes.models.distributions import Hypergeometric
-
-Pair = tuple[Scalar, Scalar]
+from judgebayes.experiments.beyond_consensus.cell_votes import CellVotes, Deviations
+from judgebayes.models.base import Traits
+from judgebayes.models.distributions import LEAST, log_choose
 
 BY_LABEL = "accepted_by_label"
 
 
-def normals(name: str, axis: str, *priors: Pair) -> Array:
-    """Sample independent normal values as one site; a common scale stays a plain number."""
-    location, scale = zip(*priors, strict=True)
-    shared = all(type(x) is float and x == scale[0] for x in scale)
-    normal = dist.Normal(jnp.array(location), scale[0] if shared else jnp.array(scale))
-    with numpyro.plate(axis, len(priors)):
-        sample: Array = numpyro.sample(name, normal)
-    return sample
+class Hypergeometric(Distribution):  # type: ignore[misc]
+    r"""The number of valid items among `drawn`, taken without replacement from `total` with `valid`.
+
+    .. math:: P(X = x) = \binom{v}{x} \binom{n - v}{m - x} / \binom{n}{m}
+
+    with n = total, v = valid and m = drawn. `most` is at least the largest m, a size.
+    """
+
+    support = constraints.nonnegative_integer
+    arg_constraints: ClassVar[Mapping[str, Any]] = {
+        "total": constraints.nonnegative_integer,
+        "valid": constraints.nonnegative_integer,
+        "drawn": constraints.nonnegative_integer,
+    }
+    pytree_aux_fields = ("most",)
+
+    def __init__(
+        self,
+        total: Int[Array, "*any"],
+        valid: Int[Array, "*any"],
+        drawn: Int[Array, "*any"],
+        most: int,
+    ) -> None:
+        self.total, self.valid, self.drawn = jnp.broadcast_arrays(total, valid, drawn)
+        self.most = most
+        super().__init__(batch_shape=self.total.shape)
+
+    def log_prob(self, value: Int[Array, "*any"]) -> Float[Array, "*any"]:
+        """Return log P(X = value); impossible counts have `LEAST`."""
+        other = self.drawn - value
+        possible = (value >= 0) & (value <= self.valid) & (other >= 0)
+        possible &= other <= self.total - self.valid
+        x = jnp.clip(value, 0, self.valid)
+        y = jnp.clip(other, 0, self.total - self.valid)
+        log_ways = log_choose(self.valid, x) + log_choose(self.total - self.valid, y)
+        return jnp.where(possible, log_ways - log_choose(self.total, self.drawn), LEAST)
+
+    def sample(self, key: PRNGKeyArray, sample_shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
+        """Sample from the table of all counts up to `most`."""
+
+        def log_prob(x: Int[Array, ""]) -> Float[Array, "*any"]:
+            return self.log_prob(jnp.full(self.batch_shape, x))
+
+        logits = jax.vmap(log_prob, out_axes=-1)(jnp.arange(self.most + 1))
+        return jax.random.categorical(key, logits, shape=(*sample_shape, *self.batch_shape))
 
 
 class Counted(NamedTuple):
@@ -72,6 +108,11 @@ class Counted(NamedTuple):
         counts = self.true_accepted, self.false_accepted, self.accepted
         traced = any(isinstance(x, jax.core.Tracer) for x in counts)
         return (jnp.stack if traced else np.stack)(counts, axis=-1)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all counts are whole numbers, so that they can be replicated."""
+        return all((np.asarray(x) % 1 == 0).all() for x in self if x is not None)
 
     def filled(self, **drawn: Array) -> "Counted":
         """Return the counts with sampled values in place; invalid judged items are the remainder."""

@@ -74,40 +74,6 @@ def student_deviations(freedom: float, components: int = 7) -> Deviations:
     return Deviations(scale, tuple((weight / weight.sum()).tolist()), each=True, points=MORE_POINTS)
 
 
-def impressions(
-    a: Float[Array, " judge"],
-    kappa: Float[Array, " judge"],
-    eta: Float[Array, " generator"],
-    impression: Float[Array, " generator"],
-    u: Float[Array, " generator"],
-) -> tuple[Array, Array, Array]:
-    """Return the logits of accepting by impression, of knowing, and of g, for every cell."""
-    own = jnp.zeros((len(eta), len(a)))
-    return own + a + impression[:, None], own + kappa + u[:, None], own + eta[:, None]
-
-
-def vote_logits(
-    accept: Float[Array, "generator judge"],
-    know: Float[Array, "generator judge"],
-    quality: Float[Array, "generator judge"],
-) -> Float[Array, "3 generator judge"]:
-    r"""Return the logits of accepting a valid item, an invalid item, and an item without a label.
-
-    .. math::
-        k + (1 - k) q, \qquad (1 - k) q, \qquad k g + (1 - k) q
-
-    where `accept`, `know` and `quality` are the logits of q, k and g. All sums are of logarithms, so
-    that no rate rounds to 0 or 1.
-    """
-    q, q1 = jax.nn.log_sigmoid(accept), jax.nn.log_sigmoid(-accept)
-    k, k1 = jax.nn.log_sigmoid(know), jax.nn.log_sigmoid(-know)
-    g, g1 = jax.nn.log_sigmoid(quality), jax.nn.log_sigmoid(-quality)
-    on_valid = jnp.logaddexp(k, k1 + q) - (k1 + q1)
-    on_invalid = (k1 + q) - jnp.logaddexp(k, k1 + q1)
-    on_any = jnp.logaddexp(k + g, k1 + q) - jnp.logaddexp(k + g1, k1 + q1)
-    return jnp.stack([on_valid, on_invalid, on_any])
-
-
 class CellVotes(Distribution):  # type: ignore[misc]
     """The numbers of accepted items of each cell. Batch (generator, judge), event (label).
 
