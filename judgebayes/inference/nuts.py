@@ -29,8 +29,6 @@ PAUSE = 0.3
 RADIUS = 2.0
 """Half-width of the chains' random starts around a given start, on the unconstrained scale; NumPyro's
 around 0 have the same."""
-LEAST_KEPT = 20
-"""Fewest draws of each chain for an interrupted run to return its draws."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +92,7 @@ class NUTS:
         """Return the draws that `solve` makes, with progress reports; not for compiled code.
 
         All chains run together for a fraction of a second at a time, so that progress can be shown and
-        an interrupt is handled. The length of these rounds changes no draw. An interrupted run returns
-        the draws so far if each chain has at least `LEAST_KEPT`.
+        an interrupt is handled. The length of these rounds changes no draw.
 
         Parameters
         ----------
@@ -105,11 +102,6 @@ class NUTS:
             Random key of the starts and the draws.
         callback
             Called with the progress after each round.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If the run is interrupted with fewer draws.
         """
 
         @jax.jit
@@ -126,25 +118,21 @@ class NUTS:
 
         done, stride, state = 0, FIRST, begin(key)
         parts: list[Any] = []
-        try:
-            while done < self.warmup + self.draws:
-                phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
-                steps = min(stride, phase_end - done)
-                began = time.monotonic()
-                state, records = advance(key, state, jnp.asarray(steps))
-                jax.block_until_ready(state.i)
-                if done >= self.warmup:
-                    parts.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
-                done += steps
-                took = max(time.monotonic() - began, 1e-4)
-                if callback is not None:
-                    diverging = int(sum(part[1].sum() for part in parts))
-                    callback(Sampling(done, steps * self.chains / took, diverging))
-                # At most doubled, because the first call includes the compilation.
-                stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
-        except KeyboardInterrupt:
-            if sum(len(part[1]) for part in parts) < LEAST_KEPT:
-                raise
+        while done < self.warmup + self.draws:
+            phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
+            steps = min(stride, phase_end - done)
+            began = time.monotonic()
+            state, records = advance(key, state, jnp.asarray(steps))
+            jax.block_until_ready(state.i)
+            if done >= self.warmup:
+                parts.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
+            done += steps
+            took = max(time.monotonic() - began, 1e-4)
+            if callback is not None:
+                diverging = int(sum(part[1].sum() for part in parts))
+                callback(Sampling(done, steps * self.chains / took, diverging))
+            # At most doubled, because the first call includes the compilation.
+            stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
         return _by_chain(jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *parts))
 
     def _chains(

@@ -376,7 +376,7 @@ def with_source(fit: F, *data: Any) -> F:
 def container(
     view: Described,
     chains: Chains,
-    keys: Keys[Array, " 4"] | None,
+    keys: Keys[Array, " 4"],
     *,
     more: Sites | None = None,
     attributes: Mapping[str, str | int] | None = None,
@@ -391,8 +391,7 @@ def container(
     chains
         The draws of the program's sites.
     keys
-        Random keys: of reported quantities, of the prior (two), and of replicated data. If None, the
-        container has the draws of the sites, and nothing computed from them.
+        Random keys: of reported quantities, of the prior (two), and of replicated data.
     more
         Further quantities (chain, draw, ...), for the posterior.
     attributes
@@ -408,13 +407,11 @@ def container(
             f"These chains have the shape {chains.diverging.shape} and not (chain, draw), because "
             "they contain several fits. Select one fit."
         )
-    groups: dict[str, dict[str, np.ndarray]] = {"observed_data": view.observed}
     coords, axes = view.names, view.axes
-    if keys is not None:
-        draws, computed = _computed(view, chains, keys)
-        chains = replace(chains, draws=draws | (more or {}))
-        groups |= computed
-    if keys is not None and view.statistics is not None:
+    draws, computed = _computed(view, chains, keys)
+    chains = replace(chains, draws=draws | (more or {}))
+    groups = {"observed_data": view.observed, **computed}
+    if view.statistics is not None:
         numbers = view.statistics(view.observed)
         for name in ("prior_predictive", "posterior_predictive"):
             groups[name][STATISTICS] = _statistics(view.statistics, groups[name], list(numbers))

@@ -1,10 +1,10 @@
 """Predictive checks: statistics of the data against those of replicated data, in sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from judgebayes.errors import JudgeBayesError
@@ -16,54 +16,8 @@ MISFIT_LEVEL = 0.01
 """A statistic in the outer 1 % of its replications is reported as a misfit."""
 
 
-@dataclass(frozen=True)
-class PredictiveCheck:
-    """A statistic of the data and its replications."""
-
-    name: str
-    observed: float
-    replicated: Float[np.ndarray, " draw"]
-    """Replications under the posterior."""
-    before: Float[np.ndarray, " draw"]
-    """Replications under the prior."""
-
-    @property
-    def p(self) -> float:
-        """P(replicated > observed), with ties counted half (Gelman, Meng & Stern 1996)."""
-        return _above(self.observed, self.replicated)
-
-    @property
-    def prior_p(self) -> float:
-        """P(replicated > observed) under the prior."""
-        return _above(self.observed, self.before)
-
-    @property
-    def unlike(self) -> bool:
-        """Whether the observed value lies in the outer 1 % of the replicated ones."""
-        return min(self.p, 1 - self.p) < MISFIT_LEVEL / 2
-
-    @property
-    def distance(self) -> float:
-        """Distance of the observed value from the replications' mean, in standard deviations."""
-        spread = float(self.replicated.std())
-        gap = abs(self.observed - float(self.replicated.mean()))
-        return gap / spread if spread > 0 else float("inf") if gap > 1e-12 else 0.0
-
-    def sentence(self) -> str:
-        """Return the check as a sentence."""
-        low, high = np.quantile(self.replicated, (0.05, 0.95))
-        ahead = self.p < 1 / 2
-        tail = self.p if ahead else 1 - self.p
-        n = len(self.replicated)
-        how = f"{percent(tail, 1)} of the {n} are" if tail * n >= 1 else f"none of {n} is"
-        return (
-            f"{self.name} {self.observed:.3f}, replicated {self.replicated.mean():.3f} "
-            f"({low:.3f} to {high:.3f}; {how} as {'high' if ahead else 'low'})"
-        )
-
-
-def check(data: Any) -> list[PredictiveCheck]:
-    """Return the checks in a posterior file, in the order of its statistics.
+def check(data: Any) -> pd.DataFrame:
+    """Return the checks in a posterior file, in the order of its statistics, as `replications` does.
 
     Parameters
     ----------
@@ -82,31 +36,49 @@ def check(data: Any) -> list[PredictiveCheck]:
         )
     observed = data["observed_data"][STATISTICS]
     names = [str(name) for name in observed.coords[STATISTIC].to_numpy()]
-    values = observed.to_numpy()
     after, before = (
         data[group][STATISTICS].to_numpy().reshape(-1, len(names))
         for group in ("posterior_predictive", "prior_predictive")
     )
-    checks = [
-        PredictiveCheck(name, float(values[i]), after[:, i], before[:, i])
-        for i, name in enumerate(names)
-    ]
-    # Leave out statistics that are undefined for these data, for example without differing votes.
-    return [
-        each
-        for each in checks
-        if np.isfinite(each.observed)
-        and np.isfinite(each.replicated).all()
-        and np.isfinite(each.before).all()
-    ]
+    return replications(names, observed.to_numpy(), after, before)
 
 
-def in_words(checks: Sequence[PredictiveCheck], advice: str, shown: int = 3) -> list[Finding]:
+def replications(
+    names: Sequence[str],
+    observed: Float[np.ndarray, " statistic"],
+    after: Float[np.ndarray, "draw statistic"],
+    before: Float[np.ndarray, "draw statistic"],
+) -> pd.DataFrame:
+    """Return a row per statistic of the data: its value, and its replications.
+
+    Columns: `statistic`; `observed`; `replicated`, the mean under the posterior (`after`), `low` and
+    `high`, the central 90 %, and `p`, P(replicated > observed) with ties counted half (Gelman, Meng &
+    Stern 1996); `prior_low`, `prior_high` and `prior_p`, the same under the prior (`before`);
+    `distance`, that of the observed value from the mean, in standard deviations; and their `number`.
+    Statistics that are undefined for such data, for example without differing votes, are left out.
+    """
+    gap, spread = np.abs(observed - after.mean(0)), after.std(0)
+    distance = np.divide(gap, spread, out=np.full_like(gap, np.inf), where=spread > 0)
+    columns = {"statistic": names, "observed": observed, "replicated": after.mean(0)}
+    for prefix, drawn in (("", after), ("prior_", before)):
+        low, high = np.quantile(drawn, (0.05, 0.95), axis=0)
+        same = np.isclose(drawn, observed)
+        above = ((drawn > observed) & ~same).mean(0) + same.mean(0) / 2
+        columns |= {f"{prefix}low": low, f"{prefix}high": high, f"{prefix}p": above}
+    columns |= {"distance": np.where(gap > 1e-12, distance, 0.0), "number": len(after)}
+    finite = np.isfinite(observed) & np.isfinite(after).all(0) & np.isfinite(before).all(0)
+    return pd.DataFrame(columns)[finite].reset_index(drop=True)
+
+
+def in_words(checks: pd.DataFrame, advice: str, shown: int = 3) -> list[Finding]:
     """Return two findings from all checks: on the posterior, then on the prior."""
-    misfits = sorted((c for c in checks if c.unlike), key=lambda c: -c.distance)
+    unlike, prior_unlike = (
+        np.minimum(checks[p], 1 - checks[p]) < MISFIT_LEVEL / 2 for p in ("p", "prior_p")
+    )
+    misfits = checks[unlike].sort_values("distance", ascending=False, kind="stable")
     total = f"{len(checks)} statistics"
-    if misfits:
-        worst = "; ".join(c.sentence() for c in misfits[:shown])
+    if len(misfits):
+        worst = "; ".join(map(_sentence, misfits.head(shown).itertuples()))
         others = "" if len(misfits) <= shown else f"; and {len(misfits) - shown} more"
         after = Finding(
             "bad",
@@ -121,14 +93,11 @@ def in_words(checks: Sequence[PredictiveCheck], advice: str, shown: int = 3) -> 
             f"central {percent(1 - MISFIT_LEVEL)} of their replications.",
         )
     # A statistic that the fitted model misses is not reported a second time for the prior.
-    unexpected = [
-        c for c in checks if min(c.prior_p, 1 - c.prior_p) < MISFIT_LEVEL / 2 and not c.unlike
-    ]
-    if unexpected:
+    unexpected = checks[prior_unlike & ~unlike]
+    if len(unexpected):
         names = "; ".join(
-            f"{c.name} {c.observed:.3f}, the prior "
-            f"{np.quantile(c.before, 0.05):.3f} to {np.quantile(c.before, 0.95):.3f}"
-            for c in unexpected[:shown]
+            f"{row.statistic} {row.observed:.3f}, the prior {row.prior_low:.3f} to {row.prior_high:.3f}"
+            for row in unexpected.head(shown).itertuples()
         )
         before = Finding(
             "note",
@@ -136,12 +105,20 @@ def in_words(checks: Sequence[PredictiveCheck], advice: str, shown: int = 3) -> 
             "with few labels, the priors bias the results.",
         )
     else:
-        where = "all statistics that the fitted model reproduces" if misfits else f"all {total}"
+        where = (
+            "all statistics that the fitted model reproduces" if len(misfits) else f"all {total}"
+        )
         before = Finding("good", f"The observed values are plausible under the priors ({where}).")
     return [after, before]
 
 
-def _above(observed: float, replicated: Float[np.ndarray, " draw"]) -> float:
-    more, same = (replicated > observed).mean(), np.isclose(replicated, observed).mean()
-    more -= (np.isclose(replicated, observed) & (replicated > observed)).mean()
-    return float(more + same / 2)
+def _sentence(row: Any) -> str:
+    """Return a check as a sentence."""
+    ahead = row.p < 1 / 2
+    tail = row.p if ahead else 1 - row.p
+    n = row.number
+    how = f"{percent(tail, 1)} of the {n} are" if tail * n >= 1 else f"none of {n} is"
+    return (
+        f"{row.statistic} {row.observed:.3f}, replicated {row.replicated:.3f} "
+        f"({row.low:.3f} to {row.high:.3f}; {how} as {'high' if ahead else 'low'})"
+    )

@@ -141,8 +141,7 @@ def compare(files: Mapping[str, Any], target: str | None = None) -> list[Compare
         _check_same_data(one, first, other, second)
     if none := [name for name, data in files.items() if not targets(data)]:
         raise JudgeBayesError(
-            f"{none[0]} has no predictions to compare; use the posterior of a run that was not "
-            "interrupted."
+            f"{none[0]} has no predictions to compare; use a file that `judgebayes posterior` wrote."
         )
     shared = [t for t in TARGETS if all(t in targets(data) for data in files.values())]
     chosen = shared if target is None else [t for t in shared if t == target]

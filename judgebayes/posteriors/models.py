@@ -35,9 +35,6 @@ def sample(
 ) -> Any:
     """Return the posterior as ArviZ's container, with the spec's statistics of data and replications.
 
-    The attributes `draws_asked` and `draws_kept` contain the number of draws per chain. An interrupted
-    run keeps the draws that it has (`NUTS.draw`), without predictions and priors: they take seconds.
-
     Parameters
     ----------
     spec
@@ -50,18 +47,10 @@ def sample(
         Called with the progress of the sampler.
     attributes
         Attributes to store in the container.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If the run is interrupted before there are draws to keep.
     """
     keys = jax.random.split(jax.random.key(seed), 5)
     chains = nuts.draw(spec.problem, keys[0], on_progress)
-    counts = {"draws_asked": nuts.draws, "draws_kept": chains.diverging.shape[1]}
-    attributes = {**counts, **(attributes or {})}
-    whole = counts["draws_kept"] == nuts.draws
-    return container(spec, chains, keys[1:] if whole else None, attributes=attributes)
+    return container(spec, chains, keys[1:], attributes=attributes)
 
 
 MODELS: dict[str, dict[str, Callable[[Data, Any], Described]]] = {

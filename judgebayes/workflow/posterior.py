@@ -21,7 +21,7 @@ from judgebayes.inference import posterior as stored
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.sampled import Described
 from judgebayes.io.options import split_names
-from judgebayes.posteriors.checks import PredictiveCheck, check, in_words
+from judgebayes.posteriors.checks import check, in_words
 from judgebayes.posteriors.compare import ComparedScores, one_left_out, targets
 from judgebayes.posteriors.compare import compare as compared_on_targets
 from judgebayes.posteriors.models import build, sample, variant_of
@@ -34,11 +34,10 @@ from judgebayes.show.versions import versions
 from judgebayes.votes.array import Data
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import labelled_words
-from judgebayes.workflow.machine import INTERRUPTED
 from judgebayes.workflow.options import Fixed, check_choice
 from judgebayes.workflow.posterior_options import CompareRequest, PosteriorRequest, read_priors
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Answer, Parts, Written
+from judgebayes.workflow.results import Answer, Parts
 from judgebayes.workflow.systems import generators_of
 
 FAULTS = "faults_of_sampling"
@@ -63,8 +62,8 @@ class SampledPosterior(Answer):
     """The model with its data."""
     draws: Any
     """The draws, in ArviZ's container."""
-    checks: list[PredictiveCheck]
-    """Statistics of the data and of replicated data; none of an interrupted run."""
+    checks: pd.DataFrame
+    """Statistics of the data and of replicated data (`judgebayes.posteriors.checks.replications`)."""
     findings: list[Finding]
     """What is wrong with the chains, or that they agree; then how well the model fits the data, and
     predicts each item from the others."""
@@ -77,8 +76,6 @@ def _of_file(request: PosteriorRequest, path: Path, drawn: Any, *, reliable: boo
     opener = "arviz.from_netcdf" if netcdf else "judgebayes.inference.posterior.load"
     size = path.stat().st_size / 1e6
     where = Paragraph(f"The posterior is in {path} ({size:.1f} MB); open it with {opener}.")
-    if drawn.attrs["draws_kept"] < request.draws:
-        return [where, Paragraph("Next, the whole run into the same file:"), Code(again)]
     if not reliable:
         fault = Finding("bad", "Do not use it: the chains failed (see above).")
         draws = max(2 * request.draws, usual.draws)
@@ -114,8 +111,7 @@ def posterior(
     """Sample a model's posterior, check its fit to the data, and save it for ArviZ.
 
     The function behind `judgebayes posterior`, with the same options; `votes` and `labels` are paths or
-    tables, or `votes` is what `read` returned. `draws` of the result are ArviZ's container. An
-    interrupted run has the draws so far, without checks and predictions.
+    tables, or `votes` is what `read` returned. `draws` of the result are ArviZ's container.
 
     Raises
     ------
@@ -140,56 +136,44 @@ def posterior(
     )
     attributes = _attributes(request, data, variant, command, nuts)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
-    stored.arviz()  # loaded now, so that an interrupted run is saved at once
     drawn = _sampled(story, nuts, request.seed, attributes)
-    kept = int(drawn.attrs["draws_kept"])
     of_chains = stored.diagnose(drawn, story.watched)
-    if kept < nuts.draws:
-        where = "" if request.out is None else f" are in {request.out},"
-        note = f"Interrupted: {kept} of {nuts.draws} draws of each chain{where} without checks and "
-        of_chains = [Finding("bad", f"{note}predictions.")]
     bad = [each.sentence for each in of_chains if each.severity == "bad"]
     drawn.attrs[FAULTS] = "\n".join(bad)
     if request.out is not None:
         stored.save(drawn, request.out, overwrite=request.overwrite)
-    checks: list[PredictiveCheck] = []
-    of_model: list[Finding] = []
-    tables: dict[str, pd.DataFrame] = {}
-    files: dict[str, tuple[str, Written]] = {}
+    summary = stored.summary(drawn).rename_axis("parameter").reset_index()
+    figure, checks = _figure(drawn, story), check(drawn)
+    of_model = in_words(checks, story.advice)
+    if bad:  # such draws are evidence neither for the model nor against it
+        of_model = [replace(each, severity="note") for each in of_model]
+    for target in targets(drawn):
+        of_model += one_left_out(drawn, target)
     blocks: list[Block] = [*map(Paragraph, [*words, *story.words, settings])]
-    if kept < nuts.draws:
-        blocks.append(Findings(of_chains))
-    else:
-        summary = stored.summary(drawn).rename_axis("parameter").reset_index()
-        figure, checks = _figure(drawn, story), check(drawn)
-        of_model = in_words(checks, story.advice)
-        if bad:  # such draws are evidence neither for the model nor against it
-            of_model = [replace(each, severity="note") for each in of_model]
-        for target in targets(drawn):
-            of_model += one_left_out(drawn, target)
-        blocks += [*_summary_blocks(summary, story), *_said(of_chains), figure]
-        if bad:
-            text = "The results below are not reliable until this is fixed."
-            blocks.append(Findings([Finding("bad", text)]))
-        blocks += [*_check_blocks(checks), *_said(of_model)]
-        replicated = _replications(checks).drop(columns=["low", "high"])
-        tables = {"parameters": summary, "checks": replicated}
-
-        def draw(path: Path) -> None:
-            figure.draw().savefig(path, bbox_inches="tight")
-
-        files["summary"] = ("the summary of all parameters", summary)
-        files["plot"] = ("the posterior's intervals", draw)
+    blocks += [*_summary_blocks(summary, story), *_said(of_chains), figure]
+    if bad:
+        text = "The results below are not reliable until this is fixed."
+        blocks.append(Findings([Finding("bad", text)]))
+    blocks += [*_check_blocks(checks), *_said(of_model)]
     if request.out is not None:
         blocks += _of_file(request, request.out, drawn, reliable=not bad)
+
+    def draw(path: Path) -> None:
+        figure.draw().savefig(path, bbox_inches="tight")
+
     own = {name: drawn.attrs[name] for name in ("model", "variant", "seed")}
-    own |= {"chains": request.chains, "draws": kept, "reliable": not bad}
+    own |= {"chains": request.chains, "draws": nuts.draws, "reliable": not bad}
     parts = Parts(
         blocks=blocks,
-        tables=tables,
+        tables={
+            "parameters": summary,
+            "checks": checks[["statistic", "observed", "replicated", "p"]],
+        },
         numbers={"posterior_file": request.out} | own,
-        files=files,
-        exit_code=INTERRUPTED if kept < nuts.draws else 0,
+        files={
+            "summary": ("the summary of all parameters", summary),
+            "plot": ("the posterior's intervals", draw),
+        },
     )
     return SampledPosterior(
         parts=parts, story=story, draws=drawn, checks=checks, findings=[*of_chains, *of_model]
@@ -378,21 +362,18 @@ def _summary_blocks(table: pd.DataFrame, story: Described) -> list[Block]:
     return [Table(title, head, rows), *map(Paragraph, meanings)]
 
 
-def _replications(checks: Sequence[PredictiveCheck]) -> pd.DataFrame:
-    """Return a row per check: what was observed, and what the fitted model replicates (90 %)."""
+def _check_blocks(checks: pd.DataFrame) -> list[Block]:
+    """Return the first four checks and those farthest from the model, and what p is."""
+    farthest = checks.iloc[4:].nlargest(CHECKS - 4, "distance")
+    printed = pd.concat([checks.iloc[:4], farthest]).sort_index()
     rows = [
-        (c.name, c.observed, c.replicated.mean(), *np.quantile(c.replicated, (0.05, 0.95)), c.p)
-        for c in checks
-    ]
-    return pd.DataFrame(rows, columns=["statistic", "observed", "replicated", "low", "high", "p"])
-
-
-def _check_blocks(checks: Sequence[PredictiveCheck]) -> list[Block]:
-    """Return the checks that are farthest from the model, and what p is."""
-    printed = _replications(_most_extreme(checks, CHECKS))
-    rows = [
-        (name, f"{observed:.3f}", with_interval(ends), f"{p:.3f}")
-        for name, observed, *ends, p in printed.itertuples(index=False)
+        (
+            row.statistic,
+            f"{row.observed:.3f}",
+            with_interval((row.replicated, row.low, row.high)),
+            f"{row.p:.3f}",
+        )
+        for row in printed.itertuples()
     ]
     title = "Posterior predictive checks: replicated data from the fitted model, and observed"
     text = (
@@ -403,14 +384,6 @@ def _check_blocks(checks: Sequence[PredictiveCheck]) -> list[Block]:
         text += f" {len(checks) - len(printed)} more checks, closer to the model, are not shown."
     head = ("share or rate", "observed", "replicated [90 %]", "p")
     return [Table(title, head, rows), Paragraph(text)]
-
-
-def _most_extreme(checks: Sequence[PredictiveCheck], most: int) -> list[PredictiveCheck]:
-    """Return the first four checks and those farthest from the model, in their order."""
-    if len(checks) <= most:
-        return list(checks)
-    rest = sorted(range(4, len(checks)), key=lambda i: -checks[i].distance)
-    return [checks[i] for i in sorted([*range(4), *rest[: most - 4]])]
 
 
 def _comparison_table(comparison: ComparedScores) -> pd.DataFrame:

@@ -7,8 +7,7 @@ samples all of them.
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from scipy.special import expit, logsumexp
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NUTS, nuts, posterior
+from judgebayes.inference import NUTS, posterior
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.posterior import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
@@ -499,44 +498,6 @@ def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPat
     assert not (files.folder / "cut short.npz").exists()
 
 
-@pytest.fixture(scope="module")
-def interrupted(files: Files) -> Result:
-    """The result of a run that is interrupted after 25 draws."""
-
-    @contextmanager
-    def stepped(total: int) -> Iterator[Callable[[int, str], None]]:
-        def tell(done: int, words: str) -> None:
-            assert words.startswith("warming up, " if done <= 20 else "draws, ")
-            if done == 20 + 25:
-                raise KeyboardInterrupt
-
-        assert total == 60
-        yield tell
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(question, "stepped", stepped)
-        patch.setattr(nuts, "PAUSE", 0.0)
-        return files.sample("one-coin", name="interrupted")
-
-
-def test_an_interrupt_keeps_the_draws_that_there_are(files: Files, interrupted: Result) -> None:
-    assert interrupted.exit_code == 130, interrupted.output
-    assert "Interrupted: 25 of 40 draws of each chain are in" in interrupted.output
-    data = files.load("interrupted")
-    assert data["posterior"]["accuracy"].dims == ("chain", "draw", "judge")
-    assert data["posterior"].sizes["draw"] == 25
-    assert (data.attrs["draws_asked"], data.attrs["draws_kept"]) == (40, 25)
-    assert "the whole run into the same file" in interrupted.output
-    assert "--overwrite" in interrupted.output
-
-
-def test_an_interrupted_posterior_is_not_compared(files: Files, interrupted: Result) -> None:
-    assert interrupted.exit_code == 130
-    paths = (files.folder / f"{name}.npz" for name in ("one-coin", "interrupted"))
-    error = run("compare", *paths).exception
-    assert "has no predictions" in str(error)
-
-
 def test_a_write_that_fails_leaves_no_half_file(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -597,7 +558,6 @@ def test_the_help_has_the_priors_of_the_models() -> None:
         assert f"{model}: {PRIORS_OF_HELP[model]}" in said
 
 
-@pytest.mark.usefixtures("interrupted")
 def test_a_prior_is_used_recorded_and_repeated(files: Files) -> None:
     assert files.sample("one-coin", "--prior", "accuracy=900,100", name="sure").exit_code == 0
     sure = files.load("sure")

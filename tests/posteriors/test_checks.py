@@ -5,25 +5,24 @@ import pandas as pd
 import pytest
 
 from judgebayes.posteriors import story as of
-from judgebayes.posteriors.checks import PredictiveCheck, in_words
+from judgebayes.posteriors.checks import in_words, replications
 from judgebayes.posteriors.compare import ComparedScores
 
 
-def make_check(observed: float, spread: float = 1.0, before: float = 10.0) -> PredictiveCheck:
-    grid = np.linspace(-3, 3, 601)
-    return PredictiveCheck("share", observed, grid * spread, grid * before)
+def make_checks(*observed: float, spread: float = 1.0, before: float = 10.0) -> pd.DataFrame:
+    grid = np.linspace(-3, 3, 601)[:, None] * np.ones(len(observed))
+    names = ["share"] * len(observed)
+    return replications(names, np.array(observed), grid * spread, grid * before)
 
 
 def test_p_is_the_share_above_with_ties_half() -> None:
-    drawn = np.array([0.0, 1.0, 1.0, 2.0])
-    result = PredictiveCheck("x", 1.0, drawn, drawn + 1)
-    assert (result.p, result.prior_p) == (0.5, 0.875)
-    assert not result.unlike
-    assert result.distance == 0
+    drawn = np.array([0.0, 1.0, 1.0, 2.0])[:, None]
+    result = replications(["x"], np.array([1.0]), drawn, drawn + 1)
+    assert result.loc[0, ["p", "prior_p", "distance"]].tolist() == [0.5, 0.875, 0.0]
 
 
 def test_misfits_are_reported_and_other_statistics_are_not() -> None:
-    after, before = in_words([make_check(2.9999), make_check(0.1)], "look elsewhere.")
+    after, before = in_words(make_checks(2.9999, 0.1), "look elsewhere.")
     assert after.severity == "bad"
     assert after.sentence.startswith(
         "1 of 2 statistics of the data differs from what the fitted model predicts"
@@ -35,15 +34,13 @@ def test_misfits_are_reported_and_other_statistics_are_not() -> None:
         == "The observed values are plausible under the priors (all statistics that the "
         "fitted model reproduces)."
     )
-    far = in_words([make_check(7.0)], "")[0].sentence
+    far = in_words(make_checks(7.0), "")[0].sentence
     assert "share 7.000, replicated" in far
     assert "none of 601 is as high" in far
 
 
 def test_an_improbable_prior_is_reported_only_where_the_posterior_fits() -> None:
-    tight = make_check(0.5, spread=1.0, before=0.1)
-    assert not tight.unlike
-    after, before = in_words([tight], "")
+    after, before = in_words(make_checks(0.5, spread=1.0, before=0.1), "")
     assert after.severity == "good"
     assert "The priors make 1 of 1 statistics improbable (share 0.500" in before.sentence
 
