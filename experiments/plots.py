@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
+from matplotlib.axes import Axes
 
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
+from judgebayes.measures.reliability import Reliability
+from judgebayes.plots.curves import draw_reliability
+from judgebayes.plots.series import WIDTH, draw_intervals, height_of
 from judgebayes.plots.style import (
     FIXED,
     MARKERS,
     PALETTE,
     Figure,
     colour,
-    grid_of_panels,
     legend_below,
     line_style,
     without_frame,
@@ -26,6 +29,80 @@ HATCHES = ["", "///", "...", "\\\\\\", "xxx", "---", "++", ""]
 """Dashes and hatches tell lines and bars apart in grey print, where colours do not."""
 CLASS_COLOURS = ("#D55E00", "#BBBBBB", "#0072B2")
 CLASS_NAMES = ("B better", "tie", "A better")
+
+
+def grid_of_panels(
+    panels: int, width: float, height: float, columns: int = 3
+) -> tuple[Figure, list[Axes]]:
+    """Return a new figure and its panels, row by row; `width` and `height` are inches per panel."""
+    across = min(panels, columns)
+    down = -(-panels // across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for extra in axes[panels:]:
+        extra.remove()
+    return figure, axes[:panels]
+
+
+def intervals(
+    table: pd.DataFrame,
+    *,
+    label: str,
+    series: str,
+    xlabel: str,
+    title: str,
+    panel: str | None = None,
+    zero: bool = False,
+    log: bool = False,
+) -> Figure:
+    """Plot points with intervals: a row per `label`, a colour per `series`, optional panels.
+
+    A panel has the rows of its own labels; all panels share the axis of values.
+    """
+    groups: list[str | None] = [None] if panel is None else list(dict.fromkeys(table[panel]))
+    names = list(dict.fromkeys(table[series]))
+    parts = [table if group is None else table[table[panel] == group] for group in groups]
+    height = height_of(max(part[label].nunique() for part in parts), len(names))
+    figure, axes = grid_of_panels(len(groups), WIDTH if panel is None else 4.2, height)
+    for ax, group, shown in zip(axes, groups, parts, strict=True):
+        if ax is not axes[0]:
+            ax.sharex(axes[0])
+        draw_intervals(ax, shown, label, series, names)
+        if zero:
+            ax.axvline(0, color="black", linewidth=0.8)
+        if log:
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:g}")
+        if panel is None or ax in axes[-3:]:
+            ax.set_xlabel(textwrap.fill(xlabel, 40))
+        if group is not None:
+            ax.set_title(str(group), fontsize=10)
+    figure.suptitle(textwrap.fill(title, int(12 * figure.get_figwidth())), fontsize=11)
+    legend_below(figure, axes)
+    return figure
+
+
+def reliability_diagrams(
+    panels: Mapping[str, Mapping[str, Reliability]],
+    *,
+    xlabel: str = "predicted probability",
+    ylabel: str = "observed frequency",
+    title: str,
+    columns: int = 4,
+) -> Figure:
+    """Plot observed frequency against predicted probability: a panel per group, a line per method."""
+    figure, axes = grid_of_panels(len(panels), 3.5, 3.6, columns)
+    for ax, (name, methods) in zip(axes, panels.items(), strict=True):
+        draw_reliability(ax, methods)
+        ax.set_title(name, fontsize=10)
+        ax.set_xlabel(xlabel)
+        ax.set_ylabel(ylabel)
+    legend_below(figure, axes)
+    for legend in figure.legends:
+        for handle in legend.legend_handles:
+            handle.set_sizes([40])  # type: ignore[union-attr]
+    figure.suptitle(title, fontsize=11)
+    return figure
 
 
 def decision_regions(

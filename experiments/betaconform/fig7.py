@@ -16,7 +16,7 @@ from judgebayes.experiments.betaconform.common import PAPER, all_data_sets, with
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule
 from judgebayes.experiments.betaconform.stops import row, split_curve_stops, stops
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.plots.series import intervals
+from judgebayes.experiments.plots import intervals
 
 XIS = (0.06, 0.03, 0.01)
 SPLITS = "split curve, width"

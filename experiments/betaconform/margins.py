@@ -26,10 +26,10 @@ from judgebayes.experiments.betaconform.common import (
 from judgebayes.experiments.betaconform.stopping_rules import QuantileRule, replay
 from judgebayes.experiments.claims import Evidence, Kind
 from judgebayes.experiments.core import Output, Run, expected, graded, rows
+from judgebayes.experiments.plots import intervals
 from judgebayes.experiments.significance import normal_interval
 from judgebayes.majority import Thinning
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.series import intervals
 
 XIS = (0.03, 0.01)
 EM = "em"

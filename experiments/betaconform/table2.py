@@ -30,9 +30,9 @@ from judgebayes.experiments.betaconform.transfers import (
     targets,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.plots import intervals
 from judgebayes.experiments.significance import normal_interval
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.series import intervals
 
 Margins = tuple[Target, dict[str, Float[np.ndarray, " split"]]]
 """A target and the margins of every method over runs."""

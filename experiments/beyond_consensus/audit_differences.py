@@ -32,10 +32,10 @@ from judgebayes.experiments.beyond_consensus.program_worlds import (
     simulated,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.plots import reliability_diagrams
 from judgebayes.experiments.significance import difference, success_rate
 from judgebayes.generators import shares
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.curves import reliability_diagrams
 
 REPLAYS = 60
 PROGRAMS = 150

@@ -21,7 +21,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     matrix,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.plots.series import intervals
+from judgebayes.experiments.plots import intervals
 
 
 @experiment(

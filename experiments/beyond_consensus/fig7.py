@@ -24,8 +24,7 @@ from judgebayes.experiments.beyond_consensus.common import (
     levels,
 )
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.experiments.plots import curves
-from judgebayes.plots.series import intervals
+from judgebayes.experiments.plots import curves, intervals
 
 
 @experiment(

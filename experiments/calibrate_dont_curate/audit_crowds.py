@@ -25,7 +25,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.crowd_worlds import WORLDS
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import CROWDS, crowd_list
-from judgebayes.plots.series import intervals
+from judgebayes.experiments.plots import intervals
 from judgebayes.votes import SparseVotes
 
 REPLAYS = 12

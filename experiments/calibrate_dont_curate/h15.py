@@ -18,10 +18,10 @@ from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations
 from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.experiments.plots import reliability_diagrams
 from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.measures.reliability import Reliability, reliability
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.curves import reliability_diagrams
 
 BINS = 15
 SHOWN = (

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from judgebayes.plots.series import intervals
+from judgebayes.experiments.plots import intervals
 
 
 def forests(table: pd.DataFrame, metric: str) -> dict[str, Figure]:

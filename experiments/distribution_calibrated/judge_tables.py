@@ -20,7 +20,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
 from judgebayes.experiments.distribution_calibrated.forests import forests
 from judgebayes.experiments.distribution_calibrated.predicting import twin_note, twin_rows
 from judgebayes.experiments.distribution_calibrated.twins import published_cells
-from judgebayes.plots.series import intervals
+from judgebayes.experiments.plots import intervals
 
 METHODS = ("davidson", "sc", "margin-threshold", "best-constant")
 

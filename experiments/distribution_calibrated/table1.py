@@ -17,9 +17,9 @@ from judgebayes.experiments.claims import claim_equal
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import llmbar_orders, mtbench_orders
 from judgebayes.experiments.distribution_calibrated.common import MARGIN, PAPER
+from judgebayes.experiments.plots import intervals
 from judgebayes.experiments.significance import clustered_interval
 from judgebayes.measures.significance import Interval
-from judgebayes.plots.series import intervals
 from judgebayes.votes import Coding, Votes
 
 NEVER = 0.005

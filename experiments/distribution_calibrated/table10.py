@@ -31,7 +31,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     comparison,
     graded,
 )
-from judgebayes.plots.series import intervals
+from judgebayes.experiments.plots import intervals
 from judgebayes.votes import Votes
 
 ORDERS = {"first-order": (1.0, 0.0), "second-order": (0.0, 1.0), "balanced": (0.5, 0.5)}

@@ -6,6 +6,7 @@ The error of a majority vote.
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import Reliability
@@ -13,7 +14,6 @@ from judgebayes.plots.style import (
     MARKERS,
     Figure,
     colour,
-    grid_of_panels,
     legend_below,
     line_style,
     without_frame,
@@ -25,7 +25,6 @@ MAX_TICKS = 15
 def error_curves(
     curves: Mapping[str, ErrorCurve],
     *,
-    title: str,
     xlabel: str = "votes (hollow: more than any item has)",
     ylabel: str = "error of the majority",
 ) -> Figure:
@@ -54,46 +53,40 @@ def error_curves(
     ax.set_ylim(bottom=0)
     without_frame(ax)
     legend_below(figure, [ax])
-    figure.suptitle(title, fontsize=11)
     return figure
 
 
-def reliability_diagrams(
-    panels: Mapping[str, Mapping[str, Reliability]],
-    *,
-    xlabel: str = "predicted probability",
-    ylabel: str = "observed frequency",
-    title: str,
-    columns: int = 4,
-) -> Figure:
-    """Plot observed frequency against predicted probability: a panel per group, a line per method.
+def reliability_diagram(bins: Reliability, method: str) -> Figure:
+    """Plot observed frequency against predicted probability."""
+    figure = Figure(figsize=(3.1, 3.05), layout="constrained")
+    ax = figure.subplots()
+    draw_reliability(ax, {method: bins})
+    ax.set_xlabel("predicted probability")
+    ax.set_ylabel("observed frequency")
+    return figure
+
+
+def draw_reliability(ax: Axes, methods: Mapping[str, Reliability]) -> None:
+    """Draw a line per method.
 
     The area of a point is its bin's share of the items; empty bins are not drawn.
     """
-    figure, axes = grid_of_panels(len(panels), 3.5, 3.6, columns)
-    for ax, (name, methods) in zip(axes, panels.items(), strict=True):
-        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
-        for index, (method, bins) in enumerate(methods.items()):
-            mass, predicted, observed = (np.asarray(part) for part in bins)
-            nonempty = mass > 0
-            style = line_style(method, index)
-            ax.plot(predicted[nonempty], observed[nonempty], color=style["color"], linewidth=1.0)
-            ax.scatter(
-                predicted[nonempty],
-                observed[nonempty],
-                s=6 + 250 * mass[nonempty] / mass.sum(),
-                alpha=0.75,
-                linewidths=0,
-                label=method,
-                **style,
-            )
-        ax.set_xlim(-0.02, 1.02)
-        ax.set_ylim(-0.02, 1.02)
-        ax.set_aspect("equal")
-        ax.set_title(name, fontsize=10)
-        ax.set_xlabel(xlabel)
-        ax.set_ylabel(ylabel)
-        without_frame(ax)
-    legend_below(figure, axes, size=40)
-    figure.suptitle(title, fontsize=11)
-    return figure
+    ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
+    for index, (method, bins) in enumerate(methods.items()):
+        mass, predicted, observed = (np.asarray(part) for part in bins)
+        nonempty = mass > 0
+        style = line_style(method, index)
+        ax.plot(predicted[nonempty], observed[nonempty], color=style["color"], linewidth=1.0)
+        ax.scatter(
+            predicted[nonempty],
+            observed[nonempty],
+            s=6 + 250 * mass[nonempty] / mass.sum(),
+            alpha=0.75,
+            linewidths=0,
+            label=method,
+            **style,
+        )
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_aspect("equal")
+    without_frame(ax)

@@ -71,21 +71,8 @@ def without_frame(axes: Axes, lines_of: Literal["x", "y"] = "y") -> None:
     axes.set_axisbelow(True)
 
 
-def grid_of_panels(
-    panels: int, width: float, height: float, columns: int = 3
-) -> tuple[Figure, list[Axes]]:
-    """Return a new figure and its panels, row by row; `width` and `height` are inches per panel."""
-    across = min(panels, columns)
-    down = -(-panels // across)
-    figure = Figure(figsize=(width * across, height * down), layout="constrained")
-    axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
-    for extra in axes[panels:]:
-        extra.remove()
-    return figure, axes[:panels]
-
-
-def legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None) -> None:
-    """Add one legend for all panels, if they have several series; `size` is that of all its points."""
+def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Add one legend for all panels, if they have several series."""
     handles = {
         label: handle
         for ax in axes
@@ -95,13 +82,10 @@ def legend_below(figure: Figure, axes: Sequence[Axes], size: float | None = None
         return
     column_width = LEGEND_MARK + LEGEND_LETTER * max(map(len, handles))
     max_columns = max(int(figure.get_figwidth() / column_width), 1)
-    legend = figure.legend(
+    figure.legend(
         list(handles.values()),
         list(handles),
         loc="outside lower center",
         ncols=min(len(handles), 5, max_columns),
         frameon=False,
     )
-    for handle in legend.legend_handles if size is not None else ():
-        if handle is not None:
-            handle.set_sizes([size])  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from judgebayes.arrays import ItemInts
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import confidence_bins, reliability
-from judgebayes.plots.curves import error_curves, reliability_diagrams
+from judgebayes.plots.curves import error_curves, reliability_diagram
 from judgebayes.plots.series import intervals
 from judgebayes.plots.style import Figure as Picture
 from judgebayes.sentence import percent, with_interval
@@ -79,7 +79,7 @@ def losses_figure(result: Calibration, compared: Compared) -> Plot:
     )
 
     def draw() -> Picture:
-        return intervals(table, label="method", series="series", xlabel="mean loss", title="")
+        return intervals(table, label="method", series="series", xlabel="mean loss")
 
     loss = result.losses
     return Plot(
@@ -249,13 +249,8 @@ def _diagram(
         f"predicted {predicted[b]:.2f}, observed {observed[b]:.2f}" for b in np.flatnonzero(mass)
     )
 
-    def draw() -> Picture:
-        figure = reliability_diagrams({"": {method: bins}}, title="")
-        figure.set_size_inches(3.1, 3.05)
-        return figure
-
     return Plot(
-        draw,
+        lambda: reliability_diagram(bins, method),
         f"reliability-{'top' if of is None else of}",
         f"Observed frequency against predicted probability of {what}",
         f"By bin of the predicted probability: {description}.",
@@ -287,7 +282,7 @@ def growth_blocks(result: Calibration, compared: Compared) -> list[Block]:
     line = ErrorCurve(size, mean, low, high, np.zeros(len(size), bool))
 
     def draw() -> Picture:
-        figure = error_curves({method: line}, title="", xlabel="labels", ylabel="held-out NLL")
+        figure = error_curves({method: line}, xlabel="labels", ylabel="held-out NLL")
         figure.set_size_inches(3.4, 2.7)
         return figure
 

@@ -103,7 +103,7 @@ def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
         from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
 
         both = pd.concat(parts)
-        return intervals(both, label="judge", series="series", xlabel="share right", title="")
+        return intervals(both, label="judge", series="series", xlabel="share right")
 
     few = "" if len(drawn) == len(ranked) else f" The best and worst {len(drawn)} of {len(ranked)}."
     of = " on items of the higher label (TPR) and of the lower (TNR)" if by_label else ""

@@ -210,7 +210,7 @@ def _curve_blocks(estimates: Estimates, every: dict[str, dict[str, ErrorCurve]])
         from judgebayes.plots.curves import error_curves  # Matplotlib takes long to import
 
         other = {"independent votes": independent} if both else {}
-        return error_curves(curves | other, title="")
+        return error_curves(curves | other)
 
     title = f"Error of a majority vote on {about}"
     return [

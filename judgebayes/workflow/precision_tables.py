@@ -148,9 +148,7 @@ def precision_figure(table: pd.DataFrame) -> Plot:
     def draw() -> Any:
         from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
 
-        return intervals(
-            both, label="generator", series="series", xlabel="valid items, %", title=""
-        )
+        return intervals(both, label="generator", series="series", xlabel="valid items, %")
 
     title = "Share of each generator's items that is valid"
     return Plot(draw, "generators", title, "The table has the numbers.", title)

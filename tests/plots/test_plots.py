@@ -5,11 +5,10 @@ from matplotlib.figure import Figure
 
 from judgebayes.experiments import plots as paper_plots
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
-from judgebayes.experiments.plots import curves
+from judgebayes.experiments.plots import curves, intervals, reliability_diagrams
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.curves import error_curves, reliability_diagrams
-from judgebayes.plots.series import intervals
+from judgebayes.plots.curves import error_curves
 from judgebayes.show.tables import judges_figure
 
 TIDY = pd.DataFrame(
@@ -82,7 +81,6 @@ P = np.array([[5.0, 1, 0], [1, 6, 2], [0, 2, 7]])
                     np.array([False, True]),
                 )
             },
-            title="T",
         ),
         lambda: paper_plots.distributions(
             {"t": {"actual": np.array([0.2, 0.8]), "x": np.array([0.3, 0.7])}},
