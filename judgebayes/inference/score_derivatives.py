@@ -7,11 +7,11 @@ Item i has the class probabilities
 Davidson's model and the calibration maps have this form. Automatic differentiation takes the second
 derivatives one parameter at a time, in many passes over the items; the analytic form needs one pass.
 
-DRPS and NLL of few classes and parameters have it, as in Davidson's sweeps and the calibration maps.
+DRPS of few classes and parameters has it, as in Davidson's sweeps.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import ItemCodes, ItemValues, Scalar
 from judgebayes.inference.optimise import Derivatives, Differentiated, differentiated
-from judgebayes.measures.scores import Score, drps, nll
+from judgebayes.measures.scores import Score, drps
 
 
 def symmetric(below: Float[Array, " pair"], size: int) -> Float[Array, "parameter parameter"]:
@@ -74,8 +74,7 @@ def score_derivatives(
     Parameters
     ----------
     score
-        DRPS and NLL of a few classes have written derivatives; other scores are differentiated
-        automatically.
+        DRPS of a few classes has written derivatives; other scores are differentiated automatically.
     design
         The linear functions.
     labels
@@ -98,9 +97,7 @@ def _sum_of_scores(
     size, zero = len(columns), jnp.zeros_like(weight)
 
     flip_rate = jnp.asarray(noise, weight.dtype) / (design.n_classes - 1)
-    forms: dict[object, Callable[..., Any]] = {drps: _drps, nll: _nll}
-    written = forms.get(score)
-    if written is None or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
+    if score is not drps or design.n_classes > MOST_CLASSES or size > MOST_PARAMETERS:
         matrix, known = Design(columns, design.n_classes).matrix(), jnp.maximum(labels, 0)
         right = jnp.log1p(-design.n_classes * flip_rate)
 
@@ -116,7 +113,7 @@ def _sum_of_scores(
         for a, column in enumerate(columns):
             for k, x in column.items():
                 logits[k] = logits[k] + x * theta[a]
-        value, first, second = written(logits, labels, flip_rate)
+        value, first, second = _drps(logits, labels, flip_rate)
         gradient = [_sum([x * first[k] for k, x in column.items()]) for column in columns]
         hessian = [
             _sum(
@@ -139,42 +136,14 @@ def _sum(terms: Sequence[ItemValues]) -> ItemValues:
     return sum(terms[1:], start=terms[0])
 
 
-def _softmax(logits: Sequence[ItemValues]) -> tuple[list[ItemValues], list[ItemValues]]:
-    """Return the probabilities and their logs, by class."""
+def _softmax(logits: Sequence[ItemValues]) -> list[ItemValues]:
+    """Return the probabilities, by class."""
     top = logits[0]
     for z in logits[1:]:
         top = jnp.maximum(top, z)
     exponentials = [jnp.exp(z - top) for z in logits]
     total = _sum(exponentials)
-    log_total = top + jnp.log(total)
-    return [x * (1.0 / total) for x in exponentials], [z - log_total for z in logits]
-
-
-def _nll(logits: Sequence[ItemValues], labels: ItemCodes, flip_rate: Array) -> Curve:
-    r"""Return the negative log-likelihood of every item, and its derivatives in the item's logits.
-
-    With the label's share :math:`s = a p_y / (a p_y + b)`, which is 1 without noise, and
-    :math:`d_k = \delta_{ky} - p_k`: gradient :math:`-s d_k`, Hessian
-    :math:`s p_k (\delta_{kl} - p_l) - s (1 - s) d_k d_l`.
-    """
-    p, log_p = _softmax(logits)
-    classes = range(len(p))
-    right = log_p[0]
-    for k in classes[1:]:
-        right = jnp.where(labels == k, log_p[k], right)
-    right = right + jnp.log1p(-len(p) * flip_rate)
-    log_prob = jnp.logaddexp(right, jnp.log(flip_rate))
-    share = jnp.exp(right - log_prob)
-    rest = [_sum(p[:k] + p[k + 1 :]) for k in classes]  # 1 - p without its rounding error
-    d = [jnp.where(labels == k, rest[k], -p[k]) for k in classes]
-    second = [
-        [
-            share * p[k] * (rest[k] if k == m else -p[m]) - share * (1 - share) * d[k] * d[m]
-            for m in range(k + 1)
-        ]
-        for k in classes
-    ]
-    return -log_prob, [-share * x for x in d], second
+    return [x * (1.0 / total) for x in exponentials]
 
 
 def _drps(logits: Sequence[ItemValues], labels: ItemCodes, flip_rate: Array) -> Curve:
@@ -185,7 +154,7 @@ def _drps(logits: Sequence[ItemValues], labels: ItemCodes, flip_rate: Array) -> 
     :math:`\partial^2 F_j / \partial z_k \partial z_l
     = p_k (\delta_{kl} - p_l)(e_{kj} - F_j) - p_k p_l (e_{lj} - F_j)`.
     """
-    p, _ = _softmax(logits)
+    p = _softmax(logits)
     classes = range(len(p))
     scale = 1 - len(p) * flip_rate
     value = jnp.zeros_like(p[0])
