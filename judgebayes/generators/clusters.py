@@ -23,6 +23,7 @@ from scipy.special import expit, ndtri
 
 from judgebayes.arrays import ItemFloats, ItemInts, Key
 from judgebayes.measures.significance import clustered_mean
+from judgebayes.panel.tally import residual_correlation, tally_of
 from judgebayes.votes import Votes
 
 COPIES = 0.75
@@ -34,42 +35,13 @@ CHANCE = 0.01
 """How probable it may be, by chance, that a pair exceeds the median of the others as far."""
 
 
-def residual_correlations(
-    votes: Votes, labels: ItemInts, generator: ItemInts
-) -> tuple[Float[np.ndarray, "judge judge"], Float[np.ndarray, "item judge"]]:
-    r"""Return the correlation of the residuals of each two judges, and the residuals.
-
-    A residual is the mean vote of judge j on a labelled item i minus its mean over the labelled items
-    with the same generator and label,
-
-    .. math:: r_{ij} = \bar v_{ij} - \operatorname{mean}_{i' \sim i} \bar v_{i'j}, \qquad
-              \rho_{jl} = \frac{\sum_i r_{ij} r_{il}}{\sqrt{\sum_i r_{ij}^2 \sum_i r_{il}^2}}
-
-    over the items on which both voted: NaN where a judge did not vote, and 0 without any variation.
-    """
-    index = np.asarray(votes.index)
-    there = index >= 0
-    number = there.sum(2)
-    share = np.where(there, index == votes.n_classes - 1, 0).sum(2) / np.maximum(number, 1)
-    residual = np.where((number > 0) & (labels >= 0)[:, None], share, np.nan)
-    _, cell = np.unique(np.stack([generator, labels], 1), axis=0, return_inverse=True)
-    for place in np.unique(cell[labels >= 0]):
-        rows = cell.ravel() == place
-        some = np.isfinite(residual[rows])
-        mean = np.where(some, residual[rows], 0.0).sum(0) / np.maximum(some.sum(0), 1)
-        residual[rows] -= mean
-    both = np.isfinite(residual)
-    filled = np.where(both, residual, 0.0)
-    scale = np.sqrt((filled**2).T @ both * (both.T @ filled**2))
-    return np.where(scale > 0, filled.T @ filled / np.where(scale > 0, scale, 1.0), 0.0), residual
-
-
 def copies_among(
     votes: Votes, labels: ItemInts, generator: ItemInts
 ) -> list[tuple[int, int, float]]:
     r"""Return the pairs of judges that may be copies of one another, and their correlation.
 
-    Their residual correlation is above `COPIES`, and its Fisher transform exceeds the median of all
+    Their residual correlation (`judgebayes.panel.tally`), within items of one generator and label, is
+    above `COPIES`, and its Fisher transform exceeds the median of all
     other pairs by the normal quantile of 1 - `CHANCE` / pairs, times :math:`1 / \sqrt{n - 3}` for n
     items with votes of both: hard items, on which all judges err, raise the correlation of every pair.
     In simulated panels of 2 to 8 judges without copies at most 4 % have such a pair (with 40 or more
@@ -79,12 +51,14 @@ def copies_among(
     """
     if votes.n_judges < 2 or (labels >= 0).sum() < LEAST_ITEMS:
         return []
-    rho, residual = residual_correlations(votes, labels, generator)
-    both = np.isfinite(residual).astype(int)
-    common = both.T @ both
-    index = np.asarray(votes.index)
-    wrong = ((index != labels[:, None, None]) & (index >= 0)).any(2) & (labels >= 0)[:, None]
-    errors = wrong.astype(int).T @ both
+    tally = tally_of(votes, labels)
+    cells = np.stack([generator[labels >= 0], tally.label])
+    cell = np.unique(cells, axis=1, return_inverse=True)[1].ravel()
+    of_cells = tally._replace(label=cell, n_classes=int(cell.max()) + 1)
+    rho = np.nan_to_num(residual_correlation(of_cells, common=1))
+    voted = tally.voted.astype(int)
+    common = voted.T @ voted
+    errors = (tally.voted & (tally.right < 1)).astype(int).T @ voted
     pairs = list(combinations(range(votes.n_judges), 2))
     z = np.arctanh(np.clip([rho[pair] for pair in pairs], -0.9999, 0.9999))
     quantile = ndtri(1 - CHANCE / len(pairs))

@@ -10,7 +10,7 @@ import pytest
 from cases.asking import FILES, result_of
 from scipy.special import expit
 
-from judgebayes.generators.clusters import copies_among, residual_correlations
+from judgebayes.generators.clusters import copies_among
 from judgebayes.votes import encode
 
 
@@ -78,21 +78,6 @@ def alike(table: pd.DataFrame) -> list[tuple[int, int, float]]:
     by_item = table.drop_duplicates("item").set_index("item").loc[list(coding.items)]
     generator = pd.factorize(by_item["generator"])[0]
     return copies_among(votes, by_item["label"].to_numpy(), generator)
-
-
-def test_residual_correlations_are_those_of_the_formula() -> None:
-    table = panel(np.random.default_rng(3), 90, 3, 1.0, None)
-    votes, coding = encode(table)
-    by_item = table.drop_duplicates("item").set_index("item").loc[list(coding.items)]
-    generator = pd.factorize(by_item["generator"])[0]
-    rho, _ = residual_correlations(votes, by_item["label"].to_numpy(), generator)
-    wide = table.assign(
-        residual=table["vote"]
-        - table.groupby(["generator", "label", "judge"])["vote"].transform("mean")
-    ).pivot(index="item", columns="judge", values="residual")
-    products = wide.T @ wide
-    scale = np.sqrt(np.outer(np.diag(products), np.diag(products)))
-    np.testing.assert_allclose(rho, products / scale, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "judges"), [(60, 3), (60, 6), (200, 5)])
