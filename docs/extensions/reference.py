@@ -125,7 +125,6 @@ TASKS = (
                 "workflow.ensemble_panel",
             ),
             "workflow.ensemble_estimates",
-            "workflow.panels_compared",
         ),
     ),
     Task(

@@ -31,9 +31,11 @@ from judgebayes.majority import (
     mean_loss,
     next_check,
     odd_sizes,
+    splits_of,
     stopping_level,
 )
 from judgebayes.sentence import of_votes, percent
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.ensemble_panel import EnsemblePanel
 from judgebayes.workflow.options import EnsembleRequest
 
@@ -67,16 +69,11 @@ class Estimates:
         return method.fit(self.panel.splits, weight=self.weight, key=key)
 
     def curve(
-        self,
-        sizes: tuple[int, ...] | None,
-        measure: Measure,
-        level: float | None = None,
-        of: tuple[FittedSplitCurve, Splits] | None = None,
+        self, sizes: tuple[int, ...] | None, measure: Measure, level: float | None = None
     ) -> ErrorCurve:
-        """Return the curve as it is asked for; `of` other votes than the panel's, with their fit."""
-        fitted, splits = (self.fitted, self.panel.splits) if of is None else of
+        """Return the curve as it is asked for."""
         asked = replace(self.asked, measure=measure, level=level or self.request.level)
-        return fitted.curve(splits, sizes, asked, seed=self.request.seed)
+        return self.fitted.curve(self.panel.splits, sizes, asked, seed=self.request.seed)
 
     @property
     def weight(self) -> ItemFloats:
@@ -142,12 +139,6 @@ class Estimates:
         low, high = np.fmin(curve.low, alone.low), np.fmax(curve.high, alone.high)
         return replace(curve, low=low, high=high)
 
-    def all_votes(self) -> tuple[float, float, float]:
-        """Return the error of all votes that each item has, and its interval."""
-        splits = self.panel.splits
-        alone = self.free((int(splits.total[splits.labelled].max()),), "wrong")
-        return first_of(self.no_narrower(self.curve(None, "wrong"), alone))
-
     def decided(self, sizes: tuple[int, ...], measure: Measure) -> dict[str, ErrorCurve]:
         """Return P(the decision is wrong), or its mean distance from the label in classes."""
         alone = self.free(sizes, measure)
@@ -179,9 +170,28 @@ class Estimates:
         return replace(free, **parts)
 
 
-def first_of(curve: ErrorCurve) -> tuple[float, float, float]:
-    """Return the error at the first number of votes, and its interval."""
-    return float(curve.error[0]), float(curve.low[0]), float(curve.high[0])
+def panel_errors(estimates: Estimates, data: Study) -> pd.DataFrame:
+    """Return the error of all votes on each item, and its interval: a row, or two.
+
+    A named panel is compared with all judges.
+    """
+    panel, named = estimates.panel, estimates.curve(None, "wrong")
+    if panel.chosen is None:
+        splits = panel.splits
+        alone = estimates.free((int(splits.total[splits.labelled].max()),), "wrong")
+        curves = {"all votes of each item": estimates.no_narrower(named, alone)}
+    else:
+        names = [str(name) for name in data.coding.judges]
+        splits = splits_of(data.votes, data.labels, panel.splits.label_classes)
+        every = replace(estimates, panel=replace(panel, splits=splits))
+        curves = {
+            ", ".join(names[judge] for judge in panel.chosen): named,
+            f"all {len(names)} judges": every.curve(None, "wrong"),
+        }
+    return pd.DataFrame(
+        [(name, curve.error[0], curve.low[0], curve.high[0]) for name, curve in curves.items()],
+        columns=["panel", "error", "low", "high"],
+    )
 
 
 def split_words(fitted: FittedSplitCurve, splits: Splits) -> list[str]:

@@ -35,6 +35,7 @@ from judgebayes.workflow.ensemble_estimates import (
     chosen_words,
     first_words,
     labels_to_go,
+    panel_errors,
     plurality_right,
     shares_of,
     split_words,
@@ -51,7 +52,6 @@ from judgebayes.workflow.options import (
     EnsembleRequest,
     Fixed,
 )
-from judgebayes.workflow.panels_compared import compared_panels
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Answer, Parts, Written, as_notes, ends
 
@@ -138,7 +138,7 @@ def ensemble(
     if curves is not paper and paper:
         every["less than half right"] = paper
     stop = None if goal is None else stop_of(estimates, data.coding.items, goal)
-    panels, splits = compared_panels(estimates, data, progress), panel.splits
+    panels, splits = panel_errors(estimates, data), panel.splits
     said = [
         *words,
         *(_mixture_words(fit) if counts.most > 1 else []),

@@ -472,7 +472,7 @@ class EnsembleRequest(ReadRequest):
     ] = "plurality"
     judges: Annotated[
         str | None,
-        "The judges of the panel, as a list; the others are compared with it.",
+        "The judges of the panel, as a list; all judges are compared with it.",
     ] = None
     target_width: Annotated[
         float | None,
