@@ -251,12 +251,14 @@ class Calibration(AnsweredItems):
     def numbers(self) -> CalibrationNumbers:
         """What was read, the method, its held-out results with 95 % intervals, and the decisions."""
         numbers: CalibrationNumbers = {
-            **(self.given if self.wins is None else self.wins).numbers,
+            **self.given.numbers,
             "method": self.choice.name,
             "map": self.choice.map_name,
             "decisions": self.decided_counts,
             **count_findings(self.findings),  # type: ignore[typeddict-item]
         }
+        if self.wins is not None and len(self.wins.pairs) == 1:
+            numbers["win_rate"] = self.wins.rate
         if self.compared is not None:
             numbers["held_out"] = held_out_numbers(
                 self.compared, self.choice.name, self.losses.matrix, hide_nll=self.hide_nll

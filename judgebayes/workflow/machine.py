@@ -98,12 +98,6 @@ class WinRateNumbers(TypedDict):
     level: float
 
 
-class WinNumbers(ReadNumbers):
-    """Who wins, if there is one pair."""
-
-    win_rate: NotRequired[WinRateNumbers]
-
-
 class HeldOutNumbers(TypedDict):
     """The chosen method on held-out labels, with 95 % intervals."""
 
@@ -121,9 +115,10 @@ class ConformalNumbers(TypedDict):
     least_coverage: Estimate
 
 
-class CalibrationNumbers(WinNumbers, FindingCounts):
-    """A calibration."""
+class CalibrationNumbers(ReadNumbers, FindingCounts):
+    """A calibration, and who wins, if there is one pair."""
 
+    win_rate: NotRequired[WinRateNumbers]
     method: str
     map: str
     decisions: dict[str, int]

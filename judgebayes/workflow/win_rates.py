@@ -16,11 +16,11 @@ from judgebayes.show.page import Block, Paragraph, Table
 from judgebayes.show.tables import readable
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import Study
-from judgebayes.workflow.machine import WinNumbers, WinRateNumbers
+from judgebayes.workflow.machine import WinRateNumbers
 from judgebayes.workflow.options import TARGETS, WinOptions, WinRateRequest
 from judgebayes.workflow.reading import SIDES
 from judgebayes.workflow.records import with_options
-from judgebayes.workflow.results import Result, ends
+from judgebayes.workflow.results import Answer, Parts, ends
 from judgebayes.workflow.systems import Matches, read_matches, system_table
 
 LEVEL = 0.9
@@ -34,134 +34,87 @@ LITTLE = 0.5
 """With a smaller probability that the votes say who wins, a sentence says that they say little."""
 
 
-@dataclass(frozen=True, repr=False)
-class WinRate(Result):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class WinRate(Answer):
     """The win rate of A over B, or of every pair of systems, from votes and labels."""
 
     schema: ClassVar[str] = "judgebayes.win_rate/1"
     data: Study
-    target: str
-    ties: str
     fit: WinRates | None
     """None without labels."""
     pairs: pd.DataFrame
     """A row per pair: its win rate with an interval, its naive rate of votes, and its numbers."""
     systems: pd.DataFrame | None
     """A row per system, the best first, if columns of systems were named."""
+    lead: list[str]
+    """Who wins, in sentences: the answer, its assumption, and what the votes alone say."""
+    lead_blocks: list[Block]
+    """Who wins, and, of several pairs, the tables of pairs and systems."""
+    rate: WinRateNumbers
+    """The win rate of the first pair by name: of, over, estimate, low, high, naive, and the rules."""
 
-    @property
-    def lead(self) -> list[str]:
-        """Who wins, in sentences: the answer, its assumption, and what the votes alone say."""
-        if len(self.pairs) == 1:
-            return self._one_pair()
-        start = f"Win rates of {len(self.pairs)} pairs of systems ({RULES[self.ties]})"
-        if self.fit is None:
-            return [f"{start}: of the votes alone, uncorrected, because no item is labelled."]
-        assert self.systems is not None
-        best = self.systems.iloc[0]
+
+def _lead(
+    data: Study,
+    request: WinOptions,
+    fit: WinRates | None,
+    pairs: pd.DataFrame,
+    systems: pd.DataFrame | None,
+) -> list[str]:
+    """Return who wins, in sentences."""
+    rule, about = RULES[request.ties], TARGETS[request.target]
+    if len(pairs) == 1:
+        return _one_pair(data, request, fit, pairs.iloc[0])
+    start = f"Win rates of {len(pairs)} pairs of systems ({rule})"
+    if fit is None:
+        return [f"{start}: of the votes alone, uncorrected, because no item is labelled."]
+    assert systems is not None
+    best = systems.iloc[0]
+    return [
+        f"{start}, of {about}, with {percent(LEVEL)} intervals. Best: "
+        f"{best['system']}, with probability {best['P(best)']:.2f}; its mean win rate is "
+        f"{_share(best, 'mean win rate', 'low', 'high')}.",
+        _assumption(data, ""),
+    ]
+
+
+def _one_pair(data: Study, request: WinOptions, fit: WinRates | None, row: pd.Series) -> list[str]:
+    rule, about = RULES[request.ties], TARGETS[request.target]
+    naive = "unknown" if np.isnan(row["naive"]) else percent(row["naive"], 1)
+    if fit is None:
         return [
-            f"{start}, of {TARGETS[self.target]}, with {percent(LEVEL)} intervals. Best: "
-            f"{best['system']}, with probability {best['P(best)']:.2f}; its mean win rate is "
-            f"{_share(best, 'mean win rate', 'low', 'high')}.",
-            self._assumption,
+            f"Votes for {row['pair']}: {naive} ({rule}). This naive rate is not "
+            "corrected for the judges' errors, because no item is labelled: label some at random."
         ]
+    if np.isnan(row["estimate"]):
+        return [f"No win rate of {row['pair']}: every item is a tie, and {rule}. Use --ties half."]
+    known = row["labelled"] == row["items"] and request.target == "these"
+    estimate = percent(row["estimate"], 1) if known else _share(row, "estimate", "low", "high")
+    how = "every item is labelled" if known else f"{percent(LEVEL)} interval"
+    lines = [
+        f"Win rate of {row['pair']}: {estimate} of {about} ({how}; {rule}). Naive rate of the votes, "
+        f"uncorrected: {naive}. P({row['pair'].replace(' over ', ' better than ')}) = "
+        f"{row['P(better)']:.2f}."
+    ]
+    if request.ties == "separate":
+        shares = (
+            f"{word} {_share(row, word, f'{word}_low', f'{word}_high')}" for word in ("tie", "loss")
+        )
+        lines.append(f"The other items: {', '.join(shares)}.")
+    little = "The votes say little about who wins: the interval is that of the labels."
+    return (
+        lines if known else [*lines, _assumption(data, little if fit.from_votes < LITTLE else "")]
+    )
 
-    def _one_pair(self) -> list[str]:
-        row = self.pairs.iloc[0]
-        naive = "unknown" if np.isnan(row["naive"]) else percent(row["naive"], 1)
-        if self.fit is None:
-            return [
-                f"Votes for {row['pair']}: {naive} ({RULES[self.ties]}). This naive rate is not "
-                "corrected for the judges' errors, because no item is labelled: label some at random."
-            ]
-        if np.isnan(row["estimate"]):
-            return [
-                f"No win rate of {row['pair']}: every item is a tie, and {RULES[self.ties]}. Use "
-                "--ties half."
-            ]
-        known = row["labelled"] == row["items"] and self.target == "these"
-        estimate = percent(row["estimate"], 1) if known else _share(row, "estimate", "low", "high")
-        how = "every item is labelled" if known else f"{percent(LEVEL)} interval"
-        lines = [
-            f"Win rate of {row['pair']}: {estimate} of "
-            f"{TARGETS[self.target]} ({how}; {RULES[self.ties]}). Naive rate of the votes, uncorrected: "
-            f"{naive}. P({row['pair'].replace(' over ', ' better than ')}) = {row['P(better)']:.2f}."
-        ]
-        if self.ties == "separate":
-            shares = (
-                f"{word} {_share(row, word, f'{word}_low', f'{word}_high')}"
-                for word in ("tie", "loss")
-            )
-            lines.append(f"The other items: {', '.join(shares)}.")
-        return lines if known else [*lines, self._assumption]
 
-    @property
-    def _assumption(self) -> str:
-        """What the interval rests on, and how much the votes add."""
-        groups = self.data.groups
-        unit = "items" if groups is None else "groups"
-        n = int((self.data.labels >= 0).sum())
-        line = f"The {n} labelled items are taken for a random sample of the {unit}"
-        if groups is not None:
-            line = (
-                f"The groups of the {n} labelled items are taken for a random sample of the groups"
-            )
-        if self.fit is not None and self.fit.from_votes < LITTLE and len(self.pairs) == 1:
-            return (
-                f"{line}. The votes say little about who wins: the interval is that of the labels."
-            )
-        return f"{line}, and the votes on all {len(self.data.labels)} items are used."
-
-    @property
-    def lead_blocks(self) -> list[Block]:
-        """Who wins, and, of several pairs, the tables of pairs and systems."""
-        blocks: list[Block] = [*map(Paragraph, self.lead)]
-        if len(self.pairs) > 1:
-            pairs = self.pairs[[n for n in self.pairs if not n.endswith(("_low", "_high"))]]
-            blocks.append(
-                Table("Win rates", *readable(pairs.rename(columns={"naive": "naive rate"})))
-            )
-            if self.systems is not None:
-                blocks.append(Table("Systems", *readable(self.systems)))
-        return blocks
-
-    @property
-    def blocks(self) -> list[Block]:
-        """Who wins, and what was read."""
-        return [*self.lead_blocks, *map(Paragraph, self.data.said)]
-
-    @property
-    def rate(self) -> WinRateNumbers | None:
-        """The win rate of the pair, if there is one."""
-        if len(self.pairs) > 1:
-            return None
-        row = self.pairs.iloc[0]
-        of, over = str(row["pair"]).split(" over ", 1)
-        return {
-            "of": of,
-            "over": over,
-            **ends(*(row.get(name, np.nan) for name in ("estimate", "low", "high"))),
-            "naive": float(row["naive"]),
-            "better": float(row.get("P(better)", np.nan)),
-            "labels": int(row["labelled"]),
-            "target": self.target,
-            "ties": self.ties,
-            "level": LEVEL,
-        }
-
-    @property
-    def numbers(self) -> WinNumbers:
-        """What was read, and the win rate, if there is one pair."""
-        numbers: WinNumbers = {**self.data.numbers}  # type: ignore[typeddict-item]
-        if self.rate is not None:
-            numbers["win_rate"] = self.rate
-        return numbers
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The pairs, and the systems."""
-        tables = {"win rates": self.pairs}
-        return tables if self.systems is None else tables | {"systems": self.systems}
+def _assumption(data: Study, little: str) -> str:
+    """Return what the interval rests on, and how much the votes add: the second sentence, if given."""
+    n = int((data.labels >= 0).sum())
+    line = f"The {n} labelled items are taken for a random sample of the items"
+    if data.groups is not None:
+        line = f"The groups of the {n} labelled items are taken for a random sample of the groups"
+    used = f"{line}, and the votes on all {len(data.labels)} items are used."
+    return f"{line}. {little}" if little else used
 
 
 def _share(row: pd.Series, *columns: str) -> str:
@@ -245,7 +198,41 @@ def win_rate_of(data: Study, request: WinOptions) -> WinRate | None:
         )
     pairs = _pair_table(names, of_item, given, outcome, fit, ties)
     ranking = None if matches is None else _ranking(matches, pairs, fit, request.seed)
-    return WinRate(data, target, ties, fit, pairs, ranking)
+    lead = _lead(data, request, fit, pairs, ranking)
+    blocks: list[Block] = [*map(Paragraph, lead)]
+    if len(pairs) > 1:
+        shown = pairs[[n for n in pairs if not n.endswith(("_low", "_high"))]]
+        blocks.append(Table("Win rates", *readable(shown.rename(columns={"naive": "naive rate"}))))
+    if ranking is not None and len(pairs) > 1:
+        blocks.append(Table("Systems", *readable(ranking)))
+    row = pairs.iloc[0]
+    of, over = names[0].split(" over ", 1)
+    rate: WinRateNumbers = {
+        "of": of,
+        "over": over,
+        **ends(*(row.get(name, np.nan) for name in ("estimate", "low", "high"))),
+        "naive": float(row["naive"]),
+        "better": float(row.get("P(better)", np.nan)),
+        "labels": int(row["labelled"]),
+        "target": target,
+        "ties": ties,
+        "level": LEVEL,
+    }
+    parts = Parts(
+        blocks=[*blocks, *map(Paragraph, data.said)],
+        tables={"win rates": pairs, "systems": ranking},
+        numbers={**data.numbers, **({"win_rate": rate} if len(pairs) == 1 else {})},
+    )
+    return WinRate(
+        parts=parts,
+        data=data,
+        fit=fit,
+        pairs=pairs,
+        systems=ranking,
+        lead=lead,
+        lead_blocks=blocks,
+        rate=rate,
+    )
 
 
 def _outcomes(data: Study) -> ItemFloats:
