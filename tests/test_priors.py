@@ -19,6 +19,7 @@ from judgebayes import inference
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
+from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
@@ -30,7 +31,11 @@ from judgebayes.generators import (
 )
 from judgebayes.generators.labelling import Stratified
 from judgebayes.inference.problem import USE_PRIOR
-from judgebayes.majority import BetaBinomial, Binomial, SplitCurve, Thinning
+from judgebayes.majority import (
+    BetaBinomial,
+    SplitCurve,
+    Thinning,
+)
 from judgebayes.measures.scores import drps, nll
 from judgebayes.votes import Classes
 from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit

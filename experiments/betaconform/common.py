@@ -13,6 +13,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.experiments.betaconform.paper_em import Distribution, PaperEM
 from judgebayes.experiments.claims import Evidence, Kind, evidence, evidence_of_several
@@ -20,7 +21,6 @@ from judgebayes.experiments.core import Run, graded
 from judgebayes.inference import MAP
 from judgebayes.majority import (
     BetaBinomial,
-    Binomial,
     Counts,
     MeanLoss,
     SplitCurve,

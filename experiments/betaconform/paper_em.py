@@ -31,9 +31,10 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import AnyArray
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.inference.status import Status, when, worst
 from judgebayes.majority.counts import Counts, labelled_weight, prepare
-from judgebayes.majority.distribution import BetaBinomial, Binomial, FittedDistribution
+from judgebayes.majority.distribution import BetaBinomial, FittedDistribution
 from judgebayes.models.beta_binomial import Parameters
 
 State = tuple[Float[Array, ""], Float[Array, " component"], Float[Array, " component"]]

@@ -5,7 +5,7 @@ This package may not import `generators` or any package after it.
 
 from judgebayes.majority.assurance import label_forecast
 from judgebayes.majority.counts import Counts, ErrorCurve, correct_counts, counts_of, odd_sizes
-from judgebayes.majority.distribution import BetaBinomial, Binomial, FittedDistribution
+from judgebayes.majority.distribution import BetaBinomial, FittedDistribution
 from judgebayes.majority.next_labels import next_labels
 from judgebayes.majority.plurality import Decision, Splits, decision_probs, splits_of
 from judgebayes.majority.split_curve import (
@@ -23,7 +23,6 @@ from judgebayes.majority.thinning import Thinning, design_effect, mean_loss
 
 __all__ = [
     "BetaBinomial",
-    "Binomial",
     "Counts",
     "Decision",
     "ErrorCurve",

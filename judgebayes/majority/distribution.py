@@ -176,34 +176,6 @@ def _errors(theta: Parameters, sizes: tuple[int, ...]) -> Float[Array, "draw siz
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Binomial:
-    r"""Treat all votes as independent with the same probability of being correct (eqs 2, 3).
-
-    .. math:: \hat p = \sum_i w_i S_i / \sum_i w_i k_i
-
-    P3's baseline. It gives only a point estimate: an interval from independent votes would be far too
-    narrow.
-    """
-
-    @in_float64
-    def fit(self, counts: Counts, *, weight: Weights | None = None) -> FittedDistribution:
-        """Return the Binomial with the share of correct votes."""
-        return _share_correct(self, *prepare(counts, weight))
-
-
-@jax.jit
-def _share_correct(method: Binomial, counts: Counts, weight: ItemValues) -> FittedDistribution:
-    item_weight = labelled_weight(counts, weight)
-    n_votes = (item_weight * counts.given).sum()
-    p = jnp.where(n_votes > 0, (item_weight * counts.correct).sum() / n_votes, 0.5)
-    one = jnp.ones((1, 1))
-    draws = Parameters(one, p * one, 0 * one)._asdict()
-    status = when(n_votes == 0, Status.DEGENERATE)
-    return FittedDistribution(method, draws, status, most=counts.most)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
 class BetaBinomial:
     """Fit one Beta-Binomial, or a mixture of two (eqs 4, 5), to the counts of correct votes.
 

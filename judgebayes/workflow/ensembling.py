@@ -6,13 +6,13 @@ from typing import Annotated, Any, ClassVar
 import jax
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import NUTS, Status
 from judgebayes.majority import (
     BetaBinomial,
-    Binomial,
     Counts,
     ErrorCurve,
     FittedDistribution,
@@ -190,7 +190,9 @@ def _curve_blocks(estimates: Estimates, every: dict[str, dict[str, ErrorCurve]])
     about, level = TARGETS[estimates.request.target], percent(estimates.request.level)
     sizes = tuple(map(int, curves[CURVE].size))
     odd = tuple(size for size in sizes if size % 2)
-    values = np.asarray(Binomial().fit(estimates.counts).estimate(odd)) if odd else np.empty(0)
+    correct, given = np.asarray(estimates.counts.correct), np.asarray(estimates.counts.given)
+    right = correct[correct >= 0].sum() / given[correct >= 0].sum()
+    values = binom.cdf(np.array(odd) // 2, odd, right)
     independent = without_intervals(odd, values, np.array(odd) > estimates.counts.most)
     both = MIXTURE in curves
     decision = "median" if "distance" in every else "majority vote" if both else "plurality"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from judgebayes.experiments.betaconform import common, margins
+from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.common import MARGIN, DataSet, mean_claims, simulated
 from judgebayes.experiments.betaconform.margins import EM, Margins, margins_by_item
 from judgebayes.experiments.claims import claims
 from judgebayes.experiments.core import Run
-from judgebayes.majority import Binomial
 
 RUNS = 30
 

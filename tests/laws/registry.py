@@ -40,6 +40,7 @@ from judgebayes.aggregators import (
 )
 from judgebayes.calibrators import BayesianMap, Beta, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.conformal import SplitConformal
+from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
@@ -76,7 +77,10 @@ from judgebayes.generators.labelling import Stratified
 from judgebayes.inference import DRPS, MAP, MinimumScore
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
-from judgebayes.majority import BetaBinomial, Binomial, Thinning
+from judgebayes.majority import (
+    BetaBinomial,
+    Thinning,
+)
 from judgebayes.measures.scores import nll
 from judgebayes.panel.curate import Curated, TopAccuracy, top_k
 from judgebayes.workflow import methods

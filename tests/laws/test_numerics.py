@@ -26,6 +26,7 @@ from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.calibrators import Beta, Isotonic, Platt, Temperature
 from judgebayes.calibrators.maps import _penalised
 from judgebayes.compiled.float64 import in_float64
+from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
@@ -44,7 +45,11 @@ from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
 from judgebayes.inference.fit import Method
 from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response.irt import evidence
-from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
+from judgebayes.majority import (
+    BetaBinomial,
+    Thinning,
+    counts_of,
+)
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import beta_binomial, davidson, irt, label_noise, stacking
 from judgebayes.models.base import Model, PanelData

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 
+from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.common import DataSet, all_data_sets, estimates, histograms
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.core import Run
 from judgebayes.inference import MAP
-from judgebayes.majority import BetaBinomial, Binomial, Thinning, counts_of
+from judgebayes.majority import (
+    BetaBinomial,
+    Thinning,
+    counts_of,
+)
 
 
 @pytest.fixture(scope="module")
