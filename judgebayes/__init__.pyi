@@ -334,15 +334,7 @@ def precision(
     classes: str | collections.abc.Sequence[str] | None = None,
     generator: str | collections.abc.Sequence[str] | None = None,
     method: typing.Literal[
-        "auto",
-        "panel",
-        "panel:nuts",
-        "impression",
-        "strata",
-        "logit-shift",
-        "rogan-gladen",
-        "ppi",
-        "labels-only",
+        "auto", "panel", "strata", "rogan-gladen", "ppi", "labels-only"
     ] = "auto",
     target: typing.Literal["these", "more"] = "more",
     next_labels: int | None = None,
