@@ -296,7 +296,7 @@ def ensemble(
     classes: str | collections.abc.Sequence[str] | None = None,
     drop_unknown_labels: bool = False,
     k: str | collections.abc.Sequence[str] | None = None,
-    ties: str | collections.abc.Sequence[str] | None = None,
+    ties: typing.Literal["random", "abstain"] | None = None,
     decision: typing.Literal["plurality", "median"] = "plurality",
     judges: str | collections.abc.Sequence[str] | None = None,
     target_width: float | None = None,

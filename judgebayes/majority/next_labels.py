@@ -51,7 +51,7 @@ def next_labels(
     sizes
         The numbers of votes whose mean loss, averaged over them, is to be known.
     of
-        The loss, and its mean over which items; a judge who breaks ties, groups and the interval's level
+        The loss, and its mean over which items; groups and the interval's level
         are not used.
     floor
         The least number of labels of a stratum of margins, relative to that of random choice: 0 is the

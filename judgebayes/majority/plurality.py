@@ -186,7 +186,6 @@ def decision_probs(
     given: Int[np.ndarray, "item class"],
     size: int,
     decision: Decision = "random",
-    breaker: ItemInts | None = None,
     candidates: tuple[int, ...] | None = None,
 ) -> Float[np.ndarray, "item class"]:
     """Return the probability that k random votes of an item decide for each class.
@@ -199,22 +198,16 @@ def decision_probs(
         k; items with fewer votes have NaN.
     decision
         How votes become a decision. With "abstain", the probabilities add up to less than 1.
-    breaker
-        A class for each item, the vote of the judge who breaks ties between this class and others
-        (-1 for none): other ties are decided as `decision` says.
     candidates
         The classes that can be decided for; by default all. A vote for another class, such as a tie
         where no label is one, is a vote for none of them. Not used with "median".
     """
-    given = np.asarray(given)
-    cells, _, where = distinct_rows(given if breaker is None else np.column_stack([given, breaker]))
-    counts = cells if breaker is None else cells[:, :-1]
-    votes = None if breaker is None else cells[:, -1]
+    counts, _, where = distinct_rows(np.asarray(given))
     if decision == "median":
         decided = _median(counts, size)
     else:
         chosen = tuple(range(counts.shape[1])) if candidates is None else candidates
-        decided = _plurality(counts, size, decision == "abstain", votes, chosen)
+        decided = _plurality(counts, size, decision == "abstain", chosen)
     decided = np.where((counts.sum(1) >= size)[:, None], decided, np.nan)
     return decided[where]
 
@@ -223,7 +216,6 @@ def _plurality(
     counts: Int[np.ndarray, "cell class"],
     size: int,
     abstain: bool,
-    breaker: Int[np.ndarray, " cell"] | None,
     candidates: tuple[int, ...],
 ) -> Float[np.ndarray, "cell class"]:
     n_classes = counts.shape[1]
@@ -238,14 +230,7 @@ def _plurality(
     for c in candidates:
         for most in range(least, size + 1):
             by_ties = _with_others(chance, c, most, candidates)
-            tied = by_ties[:, 1:] @ share[1:]
-            if breaker is not None:
-                tied = np.where(breaker == c, by_ties[:, 1:].sum(1), tied)
-                for judge in set(np.unique(breaker)) & set(candidates) - {c}:
-                    # Ties in which the judge's class takes part are not decided for c.
-                    without = _with_others(chance, c, most, candidates, below=int(judge))
-                    tied = np.where(breaker == judge, without[:, 1:] @ share[1:], tied)
-            decided[:, c] += by_ties[:, 0] + tied
+            decided[:, c] += by_ties[:, 0] + by_ties[:, 1:] @ share[1:]
     return decided / whole[:, None]
 
 
@@ -254,12 +239,8 @@ def _with_others(
     c: int,
     most: int,
     candidates: tuple[int, ...],
-    below: int | None = None,
 ) -> Float[np.ndarray, "cell tie"]:
-    """Return P(c has `most` votes, m other candidates have as many, and none has more), for each m.
-
-    The class `below` must have fewer votes than c.
-    """
+    """Return P(c has `most` votes, m other candidates have as many, and none has more), for each m."""
     n_cells, n_classes, n_counts = chance.shape
     rest = n_counts - 1 - most
     ways = np.zeros((n_cells, n_classes, rest + 1))
@@ -271,7 +252,7 @@ def _with_others(
         fewer = min(most - 1, rest) if other in candidates else rest
         for j in range(fewer + 1):
             longer[:, :, j:] += chance[:, other, j, None, None] * ways[:, :, : rest + 1 - j]
-        if most <= rest and other in candidates and other != below:
+        if most <= rest and other in candidates:
             as_many = chance[:, other, most, None, None]
             longer[:, 1:, most:] += as_many * ways[:, :-1, : rest + 1 - most]
         ways = longer

@@ -105,8 +105,7 @@ class MeanLoss:
     item for the curve."""
     measure: Measure = "paper"
     decision: Decision = "random"
-    """As in `decision_probs`, like `breaker`. Not used with the measure "paper"."""
-    breaker: ItemInts | None = None
+    """As in `decision_probs`. Not used with the measure "paper"."""
     groups: ItemInts | None = None
     """With "more", groups of related items, which have one weight each."""
     design_effect: float = 1.0
@@ -124,7 +123,6 @@ def losses(
     size: int,
     measure: Measure = "paper",
     decision: Decision = "random",
-    breaker: ItemInts | None = None,
 ) -> Float[np.ndarray, "item label"]:
     """Return the expected loss of a decision by k random votes of the item, for each possible label.
 
@@ -136,13 +134,13 @@ def losses(
         k, the number of votes. Items with fewer votes have NaN.
     measure
         What is averaged over items.
-    decision, breaker
+    decision
         As in `decision_probs`. Not used with the measure "paper".
     """
     possible = list(splits.label_classes)
     if measure == "paper":
         return wrong_majority(splits.given, splits.total[:, None], size)[:, possible]
-    chances = decision_probs(splits.given, size, decision, breaker, splits.label_classes)
+    chances = decision_probs(splits.given, size, decision, splits.label_classes)
     if measure == "absolute":
         distance = np.abs(np.arange(splits.given.shape[1])[:, None] - np.array(possible))
         return chances @ distance
@@ -293,9 +291,7 @@ class FittedSplitCurve(Sampled):
         if sizes is None:
             sizes, table = (0,), _by_all_votes(cells, of)[None]
         else:
-            table = np.stack(
-                [losses(cells.splits, k, of.measure, of.decision, cells.breaker) for k in sizes]
-            )
+            table = np.stack([losses(cells.splits, k, of.measure, of.decision) for k in sizes])
         draws = self._means(cells, table, of, seed)
         return _interval(draws, sizes, of.level, _one_sided(cells, table))
 
@@ -340,11 +336,10 @@ class FittedSplitCurve(Sampled):
 
 
 class _Cells(NamedTuple):
-    """Items with the same votes (and group, and vote that breaks ties), together."""
+    """Items with the same votes (and group), together."""
 
     splits: Splits
     """The votes of one item of each cell."""
-    breaker: Int[np.ndarray, " cell"] | None
     group: Int[np.ndarray, " cell"] | None
     known: Float[np.ndarray, "cell label"]
     """The number of items with each label."""
@@ -353,20 +348,16 @@ class _Cells(NamedTuple):
 
 
 def _cells(splits: Splits, of: MeanLoss) -> _Cells:
-    breaker, groups = of.breaker, of.groups if of.target == "more" else None
-    more = [x for x in (breaker, groups) if x is not None]
-    table = distinct_rows(np.column_stack([splits.given, *more])) if more else splits.kinds
-    _, first, where = table
+    groups, of_cell = of.groups if of.target == "more" else None, None
+    _, first, where = splits.kinds
+    if groups is not None:
+        _, first, where = distinct_rows(np.column_stack([splits.given, groups]))
+        of_cell = np.unique(groups, return_inverse=True)[1].ravel()[first]
     labelled = splits.labelled
     known = np.zeros((len(first), len(splits.label_classes)))
     np.add.at(known, (where[labelled], splits.positions()[labelled]), 1.0)
     unknown = np.bincount(where[~labelled], minlength=len(first))
-    of_cell = None
-    if groups is not None:
-        of_cell = np.unique(groups, return_inverse=True)[1].ravel()[first]
-    return _Cells(
-        splits.take(first), None if breaker is None else breaker[first], of_cell, known, unknown
-    )
+    return _Cells(splits.take(first), of_cell, known, unknown)
 
 
 def _by_all_votes(cells: _Cells, of: MeanLoss) -> Float[np.ndarray, "cell label"]:
@@ -375,8 +366,7 @@ def _by_all_votes(cells: _Cells, of: MeanLoss) -> Float[np.ndarray, "cell label"
     table = np.full((len(total), len(cells.splits.label_classes)), np.nan)
     for size in np.unique(total[total > 0]):
         part = np.flatnonzero(total == size)
-        own = None if cells.breaker is None else cells.breaker[part]
-        table[part] = losses(cells.splits.take(part), int(size), of.measure, of.decision, own)
+        table[part] = losses(cells.splits.take(part), int(size), of.measure, of.decision)
     return table
 
 

@@ -92,7 +92,6 @@ class Estimates:
             "these" if self.these else "more",
             "paper" if self.panel.papers_error else "wrong",
             self.panel.decision,
-            self.panel.breaker,
             self.groups,
             self.effect,
             self.request.level,
@@ -149,11 +148,10 @@ class Estimates:
         splits = self.panel.splits
         labelled, position = np.flatnonzero(splits.labelled), splits.positions()
         some = splits.take(labelled)
-        breaker = None if self.panel.breaker is None else self.panel.breaker[labelled]
         largest = splits.given.shape[1] - 1 if measure == "absolute" else 1
         known = np.stack(
             [
-                losses(some, size, measure, self.panel.decision, breaker)[
+                losses(some, size, measure, self.panel.decision)[
                     np.arange(len(labelled)), position[labelled]
                 ]
                 for size in sizes

@@ -27,8 +27,6 @@ class EnsemblePanel:
     votes: Votes
     splits: Splits
     decision: Decision
-    breaker: ItemInts | None
-    """The vote of the judge who breaks ties, -1 where there is none."""
     chosen: list[int] | None
     """The positions of the named judges among all; None for all."""
     by_class: bool
@@ -47,7 +45,7 @@ class EnsemblePanel:
         given, classes, shares = self.splits.given, self.splits.label_classes, []
         for size in sizes:
             there = given[self.splits.total >= size]
-            decided = decision_probs(there, size, "abstain", None, classes).sum(1)
+            decided = decision_probs(there, size, "abstain", classes).sum(1)
             shares.append(1 - decided.mean() if len(decided) else np.nan)
         return without_intervals(sizes, np.array(shares), np.isnan(shares))
 
@@ -78,11 +76,11 @@ def panel_of(data: Study, request: EnsembleRequest) -> EnsemblePanel:
     chosen = None
     votes = data.votes
     if request.judges is not None:
-        chosen = [_position(name, names, "judges") for name in split_names(request.judges)]
+        chosen = [_position(name, names) for name in split_names(request.judges)]
         if len(set(chosen)) < len(chosen):
             raise JudgeBayesError("--judges names a judge twice; name each once.")
         votes = votes.of_judges(chosen)
-    decision, breaker = _decision(request, data.votes, names)
+    decision = _decision(request)
     classes = coding.classes
     possible = tuple(range(len(classes)))
     ties_are_votes = classes.pairwise and len(classes) == 3
@@ -105,7 +103,7 @@ def panel_of(data: Study, request: EnsembleRequest) -> EnsemblePanel:
             "known: name them from the lowest to the highest with --set classes=LOW,...,HIGH."
         )
     splits = splits_of(votes, data.labels, possible)
-    return EnsemblePanel(votes, splits, decision, breaker, chosen, not classes.pairwise, words)
+    return EnsemblePanel(votes, splits, decision, chosen, not classes.pairwise, words)
 
 
 def _decided_wrong(votes: Votes, labels: ItemInts) -> str:
@@ -118,29 +116,18 @@ def _decided_wrong(votes: Votes, labels: ItemInts) -> str:
     return f". Of the votes for a side on labelled items, {percent(wrong)} are wrong"
 
 
-def _decision(
-    request: EnsembleRequest, every: Votes, names: Sequence[str]
-) -> tuple[Decision, ItemInts | None]:
-    """Return what is decided, and the vote of the judge who breaks ties, if one does."""
+def _decision(request: EnsembleRequest) -> Decision:
+    """Return what is decided."""
     if request.decision == "median":
         if request.ties is not None:
             raise JudgeBayesError("--ties has no effect on a median; leave it out.")
-        return "median", None
-    if request.ties is None or request.ties == "random":
-        return "random", None
-    if request.ties == "abstain":
-        return "abstain", None
-    judge = _position(request.ties, names, "ties")
-    counts = np.asarray(every.counts())[:, judge]
-    first = counts.max(1)
-    single = (counts == first[:, None]).sum(1) == 1
-    return "random", np.where(single & (first > 0), counts.argmax(1), -1)
+        return "median"
+    return "abstain" if request.ties == "abstain" else "random"
 
 
-def _position(name: str, names: Sequence[str], option: str) -> int:
+def _position(name: str, names: Sequence[str]) -> int:
     if name not in names:
-        other = ["random", "abstain"] if option == "ties" else []
         raise JudgeBayesError(
-            f"--{option}: there is no judge {name!r}; choose one of: {', '.join([*other, *names])}."
+            f"--judges: there is no judge {name!r}; choose one of: {', '.join(names)}."
         )
     return list(names).index(name)

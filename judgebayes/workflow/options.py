@@ -456,10 +456,8 @@ class EnsembleRequest(ReadRequest):
         str | None,
         Option(
             "How a tie is decided. random: each of the tied classes with the same probability (the "
-            "default). abstain: no decision; the share of items without one is printed. Or the name of "
-            "a judge whose vote decides.",
+            "default). abstain: no decision; the share of items without one is printed.",
             values=("random", "abstain"),
-            others=True,
         ),
     ] = None
     decision: Annotated[

@@ -13,7 +13,7 @@ from judgebayes.majority.thinning import thin
 
 
 def enumerated(
-    votes: list[int], n_classes: int, size: int, decision: str, breaker: int, candidates: list[int]
+    votes: list[int], n_classes: int, size: int, decision: str, candidates: list[int]
 ) -> np.ndarray:
     """Return P(decision = c) by all panels of k votes."""
     total, panels = np.zeros(n_classes), list(combinations(votes, size))
@@ -25,8 +25,6 @@ def enumerated(
             continue
         counts = np.array([panel.count(c) for c in candidates])
         first = [c for c, n in zip(candidates, counts, strict=True) if n == counts.max()]
-        if len(first) > 1 and breaker in first:
-            first = [breaker]
         if len(first) == 1 or decision == "random":
             total[first] += 1 / len(first)
     return total / len(panels)
@@ -40,20 +38,13 @@ def test_every_panel_of_k_votes_is_counted(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, len(votes)))
     decision = data.draw(st.sampled_from(["random", "abstain", "median"]))
     counts = np.bincount(votes, minlength=n_classes)[None]
-    breaker, candidates = -1, list(range(n_classes))
+    candidates = list(range(n_classes))
     if decision != "median":
-        breaker = data.draw(st.integers(-1, n_classes - 1))
         candidates = sorted(
             data.draw(st.sets(st.integers(0, n_classes - 1), min_size=2, max_size=n_classes))
         )
-    ours = decision_probs(
-        counts,
-        size,
-        decision,
-        None if decision == "median" else np.array([breaker]),
-        tuple(candidates),
-    )[0]
-    naive = enumerated(votes, n_classes, size, decision, breaker, candidates)
+    ours = decision_probs(counts, size, decision, tuple(candidates))[0]
+    naive = enumerated(votes, n_classes, size, decision, candidates)
     np.testing.assert_allclose(ours, naive, atol=1e-12)
 
 
