@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from judgebayes.arrays import ItemInts
@@ -12,12 +12,12 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import split_names
 from judgebayes.measures.scores import krippendorff_alpha
 from judgebayes.sentence import percent
-from judgebayes.votes import MISSING, Classes
+from judgebayes.votes import MISSING, Coding
 from judgebayes.votes.annotators import Annotations, ErrorRates, Merge, error_rates
 from judgebayes.votes.classes import listing
-from judgebayes.votes.columns import first_row, label_indices, numbered
+from judgebayes.votes.columns import first_row, label_indices, numbered, positions
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.sources import Doubt, Labels, Opened
+from judgebayes.workflow.sources import Labels, Opened
 
 ANNOTATOR = "column of the label"
 """The column of the annotator in a table that has had a column of labels per annotator."""
@@ -52,8 +52,13 @@ def melted(table: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, str, 
     return stacked(table, columns, ANNOTATOR, label).dropna(subset=[label]), label, ANNOTATOR
 
 
-def merged(opened: Opened, classes: Classes) -> Opened:
+def merged(
+    opened: Opened, coding: Coding
+) -> tuple[Opened, Float[np.ndarray, "node item class"] | None, float]:
     """Return the files with one label for each item, if the labels of annotators are merged.
+
+    If these may be wrong, and the majority does not decide: also log p(annotators' labels | class) of
+    the items with votes, 0 without a merged label; and the estimated share of wrong labels.
 
     Raises
     ------
@@ -63,7 +68,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
     """
     gold, options = opened.labels, opened.request
     if options.labels_merge is None:
-        return opened
+        return opened, None, 0.0
     if gold is None:
         raise JudgeBayesError(
             "labels_merge merges labels, and there are none; add them with --labels FILE or --label "
@@ -75,6 +80,7 @@ def merged(opened: Opened, classes: Classes) -> Opened:
             "counted: put the labels into a file of their own (--labels FILE), or name a column per "
             "annotator (--label A,B)."
         )
+    classes = coding.classes
     index = label_indices(gold.table[gold.label], classes)
     item_of, items = numbered(gold.table[gold.item], gold.item)
     person_of, names = _people(gold, options.adjudicator)
@@ -104,18 +110,21 @@ def merged(opened: Opened, classes: Classes) -> Opened:
             "estimated from their disagreement: use --set labels_merge=majority."
         )
     labels = given.merged(how, rates)
-    doubt, words = None, _words(given, names, labels, options)
+    words, likelihood, rate = _words(given, names, labels, options), None, 0.0
     if rates is not None:
-        doubt = _doubt(items, labels, given, rates)
-        words += _noise_words(given, names, rates, doubt.rate, how)
+        known, at = labels >= 0, positions(coding.items, items.to_series(), gold.item)
+        nodes = np.stack([each.log_likelihood(given) for each in rates.nodes()])
+        wrong = 1 - softmax(nodes[1], axis=1)[known, labels[known]]
+        rate = max(float(wrong.mean()) if known.any() else 0.0, 0.0)
+        words += _noise_words(given, names, rates, rate, how)
+        likelihood = np.zeros((len(nodes), len(coding.items), len(classes)))
+        likelihood[:, at[known & (at >= 0)]] = nodes[:, known & (at >= 0)]
+    if how == "majority":
+        likelihood, rate = None, 0.0
     values = np.array([*classes.values, None], object)[labels]
     table = gold.table.assign(**{gold.label: values[item_of]})
-    return replace(
-        opened,
-        labels=replace(gold, table=table),
-        notes=(*opened.notes, *words),
-        doubt=None if how == "majority" else doubt,
-    )
+    labelled, notes = replace(gold, table=table), (*opened.notes, *words)
+    return replace(opened, labels=labelled, notes=notes), likelihood, rate
 
 
 def _people(gold: Labels, adjudicator: str | None) -> tuple[Int[np.ndarray, " row"], list[str]]:
@@ -141,15 +150,6 @@ def _people(gold: Labels, adjudicator: str | None) -> tuple[Int[np.ndarray, " ro
             f"{listing(names)}."
         )
     return code, names
-
-
-def _doubt(items: pd.Index, labels: ItemInts, given: Annotations, rates: ErrorRates) -> Doubt:
-    """Return the log-likelihood of labelled items, and the share of wrong labels."""
-    known = labels >= 0
-    nodes = np.stack([at.log_likelihood(given) for at in rates.nodes()])
-    wrong = 1 - softmax(nodes[1], axis=1)[known, labels[known]]
-    rate = float(wrong.mean()) if known.any() else 0.0
-    return Doubt(items, np.where(known[:, None], nodes, 0.0), max(rate, 0.0))
 
 
 def _words(

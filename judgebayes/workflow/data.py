@@ -177,9 +177,9 @@ def encoded(opened: Opened, classes: Classes) -> Study:
     JudgeBayesError
         For bad input.
     """
-    opened = merged(opened, classes)
     votes, coding = arrays_of(opened, classes)
-    doubt, column, gold = opened.doubt, opened.columns["group"], opened.labels
+    opened, likelihood, rate = merged(opened, coding)
+    column, gold = opened.columns["group"], opened.labels
     labels = np.full(len(coding.items), MISSING)
     if gold is not None:
         unknown: Literal["drop", "error"] = (
@@ -192,15 +192,7 @@ def encoded(opened: Opened, classes: Classes) -> Study:
             unknown_items=unknown,
             allow_degenerate=True,
         )
-    data = Study(
-        opened,
-        votes,
-        coding,
-        None,
-        labels,
-        None if doubt is None else doubt.of(coding.items),
-        0.0 if doubt is None else doubt.rate,
-    )
+    data = Study(opened, votes, coding, None, labels, likelihood, rate)
     return data if column is None else _grouped(data, column)
 
 

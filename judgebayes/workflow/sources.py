@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from judgebayes.votes.classes import Classes, canonical, mapped
-from judgebayes.votes.columns import positions
 from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import ReadRequest
 
@@ -51,24 +48,6 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """How probable the classes of labelled items are, if their labels may be wrong."""
-
-    items: pd.Index
-    log_likelihood: Float[np.ndarray, "node item class"]
-    """log p(annotators' labels | class); 0 for items whose labels were not merged into one."""
-    rate: float
-    """The estimated share of the merged labels that is wrong."""
-
-    def of(self, items: pd.Index) -> Float[np.ndarray, "node item class"]:
-        """Return the log-likelihood of these items; 0 for items without labels."""
-        at = positions(items, self.items.to_series(), str(self.items.name))
-        total = np.zeros((len(self.log_likelihood), len(items), self.log_likelihood.shape[2]))
-        total[:, at[at >= 0]] = self.log_likelihood[:, at >= 0]
-        return total
-
-
-@dataclass(frozen=True)
 class Opened:
     """A file of votes with the roles of its columns, before encoding."""
 
@@ -87,8 +66,6 @@ class Opened:
     """The cut points that made classes of scores."""
     classes: tuple[str, ...] | None = None
     """The classes from lowest to highest, if the source names them."""
-    doubt: Doubt | None = None
-    """How probable the classes of labelled items are, if the labels may be wrong."""
     how: Mapping[str, Any] = field(default_factory=dict)
     """The keys of a study file that reads the same."""
 
