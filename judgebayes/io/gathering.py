@@ -1,7 +1,7 @@
 """Collect records into a table of votes, and account for all of them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,8 @@ class Imported:
     """With an order: whether votes name the responses as shown, or were mapped back already."""
     classes: tuple[str, ...] | None = None
     """The classes from lowest to highest, if they cannot be inferred."""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """The classes by the letters in which the tool writes labels."""
     notes: tuple[str, ...] = ()
 
     def coverage(self) -> pd.Series:
@@ -177,6 +179,7 @@ def gather(parts: Iterable[Row | str], what: str, form: "Format", options: Optio
         dropped,
         form.votes_as if "order" in table.columns else None,
         form.classes if {*values} & {*form.classes[inner]} else None,
+        form.letters,
         tuple(dict.fromkeys(notes)),
     )
 

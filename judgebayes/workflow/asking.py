@@ -14,7 +14,7 @@ from judgebayes.io.options import Layout
 from judgebayes.io.tables import check_ignored, notes_of
 from judgebayes.io.vote_tables import read_votes
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.check_columns import find_long, find_wide, is_wide
+from judgebayes.workflow.check_columns import find_long, find_wide
 from judgebayes.workflow.check_draft import LEAVES, Draft, words_of
 from judgebayes.workflow.check_labels import doubtful_join, find_items, find_label, find_merged
 from judgebayes.workflow.check_scales import find_order, find_scale
@@ -113,19 +113,16 @@ def decided(request: ReadRequest, earlier: Earlier = UNSEEN) -> Draft:
     request = replace(request, votes=votes, labels=labels)
     draft = Draft(request, request, earlier)
     try:
-        tables, log = converted(request)
+        tables, log, said = converted(request)
     except JudgeBayesError as error:
         return draft.with_finding("bad", "file", str(error))
-    draft = replace(draft, tables=tables, log=log)
-    if log is None:
-        draft = _opened(draft, "votes", votes)
-    else:
-        draft = replace(draft.with_finding("note", "file", log.said[0]), said=log.said)
+    draft = replace(draft, tables=tables, log=log, said=said)
+    draft = draft.with_finding("note", "file", said[0]) if log else _opened(draft, "votes", votes)
     if labels is not None:
         draft = _opened(draft, "labels", labels)
     if draft.tables.votes is None or (labels is not None and draft.tables.labels is None):
         return draft
-    draft = find_wide(draft) if is_wide(draft) else find_long(draft)
+    draft = find_wide(draft) or find_long(draft)
     if not draft.columns:
         return draft
     for step in (find_label, find_merged, find_items, find_scale, find_order):

@@ -62,23 +62,6 @@ SHARE = 0.2
 """The least share of items with several labels from which an item is more than one column."""
 
 
-def is_wide(draft: Draft) -> bool:
-    """Tell whether a table has a row per item and a column per judge."""
-    if draft.tables.wide:
-        return True
-    given, names = _given(draft), [str(name) for name in draft.votes.columns]
-    long = [given[role] or by_name(names, role) for role in ("vote", "judge")]
-    if any(long):
-        return False
-    table = plain_table(draft.votes)
-    item = given["item"] or _item_of_rows(draft, table)
-    if item is None or item not in table.columns or table[item].duplicated().any():
-        return False
-    label = plain_label(names)
-    rest = [name for name in names if name not in (item, label)]
-    return len(_alike(table, rest, _label_values(draft))[0]) > 1
-
-
 def _item_of_rows(draft: Draft, table: pd.DataFrame) -> str | None:
     """Return the column that most likely names the item of each row of a wide table."""
     names = [str(name) for name in table.columns]
@@ -185,16 +168,28 @@ def _of_people(table: pd.DataFrame, names: list[str]) -> list[str]:
     return people if len(others) > 1 or len(others) == len(people) else []
 
 
-def find_wide(draft: Draft) -> Draft:
-    """Find the item, the labels and the columns that are not judges, of a wide table.
+def find_wide(draft: Draft) -> Draft | None:
+    """Find the item, the labels and the columns that are no judges; None if a row is a vote.
 
     It is wide without a word if every column but those of the item and the labels, which have usual
     names, is alike and named like a model or a program; and if not, this is asked.
     """
-    given, here = _given(draft), draft.labels is None
-    table = join_judge(plain_table(draft.votes), given["item"])
-    every, wide = [str(name) for name in table.columns], draft.tables.wide
-    item = given["item"] or _item_of_rows(draft, table) or likely_item(table, (), _labelled(draft))
+    given, here, wide = _given(draft), draft.labels is None, draft.tables.wide
+    names = [str(name) for name in draft.votes.columns]
+    if not wide and any(given[role] or by_name(names, role) for role in ("vote", "judge")):
+        return None
+    table = plain_table(draft.votes)
+    item = given["item"] or _item_of_rows(draft, table)
+    if not wide:
+        if item not in names or table[item].duplicated().any():
+            return None
+        label = plain_label(names)
+        rest = [name for name in names if name not in (item, label)]
+        if len(_alike(table, rest, _label_values(draft))[0]) < 2:
+            return None
+    table = join_judge(table, given["item"])
+    every = [str(name) for name in table.columns]
+    item = item or likely_item(table, (), _labelled(draft))
     if item is None:
         text = "Which column is the item? Name it with --item."
         return draft.with_finding("bad", "columns", text)

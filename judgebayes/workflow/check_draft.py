@@ -9,11 +9,12 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity
+from judgebayes.io.gathering import Imported
 from judgebayes.io.options import as_pair
 from judgebayes.workflow.item_ids import Matching
 from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.reading import Log, open_votes, with_labels
+from judgebayes.workflow.reading import open_votes, with_labels
 from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
 
 LEAVES = {
@@ -47,8 +48,8 @@ class Draft:
     tables: ReadRequest
     """The request with tables in place of files, and what the log of a tool says by itself."""
     earlier: Earlier = UNSEEN
-    log: Log | None = None
-    """What the log of a tool says beside its votes, if they are in one."""
+    log: Imported | None = None
+    """What the log of a tool has, if the votes are in one."""
     said: tuple[str, ...] = ()
     """Sentences about what is read without a word."""
     columns: Mapping[str, str | None] = field(default_factory=dict)

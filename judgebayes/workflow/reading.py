@@ -5,7 +5,7 @@ Which columns these are is decided before (`judgebayes.workflow.asking`).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import join_judge, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
+from judgebayes.io.gathering import Imported
 from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of
@@ -44,22 +45,12 @@ SIDES = {"model_a": "A", "model_b": "B"}
 """The systems of a battle, and their sides."""
 
 
-class Log(NamedTuple):
-    """What the log of a tool says beside its votes."""
-
-    said: tuple[str, ...]
-    classes: tuple[str, ...] | None
-    """The classes from lowest to highest, if the tool names them."""
-    letters: Mapping[str, str]
-    """The classes by the letters in which the tool writes labels."""
-
-
-def converted(request: ReadRequest) -> tuple[ReadRequest, Log | None]:
-    """Return the request with the table of votes in the log of another tool, and what else it says."""
+def converted(request: ReadRequest) -> tuple[ReadRequest, Imported | None, tuple[str, ...]]:
+    """Return the request with the table of votes in the log of another tool, what it has, and words."""
     path = request.votes
     form = None if isinstance(path, InMemory) else format_of(path)
     if form is None:
-        return request, None
+        return request, None, ()
     given = {"sample": request.sample, "vote": request.vote, "label": request.label}
     given["votes_from"] = request.votes_from
     given |= {} if request.labels is None else {"label": "none"}
@@ -84,8 +75,7 @@ def converted(request: ReadRequest) -> tuple[ReadRequest, Log | None]:
         request = replace(request, votes_as=imported.votes_as)
     table = table.set_axis(np.arange(1, len(table) + 1), axis=0)
     said = f"{path.name} is read as judgebayes import {form} does.", *imported.words()
-    request = replace(request, votes=InMemory(table, path.name))
-    return request, Log(said, imported.classes, FORMATS[form].letters)
+    return replace(request, votes=InMemory(table, path.name)), imported, said
 
 
 def open_votes(
