@@ -72,7 +72,6 @@ TASKS = (
             "workflow.study",
             "workflow.reading",
             "workflow.binning",
-            "workflow.bins_of_files",
             "workflow.item_ids",
             "workflow.likely",
             "workflow.questions",

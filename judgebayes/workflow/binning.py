@@ -1,7 +1,10 @@
-"""Classes for votes that are scores with many values: quantiles, or cut points learnt from labels."""
+"""Classes for votes that are scores with many values: quantiles, or cut points learnt from labels.
+
+The scores of a user's files are cut by the option `bins`, or as those of a saved fit were.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +12,11 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.votes.classes import canonical, listing
+from judgebayes.votes import Classes
+from judgebayes.votes.classes import canonical, distinct, inferred, listing, written
 from judgebayes.votes.columns import cell_of, first_row
+from judgebayes.workflow.scales import are_scores, in_order
+from judgebayes.workflow.sources import Labels, Opened
 
 LEARNT = "learnt"
 MOST_BINS = 50
@@ -148,6 +154,107 @@ def learn_cuts(
         c = came[i, c]
     middle = np.concatenate([[values[0]], (values[1:] + values[:-1]) / 2, [values[-1] + 1.0]])
     return tuple(float(middle[np.searchsorted(assigned, c)]) for c in range(1, n))
+
+
+def binned(opened: Opened, earlier: Bins | None) -> Opened:
+    """Return the files with a class in place of each score, if `bins` or a saved fit cuts scores.
+
+    `earlier` are the cut points of the saved fit.
+
+    Raises
+    ------
+    JudgeBayesError
+        If the option is no number of classes and not "learnt", a vote is no number, or there are no
+        labels to learn from.
+    """
+    how, bins = opened.request.bins, earlier
+    if how is None and bins is None:
+        return opened
+    judges = None if opened.judge is None else opened.table[opened.judge]
+    scores, gold = (
+        pd.DataFrame(
+            {
+                "item": opened.items.map(written),
+                "judge": "" if judges is None else judges.map(written).fillna(""),
+                "score": numbers_of(opened.votes, judges),
+            }
+        ),
+        opened.labels,
+    )
+    labels_too = gold is not None and are_scores(list(gold.table[gold.label].unique()))
+    if bins is None:
+        classes = None if gold is None or labels_too else _label_classes(gold)
+        if how == LEARNT:
+            bins = _learnt(scores, gold, classes)
+        else:
+            bins = _quantiles(scores["score"].to_numpy(), str(how), classes)
+    numbers, cut = scores["score"].to_numpy(), np.empty(len(scores), object)
+    for judge, rows in scores.groupby("judge").indices.items():
+        cut[rows] = bins.of(numbers[rows], str(judge))
+    if gold is not None and labels_too:
+        of_labels = bins.of(numbers_of(gold.table[gold.label]))
+        gold = replace(gold, table=gold.table.assign(**{gold.label: of_labels}))
+    return replace(
+        opened,
+        table=opened.table.assign(**{str(opened.votes.name): cut}),
+        labels=gold,
+        bins=bins,
+        classes=tuple(map(str, bins.names)),
+        notes=(*opened.notes, *bins.words()),
+    )
+
+
+def _quantiles(scores: Float[np.ndarray, " vote"], how: str, labels: Classes | None) -> Bins:
+    if not how.isascii() or not how.isdigit() or not 2 <= int(how) <= MOST_BINS:
+        raise JudgeBayesError(
+            f"bins is {how!r}, neither a number of classes from 2 to {MOST_BINS} nor {LEARNT!r}."
+        )
+    n = int(how)
+    if labels is not None and len(labels) != n:
+        raise JudgeBayesError(
+            f"bins={n} makes {n} classes, but the labels have {len(labels)} "
+            f"({', '.join(labels.names)}): use --set bins={len(labels)} or --set bins={LEARNT}."
+        )
+    return quantile_bins(scores[np.isfinite(scores)], n, None if labels is None else labels.values)
+
+
+def _learnt(scores: pd.DataFrame, gold: Labels | None, classes: Classes | None) -> Bins:
+    if gold is None:
+        raise JudgeBayesError(
+            "bins=learnt learns cut points from labels, and there are none; use a number, such as "
+            "--set bins=5, or add --labels FILE."
+        )
+    if classes is None:
+        raise JudgeBayesError(
+            "bins=learnt needs labels of few classes, and the labels are scores too; use a number, "
+            "such as --set bins=5, which cuts both."
+        )
+    label = gold.table[[gold.item, gold.label]].dropna().drop_duplicates()
+    pairs = {"item": label[gold.item].map(written), "label": classes.indices(label[gold.label])}
+    known = scores.dropna(subset=["score"]).merge(pd.DataFrame(pairs), on="item")
+    if len(known) == 0:
+        raise JudgeBayesError("bins=learnt: no item has both a score and a label.")
+    parts = {"": known}
+    if known["judge"].nunique() > 1:
+        parts |= {str(judge): part for judge, part in known.groupby("judge", sort=False)}
+    cuts = {
+        judge: learn_cuts(part["score"].to_numpy(float), part["label"].to_numpy(int), len(classes))
+        for judge, part in parts.items()
+    }
+    return Bins(classes.values, cuts, int(known["item"].nunique()))
+
+
+def _label_classes(gold: Labels) -> Classes:
+    values = distinct(gold.table[gold.label].unique())
+    if (classes := inferred(values)) is not None:
+        return classes
+    ordered, known = in_order(values)
+    if not known:
+        raise JudgeBayesError(
+            f"bins takes the classes of the labels, and the order of {listing(values)} is unknown; "
+            "write them as numbers."
+        )
+    return Classes(tuple(ordered), pairwise=False)
 
 
 def _numbers(cuts: Sequence[float]) -> str:

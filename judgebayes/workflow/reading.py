@@ -35,7 +35,7 @@ from judgebayes.votes.columns import (
     require_plain,
 )
 from judgebayes.workflow.annotators import label_columns, melted, stacked
-from judgebayes.workflow.bins_of_files import binned
+from judgebayes.workflow.binning import binned
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.scales import cast_votes, undecided_of

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from judgebayes.votes.classes import Classes, canonical, mapped
-from judgebayes.workflow.binning import Bins
 from judgebayes.workflow.options import ReadRequest
+
+if TYPE_CHECKING:
+    from judgebayes.workflow.binning import Bins
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Earlier:
     """Columns of the earlier file by role, used if this file has them and none is named."""
     ignored: tuple[str, ...] = ()
     """Columns that are not judges, if the file has them."""
-    bins: Bins | None = None
+    bins: "Bins | None" = None
     """The cut points that the earlier file was read with."""
     classes: Classes | None = None
     """The classes of the earlier file."""
@@ -62,7 +64,7 @@ class Opened:
     """What was left out of the files or read as something else, in sentences."""
     rows: pd.DataFrame | None = None
     """The rows of a wide file, with all its columns."""
-    bins: Bins | None = None
+    bins: "Bins | None" = None
     """The cut points that made classes of scores."""
     classes: tuple[str, ...] | None = None
     """The classes from lowest to highest, if the source names them."""
