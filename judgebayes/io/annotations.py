@@ -1,16 +1,12 @@
 """Annotations by people and models: Argilla, Label Studio and Prodigy."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import wraps
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from judgebayes.errors import JudgeBayesError
-from judgebayes.io.gathering import MAX_CLASSES, Row
+from judgebayes.io.gathering import Row
 from judgebayes.io.options import Files
 from judgebayes.io.records import field_of
 from judgebayes.io.tools import an_object, answer_in, name_in, names_of, objects, records_of
-from judgebayes.votes.classes import listing
 
 ANSWERED = ("choices", "rating", "number", "pairwise")
 """Types of results that are answers to a question; others mark a region or write a text."""
@@ -21,46 +17,6 @@ ABOUT = (
 """Columns of a row per annotation that are no answers."""
 
 
-def one_question(read: Callable[[Files], Iterable[Row]]) -> Callable[[Files], Iterator[Row]]:
-    """Return a reader of the named question, or of the only one whose answers are no free texts.
-
-    The judge of a record of `read` is a pair: of the judge, and of the question. Records of other
-    questions are left out.
-
-    Raises
-    ------
-    JudgeBayesError
-        If there are several questions and none is named, or the named one was not answered.
-    """
-
-    @wraps(read)
-    def run(given: Files) -> Iterator[Row]:
-        every, answers = list(read(given)), dict[str, set[str | int | float]]()
-        for row in every:
-            if row.vote is not None:
-                answers.setdefault(row.judge[1], set()).add(row.vote)
-        few = [
-            question
-            for question, votes in answers.items()
-            if len(votes) <= MAX_CLASSES or not any(isinstance(vote, str) for vote in votes)
-        ]
-        label = None if given.options.label == "none" else given.options.label
-        named = given.options.vote or label or (few[0] if len(few) == 1 else None)
-        if answers and named not in answers:
-            raise JudgeBayesError(
-                f"{str(given.path)!r} has answers to the questions {listing(answers, 20)}: name the one "
-                "to read with --vote NAME."
-            )
-        for row in every:
-            judge, question = row.judge[0], row.judge[1]
-            other = None if question == named else f"an answer to another question, {question}"
-            who = question if row.person is not None else judge
-            yield replace(row, judge=who, dropped=row.dropped or other)
-
-    return run
-
-
-@one_question
 def read_label_studio(given: Files) -> Iterable[Row]:
     """Return the votes in an export of Label Studio.
 
@@ -111,7 +67,7 @@ def _tasks(records: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
                 for name in sorted(controls):
                     vote, reason = answer_in(answered.get(name))
                     why = "skipped" if skipped else reason
-                    yield Row(item, (who, name), vote, why, person=human)
+                    yield Row(item, who, vote, why, person=human, question=name)
 
 
 def _row_per_annotation(records: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
@@ -119,14 +75,13 @@ def _row_per_annotation(records: list[tuple[str, dict[str, Any]]]) -> Iterator[R
         item, person = name_in(record, "id") or where, str(record.get("annotator"))
         for name in (name for name in record if name not in ABOUT):
             vote, reason = answer_in(record[name])
-            yield Row(item, (person, name), vote, reason, person=person)
+            yield Row(item, person, vote, reason, person=person, question=name)
 
 
 UNSENT = ("draft", "discarded")
 """Of the status of a response."""
 
 
-@one_question
 def read_argilla(given: Files) -> Iterator[Row]:
     """Return the votes in records of Argilla.
 
@@ -149,8 +104,8 @@ def read_argilla(given: Files) -> Iterator[Row]:
             vote, reason = answer_in(each.get("value"))
             agent = name_in(each, "agent") or "suggestion"
             person = name_in(each, "user_id") or "annotator" if human else None
-            judge, vote = (person or agent, question), None if unsent else vote
-            yield Row(item, judge, vote, unsent or reason, person=person)
+            vote, judge = None if unsent else vote, person or agent
+            yield Row(item, judge, vote, unsent or reason, person=person, question=question)
 
 
 def _answers_of_argilla(
@@ -179,7 +134,6 @@ def _answers_of_argilla(
 NOT_ACCEPTED = {"ignore": "ignored", "reject": "rejected"}
 
 
-@one_question
 def read_prodigy(given: Files) -> Iterator[Row]:
     """Return the votes in annotations of Prodigy.
 
@@ -207,4 +161,4 @@ def read_prodigy(given: Files) -> Iterator[Row]:
         if "accept" in record or "options" in record:
             accepted, why = answer_in(record.get("accept"))
             vote, reason = (accepted, why) if answer == "accept" else (None, reason)
-        yield Row(item, (who, question), vote, reason, person=who)
+        yield Row(item, who, vote, reason, person=who, question=question)

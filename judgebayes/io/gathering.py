@@ -50,6 +50,8 @@ class Row:
     """The systems that the item compares."""
     person: str | None = None
     """Who voted, if it was a person: then `judge` is the question that the person answered."""
+    question: str | None = None
+    """The question, where judges and people answered several, of which one is read."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ def gather(parts: Iterable[Row | str], what: str, form: "Format", options: Optio
     every = list(parts)
     notes = [part for part in every if isinstance(part, str)]
     missing = options.missing
-    records, no_effect = _without(_records_of(every), missing)
+    records = _of_one_question(_records_of(every), what, options)
+    records, no_effect = _without(records, missing)
     records, people, said = _people(records, what, options.label)
     notes += said
     here = records["dropped"].isna()
@@ -192,6 +195,31 @@ def _records_of(parts: list[Row | str]) -> pd.DataFrame:
     columns["item"] = short_names(columns["item"], keep=-1)
     columns["judge"] = short_names(columns["judge"], keep=0)
     return pd.DataFrame(columns, dtype=object)
+
+
+def _of_one_question(records: pd.DataFrame, what: str, options: Options) -> pd.DataFrame:
+    """Return the records without answers to other questions than the named one.
+
+    By default it is the only one whose answers are no free texts. A person's `judge` is the question.
+    """
+    question, votes = records["question"], records["vote"]
+    if question.isna().all():
+        return records
+    answers = votes[votes.notna()].groupby(question, sort=False).unique()
+    texts = answers.map(lambda given: any(isinstance(each, str) for each in given)).astype(bool)
+    few = answers.index[~texts | (answers.map(len) <= MAX_CLASSES)]
+    label = None if options.label == "none" else options.label
+    named = options.vote or label or (few[0] if len(few) == 1 else None)
+    if len(answers) and named not in answers:
+        raise JudgeBayesError(
+            f"{what!r} has answers to the questions {listing(answers.index, 20)}: name the one "
+            "to read with --vote NAME."
+        )
+    other = ("an answer to another question, " + question).mask(question == named)
+    dropped = records["dropped"].where(records["dropped"].notna(), other)
+    return records.assign(
+        dropped=dropped, judge=question.where(records["person"].notna(), records["judge"])
+    )
 
 
 def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:
