@@ -198,8 +198,8 @@ def _has_word(name: str, words: str) -> bool:
     return re.search(rf"(?<![^\W\d_])(?:{words})s?(?![^\W\d_])", spaced, re.IGNORECASE) is not None
 
 
-def _plain(name: str) -> str:
-    """Return the normalised form of a name."""
+def plain_name(name: str) -> str:
+    """Return the normalised form of a column's name."""
     return re.sub(r"[\s\-]+", "_", name.casefold().strip(" \t:?"))
 
 
@@ -219,8 +219,8 @@ def _named_like(
     """
     plain: dict[str, str] = {}
     for name in names:
-        plain.setdefault(_plain(name), name)
-    exact = [plain[key] for key in map(_plain, likely) if key in plain]
+        plain.setdefault(plain_name(name), name)
+    exact = [plain[key] for key in map(plain_name, likely) if key in plain]
     matches = [name for each, name in plain.items() if similar and re.fullmatch(similar, each)]
     return exact[0] if exact else matches[0] if len(matches) == 1 else None
 
@@ -297,7 +297,7 @@ def judge_of_criteria(
     The second value is a sentence about it. None if there is no such column.
     """
     free = [name for name in table.columns if name not in columns.values()]
-    criterion = next((name for name in free if CRITERION.fullmatch(_plain(name))), None)
+    criterion = next((name for name in free if CRITERION.fullmatch(plain_name(name))), None)
     if criterion is None:
         return None
     judge = columns["judge"]

@@ -21,6 +21,7 @@ from judgebayes.io.columns import (
     listed_roles,
     most_likely,
     plain_label,
+    plain_name,
     unrecognised,
 )
 from judgebayes.io.gathering import MAX_CLASSES
@@ -39,17 +40,7 @@ from judgebayes.votes.classes import (
 from judgebayes.votes.columns import are_orders
 from judgebayes.workflow.annotators import label_columns
 from judgebayes.workflow.check_draft import Draft, try_open
-from judgebayes.workflow.likely import (
-    ITEM,
-    MEASURE,
-    by_name,
-    likely_item,
-    likely_judge,
-    likely_label,
-    likely_order,
-    likely_sample,
-    likely_vote,
-)
+from judgebayes.workflow.likely import ITEM, MEASURE, Columns, by_name
 from judgebayes.workflow.options import ROLES
 from judgebayes.workflow.scales import are_scores, in_order
 
@@ -65,8 +56,8 @@ SHARE = 0.2
 def _item_of_rows(draft: Draft, table: pd.DataFrame) -> str | None:
     """Return the column that most likely names the item of each row of a wide table."""
     names = [str(name) for name in table.columns]
-    likely = [by_name(names, "item"), likely_item(table, labelled=_labelled(draft))]
-    likely += [name for name in names if ITEM.fullmatch(name.strip().casefold())]
+    likely = [by_name(names, "item"), Columns(table).item(_labelled(draft))]
+    likely += [name for name in names if ITEM.fullmatch(plain_name(name))]
     return next((n for n in likely if n is not None and not table[n].duplicated().any()), None)
 
 
@@ -100,7 +91,7 @@ def _alike(
     for name in names:
         cells = table[name]
         number = pd.api.types.is_numeric_dtype(cells.dtype)
-        if number and not wide and MEASURE.fullmatch(name.strip().casefold().replace(" ", "_")):
+        if number and not wide and MEASURE.fullmatch(plain_name(name)):
             continue
         if cells.dtype == object and not all(map(pd.api.types.is_scalar, cells)):
             continue
@@ -129,25 +120,20 @@ def _alike(
 
     group = max([*sets, (0, scores)], key=rank)[1]
     scale = frozenset[str]().union(*(values.get(name, frozenset()) for name in group))
-    numeric = wide and bool(group) and all(map(_is_number, scale))
+    numeric = bool(group) and all(map(_is_number, scale))
+    ends = sorted(map(float, scale)) if numeric else []
 
     def votes_too(name: str, cast: frozenset[str]) -> bool:
-        """Tell whether a column has the classes of the others, or of a wider scale."""
-        wider = wide and name in values and (cast & scale or in_order(sorted(cast | scale))[1])
-        return (
-            cast <= scale or bool(wider) or (numeric and all(map(_is_number, cast))) or halves(cast)
-        )
+        """Tell whether a column has the classes of the others, or of a wider scale.
 
-    def halves(cast: frozenset[str]) -> bool:
-        """Tell whether a column has most numbers of a scale, and others between its ends."""
-        if (
-            not scale
-            or not all(map(_is_number, cast | scale))
-            or 2 * len(cast & scale) < len(scale)
-        ):
-            return False
-        ends = [float(each) for each in scale]
-        return all(min(ends) <= float(each) <= max(ends) for each in cast)
+        Of numbers, it has most, and others between their ends.
+        """
+        if numeric and all(map(_is_number, cast)):
+            most = bool(ends) and 2 * len(cast & scale) >= len(scale)
+            if wide or (most and all(ends[0] <= float(each) <= ends[-1] for each in cast)):
+                return True
+        wider = wide and name in values and (cast & scale or in_order(sorted(cast | scale))[1])
+        return cast <= scale or bool(wider)
 
     group += [n for n, cast in words.items() if n not in group and cast and votes_too(n, cast)]
     return [name for name in names if name in group], scale
@@ -189,7 +175,7 @@ def find_wide(draft: Draft) -> Draft | None:
             return None
     table = join_judge(table, given["item"])
     every = [str(name) for name in table.columns]
-    item = item or likely_item(table, (), _labelled(draft))
+    item = item or Columns(table).item(_labelled(draft))
     if item is None:
         text = "Which column is the item? Name it with --item."
         return draft.with_finding("bad", "columns", text)
@@ -508,21 +494,21 @@ def _by_values(
         return columns[role] is None and given[role] is None
 
     if columns["item"] is None:
-        draft = settled("item", likely_item(table, columns.values(), _labelled(draft)))
+        draft = settled("item", Columns(table, columns.values()).item(_labelled(draft)))
     item, vote = columns["item"], columns["vote"]
     if vote is None:
         judge = columns["judge"]
         if item is not None and open_("judge"):
-            judge = likely_judge(table, item, columns.values())
-        vote = likely_vote(table, [*columns.values(), judge], item)
+            judge = Columns(table, columns.values()).judge(item)
+        vote = Columns(table, [*columns.values(), judge]).vote(item)
         free = (n for n in map(str, table.columns) if n not in (*columns.values(), judge))
         vote = vote or next((n for n in free if kind_of_answers(table[n])), None)
         draft = settled("vote", vote)
     if open_("order"):
-        draft = settled("order", likely_order(table, columns.values()))
+        draft = settled("order", Columns(table, columns.values()).order())
     keys = [n for role in ("item", "order", "sample") if (n := columns[role]) is not None]
     if item is not None and open_("judge") and table.duplicated(keys).any():
-        judge = likely_judge(table, item, columns.values())
+        judge = Columns(table, columns.values()).judge(item)
         gold = None if judge is None else _label_of_pairs(table, item, judge, vote)
         if judge is not None and gold is not None:
             text = (
@@ -534,7 +520,7 @@ def _by_values(
             return draft, columns | pair | {"judge": None}
         draft = settled("judge", judge)
     if item is not None and vote is not None and here and open_("label"):
-        draft = settled("label", likely_label(table, item, vote, columns.values()))
+        draft = settled("label", Columns(table, columns.values()).label(item, vote))
     return draft, columns
 
 
@@ -583,7 +569,8 @@ def _repeats(draft: Draft) -> Draft:
     first = (names == names.loc[row]).all(axis=1).idxmax()
     named = ", ".join(f"{n} {canonical(table.loc[row, n])!r}" for n in place)
     question = f"Rows {first} and {row} are the same vote ({named})."
-    column = likely_sample(table, keys, [name for role, name in chosen.items() if role != "sample"])
+    others = [name for role, name in chosen.items() if role != "sample"]
+    column = Columns(table, others).sample(keys)
     if column is not None and most_likely([column], "generator") and chosen["judge"] is not None:
         pair = join_names([str(chosen["item"]), column])
         text = f"Items are named by {chosen['item']!r} and {column!r} together."

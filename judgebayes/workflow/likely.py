@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
-from judgebayes.io.columns import like_a_label, most_likely, plain_label
+from judgebayes.io.columns import like_a_label, most_likely, plain_label, plain_name
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.votes.classes import canonical, mapped, usual_classes
 from judgebayes.workflow.item_ids import match_items
@@ -45,152 +47,147 @@ def by_name(names: Sequence[str], role: str, used: Iterable[str | None] = ()) ->
     return (plain_label(free) if role == "label" else None) or most_likely(free, role)
 
 
-def likely_item(
-    table: pd.DataFrame, used: Iterable[str | None] = (), labelled: Iterable[object] | None = None
-) -> str | None:
-    """Return the column that most likely names the items.
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table that may have a role, but for those that are used already."""
 
-    It contains most of the labelled items, if some are known; else its values are as often there as one
-    another, preferably more than once, and its name is like that of an item.
-    """
-    free = _candidates(table, used)
-    if labelled is not None:
-        known = list(labelled)
-        shares = {name: match_items(known, table[name].dropna().unique()).share for name in free}
-        best = max(shares, key=lambda n: (shares[n], -table[n].nunique()), default=None)
-        if best is not None and shares[best] >= 0.5:
+    table: pd.DataFrame
+    used: Iterable[str | None] = ()
+
+    @cached_property
+    def free(self) -> list[str]:
+        """The columns that are not used, with plain cells that are no prose, and no empty name."""
+        taken = set(self.used)
+        names = []
+        for name in self.table.columns:
+            if name in taken or str(name).startswith("Unnamed: "):
+                continue
+            cells = self.table[name].dropna()
+            if len(cells) == 0 or not cells.head(100).map(pd.api.types.is_scalar).all():
+                continue
+            texts = [cell for cell in cells.head(1000) if isinstance(cell, str)]
+            if texts and sum(map(len, texts)) > LONG_TEXT * len(texts):
+                continue
+            names.append(str(name))
+        return names
+
+    def item(self, labelled: Iterable[object] | None = None) -> str | None:
+        """Return the column that most likely names the items.
+
+        It contains most of the labelled items, if some are known; else its values are as often there as
+        one another, preferably more than once, and its name is like that of an item.
+        """
+        table = self.table
+        if labelled is not None:
+            known = list(labelled)
+            shares = {n: match_items(known, table[n].dropna().unique()).share for n in self.free}
+            best = max(shares, key=lambda n: (shares[n], -table[n].nunique()), default=None)
+            if best is not None and shares[best] >= 0.5:
+                return best
+
+        def rank(name: str) -> Rank | None:
+            counts, plain = table[name].value_counts(), plain_name(name)
+            if len(counts) < 2 or pd.api.types.is_float_dtype(table[name].dtype):
+                return None
+            even = counts.min() == counts.max()
+            like = bool(ITEM.fullmatch(plain)) and not JUDGE.fullmatch(plain)
+            if not (like or even) or COST.fullmatch(plain):
+                return None
+            return like, bool(even and counts.median() > 1), len(counts) > MAX_CLASSES
+
+        return self._likeliest(rank, sure=True)
+
+    def vote(self, item: str | None = None) -> str | None:
+        """Return the column that most likely contains the votes: its values are classes or scores.
+
+        If items have several rows, a column with one value for each item is none.
+        """
+        several = item is not None and bool(self.table[item].duplicated().any())
+
+        def rank(name: str) -> Rank | None:
+            if like_a_label(name) or (several and self._most_of_item(name, item) <= 1):
+                return None
+            kind, plain = _kind_of_votes(self.table[name]), plain_name(name)
+            like = bool(VOTE.fullmatch(plain)) and not COST.fullmatch(plain)
+            return None if kind == 0 or (kind == 1 and not like) else (like, kind)
+
+        return self._likeliest(rank)
+
+    def judge(self, item: str) -> str | None:
+        """Return the column that most likely names the judges, None if there may be one judge only.
+
+        Each item has several of its values, which are texts, few, and not the same on every row.
+        """
+        table = self.table
+        if not table[item].duplicated().any():
+            return None
+
+        def rank(name: str) -> Rank | None:
+            n = table[name].nunique()
+            if pd.api.types.is_numeric_dtype(table[name].dtype) or not 2 <= n <= MOST_JUDGES:
+                return None
+            of_item = table.groupby(item)[name].nunique().median()
+            like = bool(JUDGE.fullmatch(plain_name(name)))
+            return (like,) if of_item > 1 and (like or of_item >= n / 2) else None
+
+        return self._likeliest(rank)
+
+    def sample(self, keys: Sequence[str]) -> str | None:
+        """Return the column that most likely numbers the repeated votes with the same keys.
+
+        With it, no two rows have the same keys, and it has few values.
+        """
+
+        def rank(name: str) -> Rank | None:
+            cells, plain = self.table[name], plain_name(name)
+            if cells.isna().any() or cells.nunique() > MOST_SAMPLES:
+                return None
+            if self.table.duplicated([*keys, name]).any():
+                return None
+            return bool(SAMPLE.fullmatch(plain)), not COST.fullmatch(plain), -cells.nunique()
+
+        return self._likeliest(rank, sure=True)
+
+    def order(self) -> str | None:
+        """Return the only column whose cells are all AB or BA, if it has both."""
+        few = (n for n in self.free if self.table[n].head(1000).nunique() <= 2)
+        names = [n for n in few if set(map(_order, self.table[n].unique())) == {"AB", "BA"}]
+        return names[0] if len(names) == 1 else None
+
+    def label(self, item: str, vote: str) -> str | None:
+        """Return the only column with values of the votes, one for each item.
+
+        If items have one row each, its name is like that of people's answers.
+        """
+        several = bool(self.table[item].duplicated().any())
+        votes = set(mapped(self.table[vote], canonical).dropna())
+        if not 2 <= len(votes) <= MAX_CLASSES:
+            return None
+        names = []
+        for name in self.free:
+            values = set(mapped(self.table[name], canonical).dropna())
+            fits = len(values) > 1 and values <= votes and self._most_of_item(name, item) <= 1
+            names += [name] if fits and (several or like_a_label(name)) else []
+        return names[0] if len(names) == 1 else None
+
+    def _most_of_item(self, name: str, item: str | None) -> int:
+        """Return the most different values of a column that an item has."""
+        return int(self.table.groupby(item)[name].nunique().max())
+
+    def _likeliest(self, rank: Callable[[str], Rank | None], *, sure: bool = False) -> str | None:
+        """Return the first free column of the highest rank, if any has one.
+
+        Unless it is `sure`, None also if it is one of several and its name is unusual.
+        """
+        ranks = {name: own for name in self.free if (own := rank(name)) is not None}
+        best = max(ranks, key=lambda name: ranks[name], default=None)
+        if best is None or sure or ranks[best][0] or len(ranks) == 1:
             return best
-
-    def rank(name: str) -> Rank | None:
-        counts, plain = table[name].value_counts(), _plain(name)
-        if len(counts) < 2 or pd.api.types.is_float_dtype(table[name].dtype):
-            return None
-        even = counts.min() == counts.max()
-        like = bool(ITEM.fullmatch(plain)) and not JUDGE.fullmatch(plain)
-        if not (like or even) or COST.fullmatch(plain):
-            return None
-        return like, bool(even and counts.median() > 1), len(counts) > MAX_CLASSES
-
-    return _likeliest(free, rank, sure=True)
-
-
-def likely_vote(
-    table: pd.DataFrame, used: Iterable[str | None] = (), item: str | None = None
-) -> str | None:
-    """Return the column that most likely contains the votes: its values are classes or scores.
-
-    If items have several rows, a column with one value for each item is none.
-    """
-    several = item is not None and bool(table[item].duplicated().any())
-
-    def rank(name: str) -> Rank | None:
-        if like_a_label(name) or (several and table.groupby(item)[name].nunique().max() <= 1):
-            return None
-        kind = _kind_of_votes(table[name])
-        like = bool(VOTE.fullmatch(_plain(name))) and not COST.fullmatch(_plain(name))
-        return None if kind == 0 or (kind == 1 and not like) else (like, kind)
-
-    return _likeliest(_candidates(table, used), rank)
-
-
-def likely_judge(table: pd.DataFrame, item: str, used: Iterable[str | None] = ()) -> str | None:
-    """Return the column that most likely names the judges, None if there may be one judge only.
-
-    Each item has several of its values, which are texts, few, and not the same on every row.
-    """
-    if not table[item].duplicated().any():
         return None
-
-    def rank(name: str) -> Rank | None:
-        n = table[name].nunique()
-        if pd.api.types.is_numeric_dtype(table[name].dtype) or not 2 <= n <= MOST_JUDGES:
-            return None
-        of_item = table.groupby(item)[name].nunique().median()
-        like = bool(JUDGE.fullmatch(_plain(name)))
-        return (like,) if of_item > 1 and (like or of_item >= n / 2) else None
-
-    return _likeliest(_candidates(table, used), rank)
-
-
-def likely_sample(
-    table: pd.DataFrame, keys: Sequence[str], used: Iterable[str | None] = ()
-) -> str | None:
-    """Return the column that most likely numbers the repeated votes with the same keys.
-
-    With it, no two rows have the same keys, and it has few values.
-    """
-
-    def rank(name: str) -> Rank | None:
-        cells, plain = table[name], _plain(name)
-        if cells.isna().any() or cells.nunique() > MOST_SAMPLES:
-            return None
-        if table.duplicated([*keys, name]).any():
-            return None
-        return bool(SAMPLE.fullmatch(plain)), not COST.fullmatch(plain), -cells.nunique()
-
-    return _likeliest(_candidates(table, used), rank, sure=True)
-
-
-def likely_order(table: pd.DataFrame, used: Iterable[str | None] = ()) -> str | None:
-    """Return the only column whose cells are all AB or BA, if it has both."""
-    few = (n for n in _candidates(table.head(1000), used) if table[n].head(1000).nunique() <= 2)
-    names = [n for n in few if set(map(_order, table[n].unique())) == {"AB", "BA"}]
-    return names[0] if len(names) == 1 else None
 
 
 def _order(cell: object) -> str:
     return cell.strip().upper() if isinstance(cell, str) else ""
-
-
-def likely_label(
-    table: pd.DataFrame, item: str, vote: str, used: Iterable[str | None] = ()
-) -> str | None:
-    """Return the only column with values of the votes, one for each item.
-
-    If items have one row each, its name is like that of people's answers.
-    """
-    several = bool(table[item].duplicated().any())
-    votes = set(mapped(table[vote], canonical).dropna())
-    if not 2 <= len(votes) <= MAX_CLASSES:
-        return None
-    names = []
-    for name in _candidates(table, used):
-        values = set(mapped(table[name], canonical).dropna())
-        once = table.groupby(item)[name].nunique().max() <= 1
-        fits = len(values) > 1 and values <= votes and once
-        names += [name] if fits and (several or like_a_label(name)) else []
-    return names[0] if len(names) == 1 else None
-
-
-def _likeliest(
-    names: Sequence[str], rank: Callable[[str], Rank | None], *, sure: bool = False
-) -> str | None:
-    """Return the first column of the highest rank, if any has one.
-
-    Unless it is `sure`, None also if it is one of several and its name is unusual.
-    """
-    ranks = {name: own for name in names if (own := rank(name)) is not None}
-    best = max(ranks, key=lambda name: ranks[name], default=None)
-    if best is None or sure or ranks[best][0] or len(ranks) == 1:
-        return best
-    return None
-
-
-def _candidates(table: pd.DataFrame, used: Iterable[str | None]) -> list[str]:
-    """Return the columns that are free, with plain cells that are no prose, and no empty name."""
-    taken = set(used)
-    names = []
-    for name in table.columns:
-        if name in taken or str(name).startswith("Unnamed: "):
-            continue
-        cells = table[name].dropna()
-        if len(cells) == 0 or not cells.head(100).map(pd.api.types.is_scalar).all():
-            continue
-        texts = [cell for cell in cells.head(1000) if isinstance(cell, str)]
-        if texts and sum(map(len, texts)) > LONG_TEXT * len(texts):
-            continue
-        names.append(str(name))
-    return names
 
 
 def _kind_of_votes(cells: pd.Series) -> int:
@@ -203,7 +200,3 @@ def _kind_of_votes(cells: pd.Series) -> int:
     if len(counts) <= MAX_CLASSES and counts.total() >= 2 * len(counts):
         return 2 if all(isinstance(value, str) for value in counts) else 1
     return 1 if are_scores(list(counts)) else 0
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s\-]+", "_", name.strip().casefold()).strip("?")
