@@ -66,31 +66,29 @@ def with_points(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFra
     least one comma does not separate thousands. One of percentages only has the numbers without signs.
     """
     notes: list[str] = []
+    examples: dict[str, str] = {}
     for name in columns:
         texts = [v for v in table[name].unique() if isinstance(v, str) and canonical(v) is not None]
-        if texts and all(PERCENT.fullmatch(v.strip()) for v in texts):
+        plain = list(map(str.strip, texts))
+        commas = [v for v in plain if COMMA.fullmatch(v) and not THOUSANDS.fullmatch(v)]
+        if texts and all(map(PERCENT.fullmatch, plain)):
             numbers = {v: v.strip(" \t%").replace(",", ".") for v in texts}
-            table = table.assign(**{name: table[name].astype(object).replace(numbers)})
             notes.append(
                 f"Column {name!r}: percentages, {texts[0]!r} is read as {numbers[texts[0]]}."
             )
-    examples: dict[str, str] = {}
-    for name in columns:
-        values = [v for v in table[name].unique() if isinstance(v, str)]
-        written = [v for v in map(str.strip, values) if canonical(v) is not None]
-        commas = [v for v in written if COMMA.fullmatch(v) and not THOUSANDS.fullmatch(v)]
-        if commas and all(COMMA.fullmatch(v) or NUMBER.fullmatch(v) for v in written):
-            replacements = {value: value.replace(",", ".") for value in values}
-            table = table.assign(**{name: table[name].astype(object).replace(replacements)})
+        elif commas and all(COMMA.fullmatch(v) or NUMBER.fullmatch(v) for v in plain):
+            numbers = {v: v.replace(",", ".") for v in texts}
             examples[name] = commas[0]
-    if not examples:
-        return table, notes
-    first = next(iter(examples.values()))
-    return table, [
-        *notes,
-        f"Column {listing(examples, 20)}: decimal commas, {first!r} is read as "
-        f"{canonical(first.replace(',', '.'))}.",
-    ]
+        else:
+            continue
+        table = table.assign(**{name: table[name].astype(object).replace(numbers)})
+    if examples:
+        first = next(iter(examples.values()))
+        notes.append(
+            f"Column {listing(examples, 20)}: decimal commas, {first!r} is read as "
+            f"{canonical(first.replace(',', '.'))}."
+        )
+    return table, notes
 
 
 def _single(table: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, Counter[str]]:
@@ -120,17 +118,14 @@ def _list_in(value: object) -> list[Any] | None:
     return None if any(isinstance(each, list | dict) for each in words) else words
 
 
-def missing_values(missing: str | None) -> frozenset[Hashable | None]:
-    """Return the values that mean no vote, from an option that separates them by commas."""
-    names = split_names(missing) if missing else ()
-    return frozenset(folded(canonical(name)) for name in names)
-
-
 def without(
     table: pd.DataFrame, columns: Iterable[str], missing: str | None
 ) -> tuple[pd.DataFrame, Counter[Hashable]]:
-    """Empty the cells whose values mean no vote; return the table and the count of each value."""
-    no_vote = missing_values(missing)
+    """Empty the cells whose values mean no vote; return the table and the count of each value.
+
+    An option has these values, separated by commas.
+    """
+    no_vote = {folded(canonical(name)) for name in split_names(missing or "")}
     counts: Counter[Hashable] = Counter()
     for name in columns if no_vote else ():
         values = table[name].dropna().unique()

@@ -141,9 +141,17 @@ def table_of_records(records: Iterable[tuple[int, dict[str, Any]]]) -> pd.DataFr
         lines.append(number)
         for name, values in columns.items():
             values.append(record.get(name, ABSENT))
-    lines, columns = _rows_of_lists(lines, columns)
+    listed = [n for n, values in columns.items() if any(isinstance(v, list) for v in values)]
+    if len(listed) == 1 and all(map(_are_objects, columns[listed[0]])):
+        rows = pd.DataFrame(columns, lines, dtype=object).explode(listed[0])
+        lines, columns = list(rows.index), {str(n): cells.tolist() for n, cells in rows.items()}
     plain = columns_of_objects(columns)
     return pd.DataFrame({n: _series(v) for n, v in plain.items()}).set_axis(lines, axis=0)
+
+
+def _are_objects(cell: object) -> bool:
+    """Tell whether a cell is a list of objects, as `judgments` may be, of which each is a row."""
+    return isinstance(cell, list) and cell != [] and all(isinstance(each, dict) for each in cell)
 
 
 def columns_of_objects(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -167,25 +175,6 @@ def columns_of_objects(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]
         ".".join(next(e for k in range(1, len(p) + 1) if ends[e := p[-k:]] == 1 or e == p)): values
         for p, values in paths.items()
     }
-
-
-def _rows_of_lists(
-    lines: list[int], columns: dict[str, list[Any]]
-) -> tuple[list[int], dict[str, list[Any]]]:
-    """Return a row for each object, if the only column of lists has lists of objects: `judgments`."""
-    listed = [n for n, values in columns.items() if any(isinstance(v, list) for v in values)]
-    if len(listed) != 1:
-        return lines, columns
-    cells = columns[listed[0]]
-    objects = [
-        isinstance(v, list) and v != [] and all(isinstance(o, dict) for o in v) for v in cells
-    ]
-    if not all(objects):
-        return lines, columns
-    place = [row for row, cell in enumerate(cells) for _ in cell]
-    rest = {n: [values[row] for row in place] for n, values in columns.items() if n != listed[0]}
-    rest[listed[0]] = [each for cell in cells for each in cell]
-    return [lines[row] for row in place], rest
 
 
 def plain_frame(table: pd.DataFrame) -> pd.DataFrame:
