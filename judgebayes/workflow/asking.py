@@ -15,8 +15,8 @@ from judgebayes.io.tables import check_ignored, notes_of
 from judgebayes.io.vote_tables import read_votes
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.check_columns import find_long, find_wide
-from judgebayes.workflow.check_draft import LEAVES, Draft, words_of
-from judgebayes.workflow.check_labels import doubtful_join, find_items, find_label, find_merged
+from judgebayes.workflow.check_draft import LEAVES, Draft, try_open, words_of
+from judgebayes.workflow.check_labels import doubtful_join, find_label, find_merged
 from judgebayes.workflow.check_scales import find_order, find_scale
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.options import ReadRequest
@@ -125,8 +125,9 @@ def decided(request: ReadRequest, earlier: Earlier = UNSEEN) -> Draft:
     draft = find_wide(draft) or find_long(draft)
     if not draft.columns:
         return draft
-    for step in (find_label, find_merged, find_items, find_scale, find_order):
-        draft = step(draft)
+    for step in (find_label, find_merged, find_scale, find_order):
+        opened = try_open(draft)
+        draft = draft if opened is None else step(draft, opened)
     return draft
 
 

@@ -25,11 +25,11 @@ from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical, listing, mapped, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
-from judgebayes.workflow.check_draft import Draft, try_open
+from judgebayes.workflow.check_draft import Draft
 from judgebayes.workflow.item_ids import hint, match_items
 from judgebayes.workflow.likely import Columns, by_name
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.sources import Labels
+from judgebayes.workflow.sources import Labels, Opened
 
 ADJUDICATOR = re.compile(
     r"(?:.*[ _])?(?:adjudicat|arbit|referee|tie.?break|umpire)[a-z]*(?:[ _]label)?",
@@ -117,10 +117,10 @@ def _column_of_items(table: pd.DataFrame, items: pd.Series) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def find_label(draft: Draft) -> Draft:
-    """Find the columns of labels in a file of their own."""
-    gold, opened = draft.labels, try_open(draft)
-    if gold is None or opened is None:
+def find_label(draft: Draft, opened: Opened) -> Draft:
+    """Find the columns of labels in a file of their own, and the items of the votes there."""
+    gold = draft.labels
+    if gold is None:
         return draft
     one_hot = [] if draft.tables.label is not None else _one_hot(gold)
     if one_hot:
@@ -165,7 +165,7 @@ def find_label(draft: Draft) -> Draft:
             "The labels are the votes themselves: --labels names the same table. Name another file."
         )
         return draft.with_finding("bad", "labels", text)
-    return replace(draft, gold=labels)
+    return _find_items(replace(draft, gold=labels), labels, opened.items)
 
 
 def _merging(decides: list[str]) -> dict[str, str]:
@@ -188,12 +188,11 @@ def _one_hot(table: pd.DataFrame) -> list[str]:
     return flags if len(flags) > 2 and (plain[flags].sum(axis=1) == 1).all() else []
 
 
-def find_merged(draft: Draft) -> Draft:
+def find_merged(draft: Draft, opened: Opened) -> Draft:
     """Find items with different labels by several people."""
-    opened = try_open(draft)
-    if opened is None or opened.labels is None or draft.request.labels_merge:
-        return draft
     gold = opened.labels
+    if gold is None or draft.request.labels_merge:
+        return draft
     items, labels = mapped(gold.items, written), mapped(gold.table[gold.label], canonical)
     pairs = pd.DataFrame({"item": items, "label": labels}).dropna().drop_duplicates()
     split = pairs.loc[pairs["item"].duplicated(), "item"].nunique()
@@ -225,12 +224,9 @@ def find_merged(draft: Draft) -> Draft:
     return replace(draft, gold=labels_of_file(draft.tables, opened.items)[0])  # with annotators
 
 
-def find_items(draft: Draft) -> Draft:
+def _find_items(draft: Draft, gold: Labels, voted: pd.Series) -> Draft:
     """Match the items of the labels with those of the votes."""
-    gold, opened = draft.gold, try_open(replace(draft, gold=None))
-    if gold is None or opened is None:
-        return draft
-    given, items = gold.items, opened.items.unique()
+    given, items = gold.items, voted.unique()
     matching, drop = match_items(given.unique(), items), draft.tables.drop_unknown_labels
     draft = replace(draft, matching=matching)
     exactly = draft.tables.match_ids == "exactly"

@@ -32,12 +32,10 @@ ABSTENTIONS = ({-1}, {-9}, {-99}, {99}, {999})
 """Numbers that mean no vote where the labels are others."""
 
 
-def find_scale(draft: Draft) -> Draft:
+def find_scale(draft: Draft, opened: Opened | None) -> Draft:
     """Find the classes of the votes and labels."""
-    opened, known = try_open(draft), draft.tables
-    if opened is None or draft.earlier.classes is not None:
-        return draft
-    if known.classes is not None or known.bins is not None:
+    known = (draft.earlier.classes, draft.tables.classes, draft.tables.bins)
+    if opened is None or any(each is not None for each in known):
         return draft
     gold = opened.labels
     labels = pd.Series(dtype=object) if gold is None else gold.table[gold.label]
@@ -52,13 +50,12 @@ def find_scale(draft: Draft) -> Draft:
         sentence, options = _settling(opened, str(error))
         again = draft.request.missing is None and "missing" in options
         draft = draft.with_finding("bad", "scale", sentence, question=str(error), **options)
-        return find_scale(draft) if again else draft
+        return find_scale(draft, try_open(draft)) if again else draft
     marks = [v for v in classes.values if _no_vote(v, numbers=False)]
     if marks and len(classes) - len(marks) > 1 and draft.request.missing is None:
         text = f"Votes of {listing(marks)} are read as missing."
-        return find_scale(
-            draft.with_finding("bad", "scale", text, missing=join_names(map(str, marks)))
-        )
+        draft = draft.with_finding("bad", "scale", text, missing=join_names(map(str, marks)))
+        return find_scale(draft, try_open(draft))
     for sentence in no_order(classes):
         draft = draft.with_finding("note", "scale", sentence)
     return draft
@@ -155,10 +152,9 @@ def _no_vote(value: object, *, numbers: bool) -> bool:
     return isinstance(value, str) and (numbers or not any(map(str.isalnum, value)))
 
 
-def find_order(draft: Draft) -> Draft:
+def find_order(draft: Draft, opened: Opened) -> Draft:
     """Find out whether votes in swapped order name responses as shown."""
-    opened = try_open(draft)
-    if opened is None or opened.columns["order"] is None or opened.request.votes_as is not None:
+    if opened.columns["order"] is None or opened.request.votes_as is not None:
         return draft
     try:
         classes = draft.earlier.classes or classes_of(opened)
