@@ -1,20 +1,13 @@
 """A check of the values of votes: classes, scores, odd values, and the presentation order."""
 
-from collections import Counter
 from dataclasses import replace
-from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names, option
-from judgebayes.votes.classes import (
-    canonical,
-    distinct,
-    listing,
-    usual_classes,
-)
+from judgebayes.votes.classes import canonical, distinct, listing, usual_classes
 from judgebayes.workflow.check_draft import Draft, try_open
 from judgebayes.workflow.data import encoded
 from judgebayes.workflow.scales import (
@@ -24,7 +17,6 @@ from judgebayes.workflow.scales import (
     classes_of,
     in_order,
     no_order,
-    undecided_of,
 )
 from judgebayes.workflow.sources import Opened
 
@@ -63,14 +55,14 @@ def find_scale(draft: Draft, opened: Opened | None) -> Draft:
 
 def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     """Return the option that most likely settles the classes, and what it does; else the error."""
-    counts = cast_votes(opened, undecided_of(opened))
-    if np.inf in map(abs, filter(_is_number, counts)):
+    counts = cast_votes(opened)
+    amounts = [value for value in counts if isinstance(value, int | float)]
+    if np.inf in map(abs, amounts):
         return error, {}
     gold = opened.labels
     labels = [] if gold is None else distinct(gold.table[gold.label].unique())
-    numbers = all(map(_is_number, counts))
     scores, (usual, strays) = are_scores(list(counts)), usual_classes(counts)
-    graded = numbers and bool(labels) and not are_scores(labels)
+    graded = len(amounts) == len(counts) and bool(labels) and not are_scores(labels)
     two_of_more = not strays and len(labels) == 2 < len(counts) <= MOST_RATINGS
     code_only = set(counts) - set(labels)
     free = opened.request.undecided is None and len(labels) > 1
@@ -109,7 +101,8 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
     )
     plain = {str(value).casefold() for value in labels} | {"tie"}
     odd = [v for v in apart[1] or counts if str(v).casefold() not in plain]
-    no_votes = [v for v in odd if _no_vote(v, numbers=_numbers(counts))]
+    numbers = 2 * sum(counts[value] for value in amounts) > counts.total()
+    no_votes = [v for v in odd if _no_vote(v, numbers=numbers)]
     if no_votes and len(counts) - len(no_votes) > 1:
         n = sum(counts[value] for value in no_votes)
         return (
@@ -135,16 +128,6 @@ def _settling(opened: Opened, error: str) -> tuple[str, dict[str, str]]:
             "the highest."
         )
     return what, {"classes": join_names(map(str, ordered))}
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float)
-
-
-def _numbers(counts: Counter[object]) -> bool:
-    """Tell whether most votes are numbers."""
-    of_numbers = sum(n for value, n in counts.items() if _is_number(value))
-    return 2 * of_numbers > counts.total()
 
 
 def _no_vote(value: object, *, numbers: bool) -> bool:

@@ -30,15 +30,12 @@ from judgebayes.votes.classes import (
     other_words,
     written,
 )
-from judgebayes.votes.columns import (
-    require_columns,
-    require_plain,
-)
+from judgebayes.votes.columns import require_columns, require_plain
 from judgebayes.workflow.annotators import label_columns, melted, stacked
 from judgebayes.workflow.binning import binned
 from judgebayes.workflow.item_ids import match_items
 from judgebayes.workflow.options import ReadRequest
-from judgebayes.workflow.scales import cast_votes, undecided_of
+from judgebayes.workflow.scales import cast_votes
 from judgebayes.workflow.sources import JUDGE, VOTE, Earlier, Labels, Opened
 
 SIDES = {"model_a": "A", "model_b": "B"}
@@ -215,7 +212,7 @@ def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
         gold = _winners(gold, opened.table.assign(item=opened.items))
         opened = replace(opened, labels=gold)
     given = gold.table[gold.label]
-    scale = inferred(cast_votes(opened, undecided_of(opened)))
+    scale = inferred(cast_votes(opened))
     # An error is raised where the classes are needed.
     words = {} if scale is None else other_words(given.unique(), scale)
     values = distinct(given.unique())

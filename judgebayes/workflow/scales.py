@@ -166,14 +166,25 @@ def _without_middle(opened: Opened, votes: Classes) -> Classes:
 
 def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     """Return the classes of the votes and labels, without undecided votes."""
-    votes, gold = _of_votes(opened, none), opened.labels
+    counts, gold = cast_votes(opened), opened.labels
+    words = of_words(counts) if usual_classes(counts)[0] is None else None
+    few = words is not None and 2 * len(words) <= counts.total()
+    votes = words if words and few else infer_classes(counts, opened.request.votes.name)
     column = pd.Series(dtype=object) if gold is None else gold.table[gold.label]
     given = decided(column.dropna().unique(), none)
-    plain = distinct(given)
-    if gold is None or not plain:
+    labels = {*distinct(given)}
+    if gold is None or not labels:
         return votes
-    _refuse_mixed(votes, {*plain}, int(column.count()))
-    every = [*cast_votes(opened, none), *given]
+    binary_votes = votes.values == (0, 1) and -1 in labels
+    many = int(column.count()) >= SUSPICIOUS_VOTES
+    if binary_votes or (votes.values == (-1, 0, 1) and labels == {0, 1} and many):
+        kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
+        raise JudgeBayesError(
+            f"The votes look {kinds[0]} ({', '.join(votes.names)}), but the labels look "
+            f"{kinds[1]}. Votes and labels must have the same classes. If one scale contains all of "
+            "them, name its classes from lowest to highest: --set classes=-1,0,1 or --set classes=0,1."
+        )
+    every = [*counts, *given]
     together = of_words(every) if votes == of_words(votes.values) else None
     if together is None or together.ordered != votes.ordered:
         together = inferred(every)
@@ -189,29 +200,7 @@ def _of_votes_and_labels(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
     )
 
 
-def _of_votes(opened: Opened, none: tuple[Hashable, ...]) -> Classes:
-    """Return the classes of the votes."""
-    counts = cast_votes(opened, none)
-    words = of_words(counts) if usual_classes(counts)[0] is None else None
-    if words is not None and 2 * len(words) <= counts.total():
-        return words
-    return infer_classes(counts, opened.request.votes.name)
-
-
-def _refuse_mixed(votes: Classes, labels: set[object], n_labels: int) -> None:
-    """Refuse labels 0 and 1 with votes -1, 0, 1, and the reverse."""
-    binary_votes = votes.values == (0, 1) and -1 in labels
-    binary_labels = votes.values == (-1, 0, 1) and labels == {0, 1} and n_labels >= SUSPICIOUS_VOTES
-    if binary_votes or binary_labels:
-        kinds = ("binary", "ternary") if binary_votes else ("ternary", "binary")
-        raise JudgeBayesError(
-            f"The votes look {kinds[0]} ({', '.join(votes.names)}), but the labels look "
-            f"{kinds[1]}. Votes and labels must have the same classes. If one scale contains all of "
-            "them, name its classes from lowest to highest: --set classes=-1,0,1 or --set classes=0,1."
-        )
-
-
-def cast_votes(opened: Opened, none: tuple[Hashable, ...]) -> Counter[Hashable]:
-    """Return how often each value is a vote, without those that are for no class."""
+def cast_votes(opened: Opened) -> Counter[Hashable]:
+    """Return how often each value is a vote, without those that the user calls undecided."""
     counts = counted(opened.votes)
-    return Counter({value: counts[value] for value in decided(counts, none)})
+    return Counter({value: counts[value] for value in decided(counts, undecided_of(opened))})
