@@ -147,7 +147,11 @@ def gather(parts: Iterable[Row | str], what: str, form: "Format", options: Optio
     notes = [part for part in every if isinstance(part, str)]
     missing = options.missing
     records = _of_one_question(_records_of(every), what, options)
-    records, no_effect = _without(records, missing)
+    kept, emptied = without(records, ("vote", "label"), missing)
+    if emptied:
+        no_vote = records["vote"].notna() & kept["vote"].isna()
+        reason = mapped(records["vote"], lambda value: f"vote {str(value)!r}")
+        records = kept.assign(missing=records["missing"].mask(no_vote, reason))
     records, people, said = _people(records, what, options.label)
     notes += said
     here = records["dropped"].isna()
@@ -163,8 +167,8 @@ def gather(parts: Iterable[Row | str], what: str, form: "Format", options: Optio
         kept = kept[votes]
     kept.index = pd.RangeIndex(len(kept))  # before pandas 3, reset_index copies all columns
     table, repeated = _table(kept)
-    if no_effect:
-        notes.append(f"missing has no effect: no vote is {listing(split_names(missing or ''))}.")
+    if missing and not emptied:
+        notes.append(f"missing has no effect: no vote is {listing(split_names(missing))}.")
     if repeated:
         notes.append(
             f"{repeated} votes repeat a judge's vote on an item: the column sample numbers them."
@@ -220,16 +224,6 @@ def _of_one_question(records: pd.DataFrame, what: str, options: Options) -> pd.D
     return records.assign(
         dropped=dropped, judge=question.where(records["person"].notna(), records["judge"])
     )
-
-
-def _without(records: pd.DataFrame, missing: str | None) -> tuple[pd.DataFrame, bool]:
-    """Return the records without votes and labels that mean "missing", and whether there are none."""
-    kept, emptied = without(records, ("vote", "label"), missing)
-    if not emptied:
-        return records, bool(missing)
-    no_vote = records["vote"].notna() & kept["vote"].isna()
-    reason = mapped(records["vote"], lambda value: f"vote {str(value)!r}")
-    return kept.assign(missing=records["missing"].mask(no_vote, reason)), False
 
 
 def _people(

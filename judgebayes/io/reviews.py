@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,6 @@ WHY = {
     CONTRADICTORY: "verdicts that differ",
     None: "no verdict on the item",
 }
-
-
-@dataclass(frozen=True)
-class _Item:
-    name: str
-    shown: Shown
-    label: str | int | float | None
 
 
 def read_reviews(given: Files) -> Iterator[Row | str]:
@@ -69,20 +61,20 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
                     f"Row {number} of {str(file)!r} is on the group {name!r}, of which "
                     f"{str(items)!r} has no items."
                 )
-            judge = None if columns["judge"] is None else written(record[columns["judge"]])
+            judge = written(record.get(columns["judge"])) or alone
             repaired = repair_verdicts(
-                record[columns["text"]], [each.shown for each in groups[name]]
+                record[columns["text"]], [shown for _, shown, _ in groups[name]]
             )
             repairs += repaired.repairs
             lost += repaired.lost
-            for place, each in enumerate(groups[name]):
+            for place, (item, _, label) in enumerate(groups[name]):
                 yield Row(
-                    each.name,
-                    alone if judge is None else judge,
+                    item,
+                    judge,
                     VOTES.get(repaired.votes[place]),
                     WHY[repaired.reasons[place]],
-                    sample=_cell(record, columns["sample"]),
-                    label=each.label,
+                    sample=canonical(record.get(columns["sample"])),
+                    label=label,
                 )
     if repairs:
         yield f"Repaired: {reasons(repairs)}."
@@ -90,13 +82,8 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
         yield f"Verdicts and answers that are not votes: {reasons(lost)}."
 
 
-def _cell(record: dict[Any, Any], column: str | None) -> Any:
-    """Return the value of a cell: text stripped, whole numbers as int, None if it is empty."""
-    return canonical(record.get(column))
-
-
-def _read_items(path: Path) -> tuple[dict[str, list[_Item]], bool]:
-    """Return the items by group, and whether there is a column of groups."""
+def _read_items(path: Path) -> tuple[dict[str, list[tuple[str, Shown, Any]]], bool]:
+    """Return the items by group, with what was shown and the label; and whether there are groups."""
     table = read_table(path)
     grouped = GROUP in table.columns
     shown = {"line": None, "text": None, "group": GROUP if grouped else "none"}
@@ -113,9 +100,9 @@ def _read_items(path: Path) -> tuple[dict[str, list[_Item]], bool]:
             raise JudgeBayesError(
                 f"Row {blank.idxmax()} of {str(path)!r} has no {role} in {name!r}."
             )
-    groups: dict[str, list[_Item]] = defaultdict(list)
+    groups: dict[str, list[tuple[str, Shown, Any]]] = defaultdict(list)
     for item, record in zip(names, table.to_dict("records"), strict=True):
         item_shown = Shown(str(written(record[columns["line"]])), str(record[columns["text"]]))
         in_group = "" if columns["group"] is None else str(written(record[columns["group"]]))
-        groups[in_group].append(_Item(item, item_shown, _cell(record, columns["label"])))
+        groups[in_group].append((item, item_shown, canonical(record.get(columns["label"]))))
     return dict(groups), grouped

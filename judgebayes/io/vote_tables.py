@@ -56,7 +56,12 @@ def read_votes(
     stems = [file.name.split(".")[0] for file in files]
     parts, roles = [], dict[str, str | None]()
     for stem, part in zip(stems, tables, strict=True):
-        columns = _roles(part, named)
+        given = {
+            role: name if name in (*part.columns, "none") else None  # a file may lack what is named
+            for role, name in named.items()
+            if role in ROLES
+        }
+        columns = guess_columns(map(str, part.columns), given)
         if columns["judge"] is None and named.get("judge") != "none":
             part, columns["judge"] = part.assign(judge=stem), "judge"
         roles = roles or columns
@@ -71,15 +76,6 @@ def read_votes(
     file = np.repeat(np.array(stems, object), list(map(len, parts)))
     table, notes = _judges_of_files(table, file, roles)
     return noted(table, *(note for part in tables for note in notes_of(part)), *notes)
-
-
-def _roles(table: pd.DataFrame, named: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the columns by role of one of several files, which may lack those that are named."""
-    names = [str(name) for name in table.columns]
-    given = {
-        role: n if n in (*names, "none") else None for role, n in named.items() if role in ROLES
-    }
-    return guess_columns(names, given)
 
 
 def _judges_of_files(

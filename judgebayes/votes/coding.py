@@ -206,7 +206,13 @@ class Coding:
             )
         if self.asked is not None:
             on = pd.Series((self.asked > 0).sum(0), index=self.judges)
-            lines += partly_asked(on, len(self.items))
+            part = on[on < len(self.items)].sort_values(kind="stable")
+            if len(part):
+                lines.append(
+                    f"{len(part)} judge(s) were asked on only some of the {len(self.items)} items: "
+                    f"{_named(part)}. Items on which a judge was not asked do not count as missing "
+                    "votes."
+                )
         if votes.order is not None:
             swapped = int(((np.asarray(votes.order) == 1) & (np.asarray(votes.index) >= 0)).sum())
             lines.append(
@@ -221,14 +227,3 @@ def _named(counts: pd.Series) -> str:
     shown = ", ".join(f"{judge} {n}" for judge, n in counts.head(MOST_NAMED).items())
     rest = len(counts) - MOST_NAMED
     return f"{shown} and {rest} more judges" if rest > 0 else shown
-
-
-def partly_asked(on: pd.Series, n_items: int) -> list[str]:
-    """Return a sentence on the judges that were not asked on all items, if there are any."""
-    part = on[on < n_items].sort_values(kind="stable")
-    if len(part) == 0:
-        return []
-    return [
-        f"{len(part)} judge(s) were asked on only some of the {n_items} items: {_named(part)}. Items on "
-        "which a judge was not asked do not count as missing votes."
-    ]
