@@ -41,7 +41,7 @@ class Row:
     """Why `vote` is None."""
     dropped: str | None = None
     """Why the record is neither a vote nor a missing vote."""
-    sample: int | str | None = None
+    sample: str | int | float | None = None
     order: str | None = None
     score: float | None = None
     label: str | int | float | None = None

@@ -12,6 +12,7 @@ from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY
 from judgebayes.io.options import Files
 from judgebayes.io.repair import LINE_KEYS, TEXT_KEYS, Shown, repair_verdicts
 from judgebayes.io.tables import notes_of, read_table
+from judgebayes.io.tools import plain
 from judgebayes.io.vote_tables import TEXTS
 from judgebayes.votes.classes import canonical, mapped, written
 
@@ -73,7 +74,7 @@ def read_reviews(given: Files) -> Iterator[Row | str]:
                     judge,
                     VOTES.get(repaired.votes[place]),
                     WHY[repaired.reasons[place]],
-                    sample=canonical(record.get(columns["sample"])),
+                    sample=plain(record.get(columns["sample"])),
                     label=label,
                 )
     if repairs:

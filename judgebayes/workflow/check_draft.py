@@ -126,7 +126,7 @@ class Draft:
         if key not in self.opened:
             try:
                 opened = open_votes(self.tables, self.columns, self.earlier, elsewhere=apart)
-                self.opened[key] = replace(opened, classes=self.log and self.log.classes)
+                self.opened[key] = replace(opened, classes=self.log.classes if self.log else None)
             except JudgeBayesError as error:
                 self.opened[key] = error
         votes = self.opened[key]
