@@ -66,7 +66,7 @@ def data_of(request: ReadRequest, *, named: tuple[str, ...] = (), detect: bool =
     if not isinstance(request.votes, Study):
         opened = open_files(request, Earlier(ignored=named))
         data = encoded(opened, classes_of(opened, detect=detect))
-        doubt = doubtful_join(data.votes, data.coding.items, data.labels)
+        doubt = doubtful_join(data)
         if doubt is None:
             return data
         return replace(data, opened=replace(data.opened, notes=(*data.opened.notes, doubt[1])))

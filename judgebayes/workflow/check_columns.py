@@ -236,12 +236,6 @@ def find_wide(draft: Draft) -> Draft | None:
             f"Is column {listing(people)}, named like the answers of people, a judge or the label?"
         )
         draft = draft.with_finding("bad", "labels", text, *ways, question=question, label=label)
-    elif label is None and here:
-        sparse = [n for n in judges if table[n].isna().any() and by_name([n], "label") is not None]
-        if len(sparse) == 1 and len(judges) > 2:
-            labels, label = sparse, sparse[0]
-            text = f"Column {label!r} is read as the labels, not as a judge."
-            draft = draft.with_finding("note", "labels", text, label=label)
     elif label is not None and given["label"] is None and here:
         text = f"Column {label!r} is read as the labels, by its name."
         draft = draft.with_finding("note", "labels", text)

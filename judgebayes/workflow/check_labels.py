@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.arrays import ItemInts
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Severity
 from judgebayes.io.columns import (
@@ -21,11 +20,11 @@ from judgebayes.io.columns import (
 )
 from judgebayes.io.gathering import MAX_CLASSES
 from judgebayes.io.options import join_names
-from judgebayes.votes import Votes
 from judgebayes.votes.classes import canonical, listing, mapped, written
 from judgebayes.votes.columns import require_columns
 from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.check_draft import Draft
+from judgebayes.workflow.data import Study
 from judgebayes.workflow.item_ids import hint, match_items
 from judgebayes.workflow.likely import Columns, by_name
 from judgebayes.workflow.options import ReadRequest
@@ -267,7 +266,7 @@ def _find_items(draft: Draft, gold: Labels, voted: pd.Series) -> Draft:
     return draft
 
 
-def doubtful_join(votes: Votes, items: pd.Index, labels: ItemInts) -> tuple[Severity, str] | None:
+def doubtful_join(data: Study) -> tuple[Severity, str] | None:
     r"""Return a sentence if labels may be those of other items: by a shift by one, or by chance.
 
     The plurality of the votes is compared with the label. Under a shift, with the labels of the items
@@ -276,7 +275,7 @@ def doubtful_join(votes: Votes, items: pd.Index, labels: ItemInts) -> tuple[Seve
     :math:`\sum_k p(\text{vote} = k)\, p(\text{label} = k)` of the items; votes agree on more, by two
     standard errors.
     """
-    most = np.asarray(votes.pooled_counts())
+    most, labels, items = np.asarray(data.votes.pooled_counts()), data.labels, data.coding.items
     vote = np.where(most.sum(1) > 0, most.argmax(1), -1)
     both = (labels >= 0) & (vote >= 0)
     n = int(both.sum())
@@ -295,7 +294,9 @@ def doubtful_join(votes: Votes, items: pd.Index, labels: ItemInts) -> tuple[Seve
                 f"the {which} item on {np.mean(beside):.0%}: are the items of one file counted from 0 "
                 "and of the other from 1?",
             )
-    shares = [np.bincount(each[both], minlength=votes.n_classes) / n for each in (vote, labels)]
+    shares = [
+        np.bincount(each[both], minlength=data.votes.n_classes) / n for each in (vote, labels)
+    ]
     chance = float(shares[0] @ shares[1])
     if max(shares[0].max(), shares[1].max()) == 1 or right > chance + 2 * np.sqrt(
         chance * (1 - chance) / n

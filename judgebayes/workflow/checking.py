@@ -56,7 +56,7 @@ def finished(draft: Draft, data: Study) -> Draft:
         draft = draft.with_finding(
             "note", "labels", f"There are only {len(known)} labels: intervals will be wide."
         )
-    doubt = doubtful_join(data.votes, data.coding.items, data.labels)
+    doubt = doubtful_join(data)
     return draft if doubt is None else draft.with_finding(doubt[0], "ids", doubt[1])
 
 

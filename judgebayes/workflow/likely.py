@@ -40,11 +40,9 @@ Rank = tuple[int, ...]
 """How likely a column is, first whether its name is usual."""
 
 
-def by_name(names: Sequence[str], role: str, used: Iterable[str | None] = ()) -> str | None:
+def by_name(names: Sequence[str], role: str) -> str | None:
     """Return the column whose name is usual for a role, None if there is none."""
-    taken = set(used)
-    free = [name for name in names if name not in taken]
-    return (plain_label(free) if role == "label" else None) or most_likely(free, role)
+    return (plain_label(names) if role == "label" else None) or most_likely(names, role)
 
 
 @dataclass(frozen=True)
