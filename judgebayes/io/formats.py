@@ -26,6 +26,7 @@ MODULES = {
     "annotations": ("argilla", "label-studio", "prodigy"),
     "benchmarks": ("alpaca-eval", "arena", "judgebench", "mt-bench", "rewardbench"),
     "harnesses": ("lm-eval", "openai-evals", "promptfoo"),
+    "repair": ("reviews",),
     "scores": ("braintrust", "deepeval", "langfuse", "langsmith", "ragas"),
 }
 """The modules of readers, imported on first use; others are named like their format."""
