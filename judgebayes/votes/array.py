@@ -151,24 +151,15 @@ class Votes:
                 f"shape must be ({self.n_items},)."
             )
 
-    def of_judges(self, judges: Sequence[int]) -> "Votes":
-        """Return the votes of the judges at some positions."""
+    def of_judges(self, judges: Sequence[int] | Int[np.ndarray, " part"]) -> "Votes":
+        """Return the votes of the judges at some positions; one at -1 has no votes."""
         where = np.asarray(judges)
-        return self._each(lambda array, _: array[..., where, :], tasks=False)
-
-    def align_judges(self, positions: Int[AnyArray, " judge"], n_judges: int) -> "Votes":
-        """Return the votes with judge j at position `positions[j]` of `n_judges`; -1 drops the judge.
-
-        Positions without a judge have missing votes. For fits that identify judges by position.
-        """
-        present = np.flatnonzero(np.asarray(positions) >= 0)
-        target = np.asarray(positions)[present]
-
-        def move(array: Array, fill: float) -> Array:
-            shape = (*array.shape[:-2], n_judges, array.shape[-1])
-            return jnp.full(shape, fill, array.dtype).at[..., target, :].set(array[..., present, :])
-
-        return self._each(move, tasks=False)
+        if (where >= 0).all():
+            return self._each(lambda array, _: array[..., where, :], tasks=False)
+        there = (where >= 0)[:, None]
+        return self._each(
+            lambda array, fill: jnp.where(there, array[..., where, :], fill), tasks=False
+        )
 
 
 def from_counts(counts: np.ndarray) -> Votes:

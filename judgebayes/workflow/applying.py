@@ -191,13 +191,13 @@ def _align_tasks(data: Study, fitted_tasks: list[str]) -> tuple[Votes, list[str]
 def _align_judges(data: Study, votes: Votes, fitted_judges: list[str]) -> tuple[Votes, list[str]]:
     """Return the votes with judges in the order of the fit, and messages on new and absent judges."""
     names = [str(name) for name in data.coding.judges]
-    indices, new = _places(names, fitted_judges)
+    _, new = _places(names, fitted_judges)
+    places, absent = _places(fitted_judges, names)
     if len(new) == len(names):
         raise JudgeBayesError(
             f"None of the judges {', '.join(names[:8])} is in the fit; its judges are "
             f"{', '.join(fitted_judges[:8])}."
         )
-    absent = [name for name in fitted_judges if name not in names]
     messages = []
     if new:
         messages.append(
@@ -207,4 +207,4 @@ def _align_judges(data: Study, votes: Votes, fitted_judges: list[str]) -> tuple[
         messages.append(
             f"{len(absent)} judge(s) of the fit have no votes in this file: {', '.join(absent)}."
         )
-    return votes.align_judges(indices, len(fitted_judges)), messages
+    return votes.of_judges(places), messages
