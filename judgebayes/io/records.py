@@ -300,7 +300,9 @@ def parse_json(
         value = _decoder(floats).decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
             raise JudgeBayesError(f"{what} is nested too deeply to be read.")
-        return _replace_surrogates(value) if SURROGATE_ESCAPE in text.lower() else value
+        if SURROGATE_ESCAPE in text.lower():  # a lone one becomes "?", so that it can be written
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+        return value
     except json.JSONDecodeError as error:
         raise JudgeBayesError(
             f"{what} is not JSON ({error.msg}, line {error.lineno}); expected {expected}."
@@ -323,19 +325,6 @@ def _is_too_deep(value: Any) -> bool:
         parts = [part for part in level if isinstance(part, list | dict)]
         level = [x for part in parts for x in (part if isinstance(part, list) else part.values())]
     return any(isinstance(part, list | dict) for part in level)
-
-
-def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates by "?", so that the text can be written to a file."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_replace_surrogates(part) for part in value]
-    if isinstance(value, dict):
-        return {
-            _replace_surrogates(name): _replace_surrogates(part) for name, part in value.items()
-        }
-    return value
 
 
 def _integer(digits: str) -> int | float:

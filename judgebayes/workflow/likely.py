@@ -149,7 +149,8 @@ class Columns:
     def order(self) -> str | None:
         """Return the only column whose cells are all AB or BA, if it has both."""
         few = (n for n in self.free if self.table[n].head(1000).nunique() <= 2)
-        names = [n for n in few if set(map(_order, self.table[n].unique())) == {"AB", "BA"}]
+        cells = {n: {str(v).strip().upper() for v in self.table[n].unique()} for n in few}
+        names = [name for name, orders in cells.items() if orders == {"AB", "BA"}]
         return names[0] if len(names) == 1 else None
 
     def label(self, item: str, vote: str) -> str | None:
@@ -182,10 +183,6 @@ class Columns:
         if best is None or sure or ranks[best][0] or len(ranks) == 1:
             return best
         return None
-
-
-def _order(cell: object) -> str:
-    return cell.strip().upper() if isinstance(cell, str) else ""
 
 
 def _kind_of_votes(cells: pd.Series) -> int:
