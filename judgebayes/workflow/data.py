@@ -4,7 +4,7 @@ Columns of a user's tables with one value for each item.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -182,14 +182,11 @@ def encoded(opened: Opened, classes: Classes) -> Study:
     column, gold = opened.columns["group"], opened.labels
     labels = np.full(len(coding.items), MISSING)
     if gold is not None:
-        unknown: Literal["drop", "error"] = (
-            "drop" if opened.request.drop_unknown_labels else "error"
-        )
         labels = coding.labels(
             gold.table,
             item=gold.item,
             label=gold.label,
-            unknown_items=unknown,
+            unknown_items="drop" if opened.request.drop_unknown_labels else "error",
             allow_degenerate=True,
         )
     data = Study(opened, votes, coding, None, labels, likelihood, rate)

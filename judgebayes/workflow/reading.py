@@ -48,12 +48,9 @@ def converted(request: ReadRequest) -> tuple[ReadRequest, Imported | None, tuple
     form = None if isinstance(path, InMemory) else format_of(path)
     if form is None:
         return request, None, ()
-    given = {"sample": request.sample, "vote": request.vote, "label": request.label}
-    given["votes_from"] = request.votes_from
-    given |= {} if request.labels is None else {"label": "none"}
-    taken: dict[str, Any] = {
-        name: column for name, column in given.items() if name in FORMATS[form].takes
-    }
+    taken = {name: getattr(request, name) for name in FORMATS[form].takes}
+    if "label" in taken and request.labels is not None:
+        taken["label"] = "none"
     options = Options(missing=request.missing, **taken)
     imported = import_votes(form, path, options)
     table = imported.votes
