@@ -40,7 +40,7 @@ from judgebayes.votes.classes import (
 from judgebayes.votes.columns import are_orders
 from judgebayes.workflow.annotators import label_columns
 from judgebayes.workflow.check_draft import Draft, try_open
-from judgebayes.workflow.likely import ITEM, MEASURE, Columns, by_name
+from judgebayes.workflow.likely import ITEM, MEASURE, Candidates, by_name
 from judgebayes.workflow.options import ROLES
 from judgebayes.workflow.scales import are_scores, in_order
 
@@ -56,7 +56,7 @@ SHARE = 0.2
 def _item_of_rows(draft: Draft, table: pd.DataFrame) -> str | None:
     """Return the column that most likely names the item of each row of a wide table."""
     names = [str(name) for name in table.columns]
-    likely = [by_name(names, "item"), Columns(table).item(_labelled(draft))]
+    likely = [by_name(names, "item"), Candidates(table).item(_labelled(draft))]
     likely += [name for name in names if ITEM.fullmatch(plain_name(name))]
     return next((n for n in likely if n is not None and not table[n].duplicated().any()), None)
 
@@ -175,7 +175,7 @@ def find_wide(draft: Draft) -> Draft | None:
             return None
     table = join_judge(table, given["item"])
     every = [str(name) for name in table.columns]
-    item = item or Columns(table).item(_labelled(draft))
+    item = item or Candidates(table).item(_labelled(draft))
     if item is None:
         text = "Which column is the item? Name it with --item."
         return draft.with_finding("bad", "columns", text)
@@ -488,21 +488,21 @@ def _by_values(
         return columns[role] is None and given[role] is None
 
     if columns["item"] is None:
-        draft = settled("item", Columns(table, columns.values()).item(_labelled(draft)))
+        draft = settled("item", Candidates(table, columns.values()).item(_labelled(draft)))
     item, vote = columns["item"], columns["vote"]
     if vote is None:
         judge = columns["judge"]
         if item is not None and open_("judge"):
-            judge = Columns(table, columns.values()).judge(item)
-        vote = Columns(table, [*columns.values(), judge]).vote(item)
+            judge = Candidates(table, columns.values()).judge(item)
+        vote = Candidates(table, [*columns.values(), judge]).vote(item)
         free = (n for n in map(str, table.columns) if n not in (*columns.values(), judge))
         vote = vote or next((n for n in free if kind_of_answers(table[n])), None)
         draft = settled("vote", vote)
     if open_("order"):
-        draft = settled("order", Columns(table, columns.values()).order())
+        draft = settled("order", Candidates(table, columns.values()).order())
     keys = [n for role in ("item", "order", "sample") if (n := columns[role]) is not None]
     if item is not None and open_("judge") and table.duplicated(keys).any():
-        judge = Columns(table, columns.values()).judge(item)
+        judge = Candidates(table, columns.values()).judge(item)
         gold = None if judge is None else _label_of_pairs(table, item, judge, vote)
         if judge is not None and gold is not None:
             text = (
@@ -514,7 +514,7 @@ def _by_values(
             return draft, columns | pair | {"judge": None}
         draft = settled("judge", judge)
     if item is not None and vote is not None and here and open_("label"):
-        draft = settled("label", Columns(table, columns.values()).label(item, vote))
+        draft = settled("label", Candidates(table, columns.values()).label(item, vote))
     return draft, columns
 
 
@@ -564,7 +564,7 @@ def _repeats(draft: Draft) -> Draft:
     named = ", ".join(f"{n} {canonical(table.loc[row, n])!r}" for n in place)
     question = f"Rows {first} and {row} are the same vote ({named})."
     others = [name for role, name in chosen.items() if role != "sample"]
-    column = Columns(table, others).sample(keys)
+    column = Candidates(table, others).sample(keys)
     if column is not None and most_likely([column], "generator") and chosen["judge"] is not None:
         pair = join_names([str(chosen["item"]), column])
         text = f"Items are named by {chosen['item']!r} and {column!r} together."

@@ -26,7 +26,7 @@ from judgebayes.workflow.annotators import label_columns, melted
 from judgebayes.workflow.check_draft import Draft
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.item_ids import hint, match_items
-from judgebayes.workflow.likely import Columns, by_name
+from judgebayes.workflow.likely import Candidates, by_name
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.sources import Labels, Opened
 
@@ -137,7 +137,7 @@ def find_label(draft: Draft, opened: Opened) -> Draft:
         counts = {n: mapped(gold[n], canonical).nunique() for n in people}
         people = [n for n in people if (1 if n in decides else 2) <= counts[n] <= MAX_CLASSES]
         vote = draft.tables.vote if draft.tables.vote in names else None
-        vote = vote or Columns(gold, [by_name(names, "item")]).vote()
+        vote = vote or Candidates(gold, [by_name(names, "item")]).vote()
         settled = [name for name in people if SETTLED.search(name)]
         unknown = vote is None and len(people) < 2 and not settled
         if unknown or draft.tables.label is not None:

@@ -46,7 +46,7 @@ def by_name(names: Sequence[str], role: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Candidates:
     """The columns of a table that may have a role, but for those that are used already."""
 
     table: pd.DataFrame

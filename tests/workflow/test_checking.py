@@ -199,5 +199,5 @@ def test_values_are_looked_at_once_each(monkeypatch: pytest.MonkeyPatch) -> None
     looked: list[object] = []
     real = likely.canonical
     monkeypatch.setattr(likely, "canonical", lambda value: (looked.append(value), real(value))[1])
-    assert likely.Columns(pd.DataFrame({"a": [1, 0] * 5000})).vote() == "a"
+    assert likely.Candidates(pd.DataFrame({"a": [1, 0] * 5000})).vote() == "a"
     assert len(looked) < 10
