@@ -88,7 +88,8 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{len(self.classes_)} classes; pass a column per class."
             )
         log_probs = self._log_probs(answers)
-        self.fitted_: Fitted = self._map().fit(log_probs, labels, weight=weight)
+        fitted: Fitted = self._map().fit(log_probs, labels, weight=weight)
+        self.fitted_ = jax.tree.map(np.asarray, fitted)  # JAX would unpickle in single precision
         return self
 
     @in_float64
@@ -111,20 +112,6 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the most probable class of each row."""
         probs = self.predict_proba(X)
         return self.classes_[probs.argmax(1)]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, with NumPy arrays, as JAX would restore single precision."""
-        state: dict[str, Any] = super().__getstate__()
-        if "fitted_" in state:
-            state = state | {"fitted_": jax.tree.map(np.asarray, state["fitted_"])}
-        return state
-
-    @in_float64
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the pickled state."""
-        if "fitted_" in state:
-            state = state | {"fitted_": jax.tree.map(jnp.asarray, state["fitted_"])}
-        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare that, with `column`, only two classes are supported and scores may be poor."""
