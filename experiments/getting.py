@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.twins import published_labels, twins
 from judgebayes.experiments.distribution_calibrated.vote_twins import draw_votes
@@ -114,9 +113,8 @@ def get_data(request: DataGetRequest) -> CommandResult:
     if local is not None and len(wanted) > 1:
         raise JudgeBayesError("--from reads one repository; use it with one data set only.")
     cache_path = request.cache or cache_folder()
-    with keeping(f"What was fetched is kept in {str(cache_path)!r}; the same command resumes."):
-        for name in wanted:
-            _get(SOURCES[name], cache_path, local)
+    for name in wanted:
+        _get(SOURCES[name], cache_path, local)
     say_plainly(f"judgebayes reproduce --data {shlex.quote(str(cache_path))}")
     rows = [
         {

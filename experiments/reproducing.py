@@ -15,7 +15,6 @@ import pandas as pd
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from judgebayes.compiled.stopping import keeping
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.core import SMOKE_SPLITS, Experiment, Output, Run, data_folder, find
@@ -83,12 +82,7 @@ def reproduce_papers(request: ReproduceRequest, command: Sequence[str]) -> Comma
         ("seed", str(request.seed)),
         *versions(),
     ]
-    with (
-        locked(out / UNFINISHED, repr(str(out))),
-        keeping(
-            f"Finished results and parts are kept in {str(out)!r}; the same command continues there."
-        ),
-    ):
+    with locked(out / UNFINISHED, repr(str(out))):
         clear_half_written(out)
         (out / RECORD).unlink(missing_ok=True)
         run = Run(
@@ -138,7 +132,7 @@ def merge_shards(folders: Sequence[Path], out: Path) -> CommandResult:
     if not folders:
         raise JudgeBayesError("Name the folders of the shards: `reproduce --merge FOLDER...`.")
     start = time.monotonic()
-    with locked(out / UNFINISHED, repr(str(out))), keeping("The shards are as they were."):
+    with locked(out / UNFINISHED, repr(str(out))):
         clear_half_written(out)
         results = merged(folders, out)
         _write_all(results, out)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from judgebayes.cli.requests import CollectRequest
 from judgebayes.collect.items import ROLES, ItemTable, fill_template, read_items
 from judgebayes.collect.judges import Judge, in_the_clear, parse_judges
-from judgebayes.collect.ledger import Budget, ledger_path, open_ledger
+from judgebayes.collect.ledger import Budget, open_ledger
 from judgebayes.collect.sampling import Plan, Run, collect_votes
-from judgebayes.compiled.stopping import keeping
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.tables import check_writable
 from judgebayes.sentence import percent
@@ -72,8 +71,7 @@ def collect(request: CollectRequest) -> CommandResult:
             raise JudgeBayesError(
                 "judgebayes collect needs the OpenAI SDK: pip install 'judgebayes[collect]'."
             )
-    saved = f"Every answer that was received is saved in {str(ledger_path(request.out))!r}."
-    with keeping(saved), open_ledger(request.out, _settings(plan)) as ledger:
+    with open_ledger(request.out, _settings(plan)) as ledger:
         run = collect_votes(plan, ledger, request.out)
     values = _planned(plan, request.out) | _results(run)
     say_plainly(*_account(run, values))

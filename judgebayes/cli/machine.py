@@ -16,7 +16,6 @@ from rich.prompt import IntPrompt
 
 from judgebayes import __version__
 from judgebayes.cli.command import OUTPUTS, CommandLine, MachineOptions, files_in
-from judgebayes.compiled.stopping import begin, kept
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
 from judgebayes.io.options import as_pair
 from judgebayes.sentence import sentence
@@ -71,6 +70,8 @@ def _identity(path: Path) -> object:
 
 
 STDOUT = Path("-")
+KEPT = "Every file is complete, or as it was before."
+"""What is said of files when a signal ends a command: they are written under temporary names."""
 
 
 def run_command(line: CommandLine) -> None:
@@ -128,7 +129,6 @@ def _run(name: str, options: MachineOptions, command: Callable[[], CommandResult
 
         check_writable(options.json, table=False)
     make = partial(machine.document, name, __version__)
-    begin()
     try:
         with _prose(options):
             result = command()
@@ -162,8 +162,8 @@ def _ended_by(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgeBayesError):
         return BAD_INPUT, str(error)
     terminated = isinstance(error, SystemExit)
-    code, words = (TERMINATED, "Ended by SIGTERM.") if terminated else (INTERRUPTED, "Interrupted.")
-    return code, sentence(f"{words} {kept()}")
+    code, words = (TERMINATED, "Ended by SIGTERM") if terminated else (INTERRUPTED, "Interrupted")
+    return code, f"{words}. {KEPT}"
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from judgebayes.compiled.stopping import wrote
 from judgebayes.errors import JudgeBayesError
 
 HALF = ".half-written"
@@ -45,7 +44,6 @@ def atomically(path: Path, *, new_folder: bool = False) -> Iterator[Path]:
         if kept is not None:
             temporary.chmod(kept)
         temporary.replace(path)
-        wrote(path)
     except OSError as error:
         raise JudgeBayesError(
             f"{str(path)!r} cannot be written: {error.strerror or error}. Finished parts are not lost: "
