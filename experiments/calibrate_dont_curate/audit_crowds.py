@@ -20,6 +20,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.stats import t
 
+from judgebayes import priors
 from judgebayes.aggregators import DawidSkene
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.crowd_worlds import WORLDS
@@ -83,7 +84,7 @@ def answers() -> dict[str, Callable[[SparseVotes], Probabilities]]:
     """Return the methods by name: functions from votes to the probabilities of the items' classes."""
     methods: dict[str, Callable[[SparseVotes], Probabilities]] = {
         POOLED: lambda votes: _dawid_skene(DawidSkene(), votes),
-        PLAIN: lambda votes: _dawid_skene(DawidSkene(pooled=False), votes),
+        PLAIN: lambda votes: _dawid_skene(DawidSkene(prior=priors.DawidSkene()), votes),
         MAJORITY: _majority,
     }
     return methods | ({PEER: _crowd_kit} if find_spec("crowdkit") else {})

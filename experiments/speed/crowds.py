@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from cyclopts import Parameter
 
+from judgebayes import priors
 from judgebayes.aggregators import DawidSkene
 from judgebayes.experiments.core import Run, default_data
 from judgebayes.experiments.data import crowd_list
@@ -96,9 +97,9 @@ def main(
     if run.data is not None:
         votes, _ = crowd_list(run)[RELEVANCE]()
         name = f"Dawid-Skene without labels, {len(votes):,} votes of {votes.n_judges}"
-        for pooled, words in ((True, "pooled judges"), (False, "fixed prior")):
+        for prior, words in ((None, "pooled judges"), (priors.DawidSkene(), "fixed prior")):
             if wanted(f"{name}, {words}"):
-                _fitted(f"{name}, {words}", DawidSkene(pooled=pooled), votes)
+                _fitted(f"{name}, {words}", DawidSkene(prior=prior), votes)
 
 
 def _fitted(name: str, method: DawidSkene, votes: SparseVotes) -> None:

@@ -124,13 +124,11 @@ class DawidSkene(JaxMethod):
     inference
         `EM()`, or `NUTS()` for the posterior, started at EM's mode.
     prior
-        Pseudo-counts; `DawidSkenePrior(0.0, 0.0, 0.0)` is maximum likelihood.
-    pooled
-        Whether each judge has an ability around which the rows of its confusion matrix vary, where the
+        Pseudo-counts, a `DawidSkenePrior`; all of them 0 are maximum likelihood. Or a `PooledPrior`:
+        each judge then has an ability around which the rows of its confusion matrix vary, where the
         distribution of abilities and the extent of variation are learnt from the votes
-        (`judgebayes.models.pooled_dawid_skene`): for crowds of workers with few votes. The prior is
-        then a `PooledPrior`. None: if no item has a label and no prior is given (not in compiled
-        code), or the prior is a `PooledPrior`.
+        (`judgebayes.models.pooled_dawid_skene`): for crowds of workers with few votes. None: judges are
+        pooled if no item has a label (not in compiled code).
     label_noise
         The known share of the labels that are wrong, any other class alike.
 
@@ -150,10 +148,8 @@ class DawidSkene(JaxMethod):
     """
 
     inference: EM | NUTS = field(default_factory=EM)
-    prior: DawidSkenePrior | PooledPrior = field(default_factory=DawidSkenePrior)
+    prior: DawidSkenePrior | PooledPrior | None = None
     label_noise: float = 0.0
-    pooled: bool | None = field(default=None, metadata={"static": True})
-    saved: ClassVar[tuple[str, ...]] = ("pooled",)
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "pi": ("class",),
         "shift": ("class",),
@@ -181,8 +177,7 @@ class DawidSkene(JaxMethod):
         Raises
         ------
         JudgeBayesError
-            If lengths differ, a weight is negative, sparse votes are used with NUTS, or the prior is
-            not one for pooled judges.
+            If lengths differ, a weight is negative, or sparse votes are used with NUTS.
         """
         if not isinstance(given, SparseVotes):
             return super().fit(given, labels, weight=weight, key=key)
@@ -191,12 +186,14 @@ class DawidSkene(JaxMethod):
                 "A list of votes is fitted by EM; NUTS needs the array of encode."
             )
         labels, weight = checked(labels, weight, given.n_items, given.n_classes)
-        return _fit(_resolved(self, labels), given, labels, weight, jax.random.key(0), given)
+        own = replace(self, prior=_prior(self, labels))
+        return _fit(own, given, labels, weight, jax.random.key(0), given)
 
     def _fitted(self, data: Training) -> Fit:
         if isinstance(self.inference, NUTS):  # thousands of passes over the items
             data = unique_items(data)
-        return _fit(_resolved(self, data.labels), *data, _counted(data.given))
+        own = replace(self, prior=_prior(self, data.labels))
+        return _fit(own, *data, _counted(data.given))
 
     def cost(self, items: int, votes: Votes) -> Cost:
         """Return the cost of a fit: EM on a matrix of vote counts, from two starts."""
@@ -207,11 +204,11 @@ class DawidSkene(JaxMethod):
 
     def problem(self, votes: Votes, labels: Labels, weight: ItemValues | None = None) -> Problem:
         """Return the problem for NUTS: the program with these data."""
-        pooled = _pooled_prior(self, labels)
+        prior = _prior(self, labels)
         return Problem(
-            DawidSkeneModel(votes.n_classes, _own_prior(self), self.label_noise)
-            if pooled is None
-            else PooledDawidSkeneModel(votes.n_classes, pooled, self.label_noise),
+            PooledDawidSkeneModel(votes.n_classes, prior, self.label_noise)
+            if isinstance(prior, PooledPrior)
+            else DawidSkeneModel(votes.n_classes, prior, self.label_noise),
             PanelData(
                 jnp.maximum(jnp.asarray(votes.index, int), MISSING), jnp.asarray(labels), weight
             ),
@@ -266,8 +263,9 @@ class DawidSkene(JaxMethod):
         at_mode = np.diagonal(confusion[..., 0, :, :, :], axis1=-2, axis2=-1)
         votes = np.asarray(fit.details["votes_by_class"])
         pseudo = np.asarray(fit.details["pseudo_votes"])
-        pseudo = pseudo[..., None, :] if self.pooled else pseudo[..., None, None]
-        flat = 0 if self.pooled else 1  # the pooled estimate is the mean of the posterior
+        pooled = pseudo.ndim == votes.ndim - 1  # by class
+        pseudo = pseudo[..., None, :] if pooled else pseudo[..., None, None]
+        flat = 0 if pooled else 1  # the pooled estimate is the mean of the posterior
         alpha = at_mode * (votes + pseudo) + flat
         beta = (1 - at_mode) * (votes + pseudo) + flat * (n_classes - 1)
         rows = alpha / (alpha + beta)
@@ -277,33 +275,12 @@ class DawidSkene(JaxMethod):
         return Interval.of_beta(mean * total, (1 - mean) * total, level=level)
 
 
-def _pooled_prior(method: DawidSkene, labels: Labels) -> PooledPrior | None:
-    """Return the prior of a fit with pooled judges, None if they are not pooled."""
-    pooled, prior = method.pooled, method.prior
-    if isinstance(prior, PooledPrior):
-        return None if pooled is False else prior
-    default = all(isinstance(x, jax.core.Tracer) for x in prior) or tuple(prior) == tuple(
-        DawidSkenePrior()
-    )
-    if pooled and not default:
-        raise JudgeBayesError(
-            "The prior is that of judges who are not pooled: with pooled=True, pass a "
-            "judgebayes.priors.PooledDawidSkene."
-        )
-    if pooled is None:
-        traced = isinstance(labels, jax.core.Tracer)
-        pooled = default and not traced and not bool((np.asarray(labels) >= 0).any())
-    return PooledPrior() if pooled else None
-
-
-def _resolved(method: DawidSkene, labels: Labels) -> DawidSkene:
-    """Return the method with what it leaves open: whether judges are pooled, and by which prior."""
-    pooled = _pooled_prior(method, labels)
-    return replace(method, pooled=pooled is not None, prior=pooled or method.prior)
-
-
-def _own_prior(method: DawidSkene) -> DawidSkenePrior:
-    return DawidSkenePrior(*method.prior[:3])
+def _prior(method: DawidSkene, labels: Labels) -> DawidSkenePrior | PooledPrior:
+    """Return the prior: without one, that of pooled judges if it is known that no item has a label."""
+    if method.prior is not None:
+        return method.prior
+    known = not isinstance(labels, jax.core.Tracer)
+    return PooledPrior() if known and not (np.asarray(labels) >= 0).any() else DawidSkenePrior()
 
 
 def _counted(votes: AnyVotes) -> Counts:
@@ -338,11 +315,11 @@ def _fit(
     n_classes = votes.n_classes
     em = method.inference if isinstance(method.inference, EM) else EM()
     data = em, count, labels, weight
-    pooled, noise = _pooled_prior(method, labels), method.label_noise
-    if pooled is None:
-        mode = maximise(*data, _own_prior(method), noise, n_classes)
+    prior, noise = _prior(method, labels), method.label_noise
+    if isinstance(prior, PooledPrior):
+        mode = maximise_pooled(*data, prior, noise, n_classes)
     else:
-        mode = maximise_pooled(*data, pooled, noise, n_classes)
+        mode = maximise(*data, prior, noise, n_classes)
     if isinstance(method.inference, EM):
         log_confusion = jnp.log(mode.draws["confusion"][0])
         status = worst(mode.status, switched(log_confusion, count, labels, weight))
@@ -350,7 +327,7 @@ def _fit(
 
     assert isinstance(votes, Votes)
     at_mode = {name: x[0] for name, x in mode.draws.items()}
-    if pooled is not None:
+    if isinstance(prior, PooledPrior):
         at_mode["skill"] = jnp.zeros(votes.n_judges)
     problem = by_counts(method.problem(votes, labels, weight), at_mode, count)
     result = method.inference.solve(problem, key)

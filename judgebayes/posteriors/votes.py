@@ -98,7 +98,7 @@ def dawid_skene(data: Data, prior: dawid_skene_model.DawidSkenePrior) -> Describ
     # The sampler visits items thousands of times, so items with equal votes and label are merged.
     whole = Training(data.votes, labels, jnp.ones(len(labels)), jax.random.key(0))
     votes, labels_of_votes, weight, _ = unique_items(whole)
-    distinct = DawidSkene(prior=prior, pooled=False).problem(votes, labels_of_votes, weight)
+    distinct = DawidSkene(prior=prior).problem(votes, labels_of_votes, weight)
     mode = DawidSkene(prior=prior).fit(data.votes, labels)
 
     def statistics(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:

@@ -115,9 +115,7 @@ def test_switched_classes_are_detected_unless_labels_confirm_them() -> None:
     with_labels = DawidSkene().fit(votes, some)
     assert int(with_labels.status) == Status.CONVERGED
     assert (np.asarray(with_labels(votes)).argmax(1) == labels).mean() > 0.9
-    against = DawidSkene(prior=DawidSkenePrior(right=0.0, wrong=400.0), pooled=False).fit(
-        votes, np.full(300, -1)
-    )
+    against = DawidSkene(prior=DawidSkenePrior(right=0.0, wrong=400.0)).fit(votes, np.full(300, -1))
     assert int(against.status) == Status.SWITCHED
     assert "seem to be switched" in Status.SWITCHED.sentence
 

@@ -113,20 +113,15 @@ def test_it_ends_where_naive_loops_stay(votes: Votes) -> None:
 
 def test_judges_are_pooled_only_without_labels_unless_asked_for() -> None:
     votes, truth = crowd(0)
-    assert DawidSkene().fit(votes, none_of(votes)).method.pooled
-    assert not DawidSkene().fit(votes, truth).method.pooled
-    asked = (DawidSkene(pooled=True), DawidSkene(prior=jb.priors.PooledDawidSkene()))
-    one, two = (method.fit(votes, truth) for method in asked)
-    assert one.method.pooled
-    np.testing.assert_array_equal(one(votes), two(votes))
-    own = DawidSkene(prior=jb.priors.DawidSkene(right=2.0))
-    assert not own.fit(votes, none_of(votes)).method.pooled
-    with pytest.raises(JudgeBayesError, match="pass a judgebayes"):
-        replace(own, pooled=True).fit(votes, none_of(votes))
-    plain = DawidSkene(pooled=False).fit(votes, none_of(votes))
-    assert not plain.method.pooled
-    assert "skill" not in plain.draws
-    assert "shift" not in plain.draws
+    pooled = jb.priors.PooledDawidSkene()
+    assert isinstance(DawidSkene().fit(votes, none_of(votes)).method.prior, type(pooled))
+    assert isinstance(DawidSkene().fit(votes, truth).method.prior, jb.priors.DawidSkene)
+    assert "shift" in DawidSkene(prior=pooled).fit(votes, truth).draws
+    for own in (jb.priors.DawidSkene(right=2.0), jb.priors.DawidSkene()):
+        plain = DawidSkene(prior=own).fit(votes, none_of(votes))
+        assert isinstance(plain.method.prior, jb.priors.DawidSkene)
+        assert "skill" not in plain.draws
+        assert "shift" not in plain.draws
 
 
 def test_it_is_not_pulled_below_the_majority_where_most_items_have_one_class() -> None:
@@ -135,8 +130,8 @@ def test_it_is_not_pulled_below_the_majority_where_most_items_have_one_class() -
         votes, truth = crowd(seed)
         majority = np.asarray(votes.pooled_counts()).argmax(1)
         answers = [
-            np.asarray(DawidSkene(pooled=pooled).fit(votes, none_of(votes))(votes)).argmax(1)
-            for pooled in (True, False)
+            np.asarray(DawidSkene(prior=prior).fit(votes, none_of(votes))(votes)).argmax(1)
+            for prior in (None, jb.priors.DawidSkene())
         ]
         base = (majority == truth).mean()
         pooled_less.append(base - (answers[0] == truth).mean())
@@ -155,14 +150,14 @@ def test_steps_raise_the_bound(votes: Votes) -> None:
 
 
 def test_a_list_a_matrix_and_compiled_code_agree(votes: Votes) -> None:
-    method, labels = DawidSkene(pooled=True), none_of(votes)
+    method, labels = DawidSkene(prior=jb.priors.PooledDawidSkene()), none_of(votes)
     fit = method.fit(votes, labels)
     by_list = method.fit(from_dense(votes), labels)
     np.testing.assert_allclose(by_list(votes), fit(votes), atol=1e-6)
     compiled = jax.jit(lambda v, y: method.fit(v, y)(v))(votes, jnp.asarray(labels))
     np.testing.assert_allclose(compiled, fit(votes), atol=1e-6)
     with pytest.raises(JudgeBayesError, match="is fitted by EM"):
-        DawidSkene(NUTS(), pooled=True).fit(from_dense(votes), labels)
+        DawidSkene(NUTS(), prior=jb.priors.PooledDawidSkene()).fit(from_dense(votes), labels)
 
 
 def test_a_departure_from_the_majority_or_from_another_start_is_told() -> None:

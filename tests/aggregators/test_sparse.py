@@ -14,13 +14,14 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import EM, NUTS, Status
 from judgebayes.models.dawid_skene import DawidSkenePrior
+from judgebayes.models.pooled_dawid_skene import PooledPrior
 from judgebayes.votes import MISSING, SparseVotes, Votes, encode, encode_sparse, from_dense
 
 METHODS = {
     "usual": DawidSkene(),
     "flat": DawidSkene(EM(max_steps=60), prior=DawidSkenePrior(0.0, 0.0, 0.0)),
     "noisy": DawidSkene(label_noise=0.1),
-    "pooled": DawidSkene(pooled=True),
+    "pooled": DawidSkene(prior=PooledPrior()),
 }
 Panel = tuple[Votes, np.ndarray, np.ndarray]
 
