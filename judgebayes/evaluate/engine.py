@@ -145,7 +145,8 @@ def evaluate(
     mostly_evaluated = 2 * len(index) >= len(items.labels)
     raw = fitted(items.votes)[index] if mostly_evaluated else fitted(items.votes.take(index))
     results = {}
-    for name, one in (maps or {"": None}).items():
+    each: Mapping[str, Calibrated | None] = maps or {"": None}
+    for name, one in each.items():
         log_probs, status = raw, status_of(fitted)
         if one is not None:
             mapped = one.calibrator.fit(answers, known, weight=weight)

@@ -15,7 +15,7 @@ import numpy as np
 
 from judgebayes.aggregators.base import cost_of
 from judgebayes.aggregators.wrapped import Calibrated
-from judgebayes.arrays import ItemInts, Key, Labels, LogProbs, Weights
+from judgebayes.arrays import AnyArray, ItemInts, Key, Labels, LogProbs, Weights
 from judgebayes.compiled.backend import on_accelerator, on_cpu
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted, Method
@@ -28,17 +28,15 @@ LONG_FIT = 3e6
 """The operations from which a fit takes much longer than its call."""
 
 
-def predict_checked(fitted: Any, votes: Votes) -> LogProbs:
-    """Return the log-probabilities of every item's classes from a fit, after checks.
+def check_answers(log_probs: AnyArray, votes: Votes, name: str) -> None:
+    """Refuse answers that are not the log-probabilities of every item's classes, whatever made them.
 
     Raises
     ------
     JudgeBayesError
         If they have another shape, are not numbers, or their exponentials do not sum to one.
     """
-    name = type(fitted).__name__
-    predicted = np.asarray(fitted(votes), float)
-    expected = (votes.n_items, votes.n_classes)
+    predicted, expected = np.asarray(log_probs, float), (votes.n_items, votes.n_classes)
     if predicted.shape != expected:
         raise JudgeBayesError(
             f"{name} returns an array of shape {predicted.shape}; expected the log-probabilities "
@@ -46,12 +44,25 @@ def predict_checked(fitted: Any, votes: Votes) -> LogProbs:
         )
     with np.errstate(over="ignore"):
         total = np.exp(predicted).sum(1)
-    if not (np.abs(total - 1) < SUM_TOLERANCE).all():
-        item = int(np.argmax(~(np.abs(total - 1) < SUM_TOLERANCE)))
+    wrong = ~(np.abs(total - 1) < SUM_TOLERANCE)
+    if wrong.any():
+        item = int(np.argmax(wrong))
         raise JudgeBayesError(
             f"{name} returns {predicted[item]} for item {item}. The exponentials of "
             f"log-probabilities sum to 1, but these sum to {total[item]:g}."
         )
+
+
+def predict_checked(fitted: Any, votes: Votes) -> LogProbs:
+    """Return the log-probabilities of every item's classes from a fit, after checks.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `check_answers`.
+    """
+    predicted = np.asarray(fitted(votes), float)
+    check_answers(predicted, votes, type(fitted).__name__)
     return jnp.asarray(predicted)
 
 

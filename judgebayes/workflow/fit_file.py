@@ -19,10 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from judgebayes.arrays import AnyArray, LogProbs
+from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_fit import check_answers
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status
@@ -45,7 +46,6 @@ NUMBERS = {
 """The dtypes of arrays."""
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What a field that was damaged raises, where it is read or used."""
-SUM_ERROR = 1e-6
 MINUS_INFINITY = ("log_rates", "log_prior")
 """Log-probabilities, which are -inf for a class without labelled items."""
 OPTIMISER_FIELDS = ("objective", "projected_gradient", "log_posterior")
@@ -234,7 +234,7 @@ def answers(saved: SavedFit, votes: Votes) -> LogProbs:
     """
     with using(saved):
         log_probs = saved.fitted(votes)
-    check_answers(log_probs, votes.n_items, votes.n_classes)
+    check_answers(log_probs, votes, f"The saved fit of {saved.method}")
     return log_probs
 
 
@@ -255,32 +255,6 @@ def _stored(cls: type) -> list[str]:
     """Return the fields that a file stores of a fit or a part of one: of a method, those it names."""
     names = [field.name for field in dataclasses.fields(cls) if field.name != "chains"]
     return list(getattr(cls, "saved", names))
-
-
-def check_answers(log_probs: AnyArray, n_items: int, n_classes: int) -> None:
-    """Refuse answers that are no probabilities, whatever made them.
-
-    Raises
-    ------
-    JudgeBayesError
-        If the shape is not (item, class), or the probabilities of an item are not finite or do not sum
-        to one.
-    """
-    with np.errstate(over="ignore"):
-        probs = np.exp(np.asarray(log_probs, float))
-    if probs.shape != (n_items, n_classes):
-        raise JudgeBayesError(
-            f"The fit answers with an array of shape {probs.shape}, and {n_items} items with "
-            f"{n_classes} classes were asked for: the file is damaged. Fit again."
-        )
-    wrong = ~(np.abs(probs.sum(1) - 1) < SUM_ERROR)
-    if wrong.any():
-        total = float(probs[wrong][0].sum())
-        what = f"sum to {total:g}" if math.isfinite(total) else "are not finite"
-        raise JudgeBayesError(
-            f"The fit's probabilities {what} on {int(wrong.sum())} of {n_items} items, so no decision "
-            "can be based on them: the file is damaged. Fit again."
-        )
 
 
 def _to_json(value: Any, name: str = "fit") -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 from judgebayes.aggregators import BaseRate, Davidson, MarginThreshold
 from judgebayes.errors import JudgeBayesError
+from judgebayes.evaluate.one_fit import check_answers
 from judgebayes.inference import DRPS
 from judgebayes.inference.status import Status
 from judgebayes.votes import Classes, Votes, from_counts
@@ -17,7 +18,6 @@ from judgebayes.workflow.fit_file import (
     SavedFit,
     VoteProfile,
     answers,
-    check_answers,
     digest_of,
     drift,
     load_fit,
@@ -152,14 +152,14 @@ def test_a_forged_file_is_refused_or_answers(kept: Path, votes: Votes) -> None:
 @pytest.mark.parametrize(
     ("probs", "what"),
     [
-        ([[0.5, 0.6]], "sum to 1.1 on 1 of 1"),
-        ([[np.nan, 0.5]], "not finite"),
+        ([[0.5, 0.6]], "these sum to 1.1"),
+        ([[np.nan, 0.5]], "these sum to nan"),
         ([[0.2, 0.3, 0.5]], "shape"),
     ],
 )
 def test_answers_are_probabilities(probs: list[list[float]], what: str) -> None:
     with pytest.raises(JudgeBayesError, match=what):
-        check_answers(np.log(probs), 1, 2)
+        check_answers(np.log(probs), from_counts(np.eye(2, dtype=int)[:1]), "The fit")
 
 
 def test_a_fit_with_two_fields_of_one_name_is_refused(kept: Path) -> None:
