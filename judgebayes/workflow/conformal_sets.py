@@ -21,7 +21,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import predict
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.measures.significance import independent_trials, item_means
+from judgebayes.measures.significance import independent_trials
 from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import Block, Paragraph, Table
 from judgebayes.votes import MISSING
@@ -241,17 +241,14 @@ def leave_one_out_sets(
         n, k = len(here), int(np.ceil(len(here) * level - ROUNDING))
         if k > n - 1:
             return np.full(n, np.inf)
-        order = np.argsort(own[here], kind="stable")
-        rank = np.argsort(order, kind="stable")
-        in_order = own[here][order]
-        return np.where(rank < k, in_order[k], in_order[k - 1])
+        kth, following = np.sort(own[here])[[k - 1, k]]
+        return np.where(own[here] <= kth, following, kth)
 
-    whole = limits(np.arange(len(labels)))
-    limit = np.empty(len(labels))
+    limit = limits(np.arange(len(labels)))
     for stratum in np.unique(of_item):
         here = np.flatnonzero(of_item == stratum)
         alone = limits(here)
-        limit[here] = np.where(np.isfinite(alone), alone, whole[here])
+        limit[here] = np.where(np.isfinite(alone), alone, limit[here])
     return score <= limit[:, None] + ROUNDING
 
 
@@ -297,59 +294,47 @@ def strata_table(
     no class is probable enough), and `coverage_otherwise` and `size_otherwise`: with empty sets if the
     given ones are filled, or the reverse.
     """
-    items, labels = np.asarray(evaluation.items), np.asarray(evaluation.labels)
-    log_probs = np.asarray(evaluation.log_probs)
-    used = (items >= 0) & (labels >= 0)
-    bare = np.zeros(log_probs.shape, bool)
-    others = np.full(items.shape, np.nan)
-    for split, here in enumerate(used):
-        stratum = own.of_item[items[split, here]]
-        bare[split, here] = leave_one_out_sets(
-            log_probs[split, here], labels[split, here], stratum, level
+    of_split = []
+    for split, items in enumerate(np.asarray(evaluation.items)):
+        used = (items >= 0) & (evaluation.labels[split] >= 0)
+        labels, log_probs = (
+            np.asarray(each[split])[used] for each in (evaluation.labels, evaluation.log_probs)
         )
+        stratum, place = own.of_item[items[used]], np.arange(len(labels))
+        bare = leave_one_out_sets(log_probs, labels, stratum, level)
+        most = log_probs >= log_probs.max(1, keepdims=True) - ROUNDING
+        filled = np.where(bare.any(1, keepdims=True), bare, most)
+        given, other = (filled, bare) if no_empty else (bare, filled)
         alone = np.bincount(stratum)[stratum] - 1
-        others[split, here] = np.where(alone >= enough_for(level), alone, here.sum() - 1)
-    most = log_probs >= log_probs.max(-1, keepdims=True) - ROUNDING
-    filled = np.where(bare.any(-1, keepdims=True), bare, most)
-    given, other = (filled, bare) if no_empty else (bare, filled)
-    truth = np.maximum(labels, 0)[..., None]
-    columns = {
-        "coverage": np.take_along_axis(given, truth, -1)[..., 0],
-        "size": given.sum(-1),
-        "empty": ~bare.any(-1),
-        "coverage_otherwise": np.take_along_axis(other, truth, -1)[..., 0],
-        "size_otherwise": other.sum(-1),
-    }
-    of_item = {
-        name: item_means(np.where(used, value, np.nan), items, len(own.of_item))
-        for name, value in (columns | {"others": others}).items()
-    }
-    measured = np.isfinite(of_item["coverage"])
-    divisions = {"all": Strata(np.zeros(len(measured), int), ["all"])} | dict(strata)
+        columns = {
+            "item": items[used],
+            "coverage": given[place, labels],
+            "size": given.sum(1),
+            "empty": ~bare.any(1),
+            "coverage_otherwise": other[place, labels],
+            "size_otherwise": other.sum(1),
+            "others": np.where(alone >= enough_for(level), alone, len(labels) - 1),
+        }
+        of_split.append(pd.DataFrame(columns))
+    of_item = pd.concat(of_split).groupby("item").mean()
+    divisions = {"all": Strata(np.zeros(len(own.of_item), int), ["all"])} | dict(strata)
     records = []
     for by, division in divisions.items():
-        for k, stratum in enumerate(division.names):
-            here = measured & (division.of_item == k)
-            if not here.any():
-                continue
-            mean = {name: float(of_item[name][here].mean()) for name in columns}
-            n = float(here.sum())
+        for k, rows in of_item.groupby(division.of_item[of_item.index]):
+            n = float(len(rows))
             if groups is not None:
-                covered = np.where(here, of_item["coverage"], 0.0)[:, None]
-                n = float(independent_trials(covered, here[:, None], groups, level=LEVEL)[0])
-            size = np.bincount(own.of_item[here])
-            total = np.bincount(own.of_item[here], weights=of_item["others"][here])
-            with_items = size > 0
-            m = total[with_items] / size[with_items]
-            weight = size[with_items] / size.sum()
-            n = 1 / (1 / n + float((weight**2 / (m + 2)).sum()))
-            coverage = mean.pop("coverage")
-            hits, tail = coverage * n, (1 - LEVEL) / 2
-            low = np.nan_to_num(stats.beta.ppf(tail, hits, n - hits + 1))
-            high = np.nan_to_num(stats.beta.ppf(1 - tail, hits + 1, n - hits), nan=1.0)
-            record = {"by": by, "stratum": stratum, "labels": int(here.sum()), "coverage": coverage}
-            limits = {"coverage_low": low, "coverage_high": high}
-            records.append(record | limits | mean)
+                covered = rows[["coverage"]].to_numpy()
+                every = np.ones(covered.shape, bool)
+                n = independent_trials(covered, every, groups[rows.index], level=LEVEL)[0]
+            others = rows["others"].groupby(own.of_item[rows.index])
+            n = 1 / (1 / n + ((others.size() / len(rows)) ** 2 / (others.mean() + 2)).sum())
+            mean = rows.mean().drop("others").to_dict()
+            hits, tail = mean["coverage"] * n, (1 - LEVEL) / 2
+            record = {"by": by, "stratum": division.names[k], "labels": len(rows)}
+            record["coverage"] = mean.pop("coverage")
+            record["coverage_low"] = np.nan_to_num(stats.beta.ppf(tail, hits, n - hits + 1))
+            high = stats.beta.ppf(1 - tail, hits + 1, n - hits)
+            records.append(record | {"coverage_high": np.nan_to_num(high, nan=1.0)} | mean)
     return pd.DataFrame(records)
 
 
