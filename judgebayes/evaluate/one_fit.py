@@ -20,7 +20,6 @@ from judgebayes.compiled.backend import on_accelerator, on_cpu
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted, Method
 from judgebayes.inference.nuts import NUTS
-from judgebayes.panel.curate import Curated
 from judgebayes.votes.array import MISSING, Votes
 
 SUM_TOLERANCE = 1e-6
@@ -71,32 +70,32 @@ def is_jax(method: Any) -> bool:
     return not jax.tree_util.all_leaves([method])
 
 
+def layers(method: Method) -> list[Any]:
+    """Return a method and those inside it, around which it is (a map, a panel), the innermost last."""
+    inner = getattr(method, "aggregator", None)
+    return [method] if inner is None else [method, *layers(inner)]
+
+
+def is_sampled(method: Method) -> bool:
+    """Tell whether a method, or the one inside it, is fitted by draws."""
+    return isinstance(getattr(layers(method)[-1], "inference", None), NUTS)
+
+
 def is_sequential(method: Method) -> bool:
     """Tell whether splits are fitted sequentially, as each already runs many panels or chains.
 
     Many chains fill an accelerator only together.
     """
-    if isinstance(method, Curated) and hasattr(method.curator, "criterion"):
-        return True
-    if isinstance(method, (Calibrated, Curated)):
-        return is_sequential(method.aggregator)
-    return is_sampled(method) and not on_accelerator()
-
-
-def is_sampled(method: Method) -> bool:
-    """Tell whether a method, or the one inside it, is fitted by draws."""
-    inner = getattr(method, "aggregator", None)
-    own = isinstance(getattr(method, "inference", None), NUTS)
-    return own if inner is None else is_sampled(inner)
+    curators = [getattr(each, "curator", None) for each in layers(method)]
+    searches = any(hasattr(curator, "criterion") for curator in curators)
+    return searches or (is_sampled(method) and not on_accelerator())
 
 
 def is_long(method: Method, votes: Votes, items: int) -> bool:
     """Tell whether a fit to this many items is long, by the method's own cost, and runs on a CPU."""
-    inner: object = method
-    while not hasattr(inner, "cost") and hasattr(inner, "aggregator"):
-        inner = inner.aggregator
     # The folds of a map's cross-fitting depend on the number of items, with padding.
-    if not hasattr(inner, "cost") or isinstance(method, Calibrated) or is_sequential(method):
+    declared = any(hasattr(each, "cost") for each in layers(method))
+    if not declared or isinstance(method, Calibrated) or is_sequential(method):
         return False
     return cost_of(method, items, votes).operations >= LONG_FIT and not on_accelerator()
 
