@@ -201,30 +201,27 @@ def _rule(
             "--until-settled takes one judge: the judge whose votes were fitted. Collect the "
             "votes of other judges without --until-settled."
         )
-    from judgebayes.aggregators import Davidson
-    from judgebayes.aggregators.wrapped import DecidedBy
-    from judgebayes.workflow.adaptive import share_prior, stopping_plan
+    from judgebayes.workflow.adaptive import plan_of
     from judgebayes.workflow.fit_file import load_fit
 
     saved = load_fit(request.fit)
-    own = saved.fitted
-    fitted = own.probabilities if isinstance(own, DecidedBy) else own
-    method = getattr(fitted, "method", None)
-    if not isinstance(method, Davidson):
+    most = round(saved.profile.votes_per_item)
+    plan = plan_of(saved, most, batch=len(table.task.orders))
+    if plan is None:
         raise JudgeBayesError(
             f"{str(request.fit)!r} is a fit of the method {saved.method}; --until-settled needs a "
             "Davidson fit (judgebayes calibrate --method davidson --save)."
         )
-    most = round(saved.profile.votes_per_item)
     if request.n is not None and request.n != most:
         raise JudgeBayesError(
             f"-n {request.n} differs from the {most} votes per item that {str(request.fit)!r} was "
             "fitted to. The parameters are valid only for that number. Omit -n."
         )
-    orders = len(table.task.orders)
-    prior = share_prior(saved.profile, symmetric=method.symmetric)
-    rule = stopping_plan(fitted, prior, most, batch=orders).within(request.give_up)
-    return most, rule, _vote_names(saved.classes, table.task.votes, request.fit)
+    return (
+        most,
+        plan.within(request.give_up),
+        _vote_names(saved.classes, table.task.votes, request.fit),
+    )
 
 
 def _vote_names(classes: Classes, votes: tuple[str, ...], fit: Path) -> tuple[str, ...]:
@@ -286,29 +283,13 @@ def _counted(counts: Counter[str]) -> str:
 
 
 def _unfinished(run: Run) -> list[str]:
-    plan = run.plan
-    least = "at least " if plan.rule is not None else ""
-    sentences = [
-        f"{judge} did not answer {count} request(s): {run.reasons[judge]}."
-        for judge, count in run.unanswered.items()
-    ]
-    if run.spent is not None:
-        limit = plan.budget.calls if run.spent == "calls" else plan.budget.tokens
-        sentences.append(f"The budget of {limit:,} {run.spent} does not allow another request.")
-    if run.uncounted is not None:
-        sentences.append(
-            f"The server of {run.uncounted} does not count tokens, so --budget-tokens cannot be "
-            "enforced; use --budget-calls."
-        )
-    if run.signal is not None:
-        sentences.append("Interrupted; every answer that was received is saved.")
-        if run.abandoned:
-            sentences.append(
-                f"{run.abandoned} answer(s) that were on their way did not arrive in time; they are "
-                "requested again."
-            )
+    least = "at least " if run.plan.rule is not None else ""
     return [
-        *sentences,
+        *(
+            f"{judge} did not answer {count} request(s): {run.reasons[judge]}."
+            for judge, count in run.unanswered.items()
+        ),
+        *run.why,
         f"Missing: {least}{run.missing:,} answer(s). Run the same command again to continue.",
     ]
 

@@ -141,7 +141,8 @@ class _Attempts(httpx2.AsyncClient):
             if status in (503, 529) or (400 <= status < 500 and status != 408):
                 ledger.refused(call)
         except sqlite3.Error as error:  # no answer may be paid for that cannot be kept
-            self.run.failed, self.run.ended = error, True
+            self.run.failed = error
+            self.run.why.append(str(error))
             raise asyncio.CancelledError from None
         # Nothing else of a reply reaches the SDK.
         named = ("retry-after", "retry-after-ms")

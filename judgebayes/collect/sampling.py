@@ -30,6 +30,11 @@ ON_THEIR_WAY = 0.5
 """Seconds to wait, after Ctrl-C, for answers that are on their way."""
 POLL = 0.05
 """Seconds between two looks at whether calls under way left something of the budget."""
+UNCOUNTED = (
+    "The server of {} does not count tokens, so --budget-tokens cannot be enforced; use "
+    "--budget-calls."
+)
+ABANDONED = "{} answer(s) that were on their way did not arrive in time; they are requested again."
 UNFINISHED = {"length": "cut off at max_tokens", "content_filter": "filtered by the server"}
 """Why there is no vote, by the server's reason for an answer's end."""
 
@@ -105,20 +110,14 @@ class Run:
     """The answers of this run and of earlier ones, as lines of the file of votes."""
     kept: int
     """Number of answers of earlier runs."""
-    ended: bool = False
-    """Whether no more requests are to be sent."""
+    why: list[str] = field(default_factory=list)
+    """Why no more requests are to be sent, in sentences."""
     unanswered: Counter[str] = field(default_factory=Counter)
     """Number of unanswered questions by judge."""
     reasons: dict[str, str] = field(default_factory=dict)
     """The last reason for a missing answer, by judge."""
-    spent: str | None = None
-    """The budget that ended the run: calls or tokens."""
     signal: int | None = None
     """The signal that ended the run."""
-    abandoned: int = 0
-    """Number of answers that were on their way then and did not arrive in time."""
-    uncounted: str | None = None
-    """A judge whose server does not count tokens although there is a budget of tokens."""
     failed: sqlite3.Error | None = None
     """Why the ledger cannot be written."""
     missing: int = 0
@@ -151,9 +150,10 @@ class Run:
         """Return the number of a call that is booked; wait while calls under way may leave nothing."""
         while (short := self.ledger.short_of(self.plan.budget)) and self.ledger.under_way:
             await asyncio.sleep(POLL)
-        if short is not None and not self.ended:
-            self.spent, self.ended = short, True
-        if self.ended:
+        if short is not None and not self.why:
+            limit = getattr(self.plan.budget, short)
+            self.why.append(f"The budget of {limit:,} {short} does not allow another request.")
+        if self.why:
             raise asyncio.CancelledError
         self.attempts[question] += 1
         return self.ledger.book(question)
@@ -210,7 +210,7 @@ async def _collect(run: Run) -> None:
         async def work(endpoint: Endpoint, questions: Iterator[Question]) -> None:
             with contextlib.suppress(asyncio.CancelledError):
                 for question in questions:
-                    if run.ended or endpoint.given_up:
+                    if run.why or endpoint.given_up:
                         return
                     fields = items[question.item].fields
                     prompt = fill_template(plan.template, fields, question.order)
@@ -218,11 +218,11 @@ async def _collect(run: Run) -> None:
                     if answer is not None:
                         run.lines[question] = vote_line(plan.task, question, answer)
                         progress.update(task, completed=len(run.lines) - run.kept)
-                        if answer.tokens is None and plan.budget.tokens is not None:
-                            run.uncounted, run.ended = question.judge, True
+                        if answer.tokens is None and plan.budget.tokens is not None and not run.why:
+                            run.why.append(UNCOUNTED.format(question.judge))
 
         opened.enter_context(_interruptible(run))
-        while not run.ended:
+        while not run.why:
             workers = []
             for endpoint in endpoints:
                 wanted = [q for q in run.wanted(endpoint.judge.name) if q not in asked]
@@ -243,7 +243,8 @@ async def _collect(run: Run) -> None:
                     soft_wrap=True,
                 )
                 await asyncio.wait(workers, timeout=ON_THEIR_WAY)
-                run.abandoned = len(under_way)
+                if under_way:
+                    run.why.append(ABANDONED.format(len(under_way)))
                 for worker in workers:
                     worker.cancel()
             await asyncio.gather(*workers)
@@ -258,7 +259,8 @@ def _interruptible(run: Run) -> Iterator[None]:
     def stop(number: int, _: FrameType | None) -> None:
         if run.signal is not None:
             raise KeyboardInterrupt
-        run.signal, run.ended = number, True
+        run.signal = number
+        run.why.append("Interrupted; every answer that was received is saved.")
         loop.call_soon_threadsafe(collecting.cancel)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -35,11 +35,12 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from judgebayes.aggregators import Fitted
+from judgebayes.aggregators import Davidson, Fitted
+from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes.array import from_counts
-from judgebayes.workflow.fit_file import VoteProfile
+from judgebayes.workflow.fit_file import SavedFit, VoteProfile
 
 STATES = 300_000
 """Largest number of states (vote counts by class) of a rule."""
@@ -265,6 +266,23 @@ def stopping_plan(
     for before in range(votes - 1, -1, -1):
         probs.insert(0, _expected(grid, prior, before, probs[0]))
     return StoppingPlan(grid, prior, probs, [(q @ loss.T).min(1) for q in probs], batch)
+
+
+def plan_of(saved: SavedFit, votes: int, *, batch: int = 1) -> StoppingPlan | None:
+    """Return the `stopping_plan` of a saved fit; None if it is not one of Davidson's model.
+
+    Raises
+    ------
+    JudgeBayesError
+        As `stopping_plan` and `share_prior`.
+    """
+    own = saved.fitted
+    fitted = own.probabilities if isinstance(own, DecidedBy) else own
+    method = getattr(fitted, "method", None)
+    if not isinstance(method, Davidson):
+        return None
+    prior = share_prior(saved.profile, symmetric=method.symmetric)
+    return stopping_plan(fitted, prior, votes, batch=batch)
 
 
 def _expected(

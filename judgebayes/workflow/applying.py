@@ -1,6 +1,7 @@
 """Save a fit to a file, and apply it to new votes."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar
 
@@ -8,8 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators import Davidson
-from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import ItemInts, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
@@ -17,7 +16,7 @@ from judgebayes.inference import Status
 from judgebayes.inference.fit import status_of
 from judgebayes.show.page import Block, Findings, Paragraph
 from judgebayes.votes import MISSING, Votes
-from judgebayes.workflow.adaptive import share_prior, stopping_plan
+from judgebayes.workflow.adaptive import plan_of
 from judgebayes.workflow.answers import AnsweredItems, decisions_of
 from judgebayes.workflow.asking import open_files
 from judgebayes.workflow.calibration import Calibration, saved_of
@@ -151,16 +150,14 @@ def _with_fewer(saved: SavedFit, votes: Votes, log_probs: LogProbs) -> tuple[Log
     Davidson's formula is valid for the number of votes that it was fitted to: the votes that an item
     lacks are summed out (`judgebayes.workflow.adaptive`).
     """
-    own = saved.fitted.probabilities if isinstance(saved.fitted, DecidedBy) else saved.fitted
-    method, most = getattr(own, "method", None), int(saved.notes.get("votes_of_each", 0))
+    most = int(saved.notes.get("votes_of_each", 0))
     counts = np.asarray(votes.pooled_counts()).astype(int)
     fewer = counts.sum(1) < most
-    if not isinstance(method, Davidson) or most < 2 or not fewer.any():
-        return log_probs, []
-    prior = share_prior(saved.profile, symmetric=method.symmetric)
-    try:
-        plan = stopping_plan(own, prior, most)
-    except JudgeBayesError:  # too many possible votes
+    plan = None
+    if most >= 2 and fewer.any():
+        with suppress(JudgeBayesError):  # too many possible votes
+            plan = plan_of(saved, most)
+    if plan is None:
         return log_probs, []
     return jnp.asarray(log_probs).at[fewer].set(plan.log_probs(counts[fewer])), [
         f"{int(fewer.sum())} item(s) have fewer than the {most} votes that the fit was made on: their "
