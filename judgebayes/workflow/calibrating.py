@@ -32,7 +32,7 @@ from judgebayes.workflow.comparing import (
 from judgebayes.workflow.comparison_plan import (
     LEAST_FOR_SPLITS,
     fit_and_answer,
-    plan,
+    usual_splits,
 )
 from judgebayes.workflow.conformal_sets import (
     AGREEMENT,
@@ -79,10 +79,7 @@ def calibrate(
     )
     given = read_request(request)
     wins = win_rate_of(given, request)
-    splits, planned = plan(request, given)
-    if progress is not None:
-        for line in planned:
-            progress(line, 0, 1)
+    splits = request.splits or usual_splits(request.method, given)
     request = replace(request, splits=splits)  # what the result says
     if request.label_noise == 0:  # as the annotators' disagreement shows it
         request = replace(request, label_noise=given.label_noise)
@@ -120,9 +117,7 @@ def calibrate(
     running = first_fit if choice is choices[0] else None
     for _ in followed([choice], f"fitting {choice.name}", progress):
         method, fitted, log_probs = fit(choice) if running is None else running.result()
-    chosen = [*planned]
-    if auto:
-        chosen.append(chosen_words(choice, choices, compared, labelled))
+    chosen = [chosen_words(choice, choices, compared, labelled)] if auto else []
     if auto and (large := too_large(given.votes)):
         chosen.append(
             f"Not compared: {listing(large, 20)}, which would need too much memory or time with "
