@@ -134,8 +134,10 @@ def _of_pool(setting: Setting, pool: _Pool, place: int) -> Iterator[Trials]:
         held_out_answers = (*_answers(own), _items(own), compared.groups)
         bins = [confidence_bins(*held_out_answers, bins=BINS, level=level) for level in LEVELS]
         which = replay % len(bins[0])
-        ends = [(b[which].right.low, b[which].right.high) for b in bins]
-        by_interval.setdefault("right by probability", []).append((ends, bins[0][which].place))
+        ends = [tuple(b.loc[which, ["low", "high"]]) for b in bins]
+        by_interval.setdefault("right by probability", []).append(
+            (ends, bins[0].loc[which, "place"])
+        )
         if replay < setting.fewer(HALF):
             grown, levels = grow(compared, OWN), _at_levels(compared)
             smaller, gain = list(grown.labels), grown.losses[-2] - grown.losses[-1]

@@ -5,13 +5,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import AnyProbs, ItemValues, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.measures.scores import TINY, labelled_weight
-from judgebayes.measures.significance import Interval, share_interval
+from judgebayes.measures.significance import share_interval
 
 SAME = 1e-12
 """Confidences within this distance count as equal."""
@@ -23,21 +24,6 @@ class Reliability(NamedTuple):
     mass: Float[Array, " bin"]
     predicted: Float[Array, " bin"]
     observed: Float[Array, " bin"]
-
-
-class ConfidenceBin(NamedTuple):
-    """The predictions whose most probable class has a probability in one of several equal bins."""
-
-    place: int
-    """The index of the bin: of n bins, it spans place / n to (place + 1) / n."""
-    items: int
-    """The number of distinct items among the predictions."""
-    share: float
-    """The share of all predictions."""
-    predicted: float
-    """The mean probability of the most probable class."""
-    right: Interval
-    """The share of the predictions whose most probable class is the label."""
 
 
 def answers(log_probs: AnyProbs, labels: Labels) -> tuple[ItemValues, ItemValues]:
@@ -84,28 +70,35 @@ def confidence_bins(
     *,
     bins: int = 10,
     level: float = 0.95,
-) -> list[ConfidenceBin]:
+) -> pd.DataFrame:
     """Return how often the most probable class is right, by bins of its probability, lowest first.
 
     Bins without a prediction are left out. `items` is the item of each prediction: in the interval, an
     item, or a group of items, counts once however often it occurs.
+
+    Returns
+    -------
+    A row for each bin: `place` (of n bins, it spans place / n to (place + 1) / n), the number of its
+    distinct `items`, its `share` of all predictions, their mean probability (`predicted`), and the share
+    of right ones (`right`) with its interval (`low`, `high`).
     """
     confidence = np.exp(log_probs).max(1)
-    right = (log_probs.argmax(1) == labels).astype(float)
-    place = np.clip(np.ceil(confidence * bins - SAME).astype(int) - 1, 0, bins - 1)
-    unit = items if groups is None else groups[items]
-    result = []
-    for b in np.unique(place):
-        inside = place == b
-        share, independent = right[inside].mean(), np.asarray(float(len(np.unique(unit[inside]))))
-        low, high = share_interval(np.asarray(share * independent), independent, level=level)
-        result.append(
-            ConfidenceBin(
-                int(b),
-                len(np.unique(items[inside])),
-                float(inside.mean()),
-                float(confidence[inside].mean()),
-                Interval(float(share), float(low), float(high)),
-            )
-        )
-    return result
+    each = pd.DataFrame(
+        {
+            "place": np.clip(np.ceil(confidence * bins - SAME).astype(int) - 1, 0, bins - 1),
+            "item": items,
+            "unit": items if groups is None else groups[items],
+            "predicted": confidence,
+            "right": log_probs.argmax(1) == labels,
+        }
+    )
+    table = each.groupby("place", as_index=False).agg(
+        items=("item", "nunique"),
+        units=("unit", "nunique"),
+        share=("item", lambda own: len(own) / len(each)),
+        predicted=("predicted", "mean"),
+        right=("right", "mean"),
+    )
+    right, units = (table[name].to_numpy(float) for name in ("right", "units"))
+    low, high = share_interval(right * units, units, level=level)
+    return table.drop(columns="units").assign(low=low, high=high)

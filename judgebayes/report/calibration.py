@@ -217,9 +217,9 @@ def held_out_blocks(
             f"{b.items:,}",
             f"{b.share:.0%}",
             f"{b.predicted:.1%}",
-            with_interval(b.right, ".1%"),
+            with_interval((b.right, b.low, b.high), ".1%"),
         )
-        for b in confidence_bins(log_probs, labels, items, groups, bins=BINS)
+        for b in confidence_bins(log_probs, labels, items, groups, bins=BINS).itertuples()
     ]
     return [
         Paragraph(

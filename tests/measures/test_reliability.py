@@ -32,7 +32,7 @@ def test_bins_of_confidence_are_a_loop_over_predictions(grouped: bool) -> None:
     items, groups = np.arange(60) // 3, np.arange(20) // 2 if grouped else None
     table = confidence_bins(log_probs, labels, items, groups, bins=5, level=0.9)
     n_answers = 0
-    for each in table:
+    for each in table.itertuples():
         low, high = each.place / 5, (each.place + 1) / 5
         own = [i for i in range(60) if low < np.exp(log_probs[i]).max() <= high]
         n_answers += len(own)
@@ -42,6 +42,6 @@ def test_bins_of_confidence_are_a_loop_over_predictions(grouped: bool) -> None:
         assert each.items == len({items[i] for i in own})
         assert each.share == pytest.approx(len(own) / 60)
         assert each.predicted == pytest.approx(np.mean([np.exp(log_probs[i]).max() for i in own]))
-        assert each.right == pytest.approx((share, *interval))
+        assert (each.right, each.low, each.high) == pytest.approx((share, *interval))
     assert n_answers == 60
-    assert [each.place for each in table] == [2, 3, 4]
+    assert table["place"].tolist() == [2, 3, 4]
