@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import jax
 import numpy as np
@@ -9,11 +10,11 @@ import pandas as pd
 from jaxtyping import Array, Float
 
 from judgebayes.aggregators import Method
-from judgebayes.arrays import ItemInts, Scalar
+from judgebayes.arrays import AnyArray, ItemInts, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
-from judgebayes.evaluate.sweeps import evaluate_methods, evaluate_splits
+from judgebayes.evaluate.sweeps import evaluate_methods
 from judgebayes.inference.status import summary
 from judgebayes.measures.significance import (
     Interval,
@@ -191,7 +192,8 @@ class Compared:
     def _nll_of_error(self, name: str) -> float:
         """Return the mean NLL of another class than the label, over held-out items."""
         own = self.evaluations[name]
-        log_probs, labels = _observed(own, self.label_noise), np.asarray(own.labels)
+        log_probs = np.asarray(_observed(own.log_probs, self.label_noise))
+        labels = np.asarray(own.labels)
         n = log_probs.shape[-1]
         other = np.arange(n) != labels[..., None]
         of_item = -np.where(other, log_probs, 0.0).sum(-1) / (n - 1)
@@ -209,7 +211,8 @@ class Compared:
     @in_float64
     def nll_of(self, evaluation: Evaluation) -> Float[np.ndarray, "split item"]:
         """Return the NLL of each held-out observed label in an evaluation."""
-        return replace(evaluation, log_probs=_observed(evaluation, self.label_noise)).nll()
+        log_probs = _observed(evaluation.log_probs, self.label_noise)
+        return replace(evaluation, log_probs=log_probs).nll()
 
     def leads(self, method: str, loss: Float[np.ndarray, "action class"]) -> dict[str, Interval]:
         """Return the mean loss of each other method minus that of this one, with an interval."""
@@ -248,23 +251,19 @@ def compare(
         seed=seed,
     )
 
-    fit_on = fit_on_of(methods)
-
-    def refit(name: str, parts: Splits) -> Evaluation:
-        return evaluate_splits(
-            methods[name], votes, labels, parts, fit_on=fit_on[name], loss=loss, seed=seed
-        )
-
-    results = evaluate_methods(
-        methods,
-        votes,
-        labels,
-        parts,
-        fit_on=fit_on,
+    held_out = partial(
+        evaluate_methods,
+        votes=votes,
+        labels=labels,
+        fit_on=fit_on_of(methods),
         loss=loss,
         seed=seed,
-        progress=progress,
     )
+
+    def refit(name: str, parts: Splits) -> Evaluation:
+        return held_out({name: methods[name]}, splits=parts)[name]
+
+    results = held_out(methods, splits=parts, progress=progress)
     means = {
         name: {m: float(v.mean()) for m, v in measure(evaluation, tuple(METRICS)).items()}
         for name, evaluation in results.items()
@@ -280,12 +279,9 @@ def compare(
         ordered,
         refit=refit,
     )
-    if label_noise == 0:
-        return compared
-    corrected = {name: float(np.nanmean(compared.nll(name), axis=1).mean()) for name in results}
-    return replace(
-        compared, means={name: each | {"nll": corrected[name]} for name, each in means.items()}
-    )
+    for name in results:
+        means[name]["nll"] = float(np.nanmean(compared.nll(name), axis=1).mean())
+    return compared
 
 
 def better_method(leads: Mapping[str, Interval]) -> str | None:
@@ -307,15 +303,11 @@ def better_rule(leads: Mapping[str, Interval]) -> str | None:
     )
 
 
-def _observed(evaluation: Evaluation, label_noise: float) -> Float[np.ndarray, "split item class"]:
-    """Return the log-probabilities of the observed labels."""
-    return np.asarray(_with_label_noise(evaluation.log_probs, label_noise))
-
-
 @jax.jit
-def _with_label_noise(
-    log_probs: Float[Array, "split item class"], label_noise: Scalar
+def _observed(
+    log_probs: Float[AnyArray, "split item class"], label_noise: Scalar
 ) -> Float[Array, "split item class"]:
+    """Return the log-probabilities of the observed labels."""
     return jax.vmap(with_label_noise, (0, None))(log_probs, label_noise)
 
 
