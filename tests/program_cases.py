@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.calibrators import Beta, Platt, Temperature
+from judgebayes import Beta, Platt, Temperature
 from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,
     PooledData,

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import BaseRate, OneCoin
-from judgebayes.calibrators import Identity
+from judgebayes import BaseRate, Identity, OneCoin
 from judgebayes.evaluate import engine
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from judgebayes.aggregators import Method
 from judgebayes.evaluate.engine import Cell, Engine
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
@@ -27,6 +26,7 @@ from judgebayes.experiments.claims import Evidence, evidence
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.measures.significance import Interval, item_means
 

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Method
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
@@ -32,6 +31,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, MTBENCH_PEOPLE, RB2, WMT23
 from judgebayes.experiments.panels import REWARDBENCH, Panel
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import Interval, two_way_interval
 from judgebayes.votes import Classes, Votes

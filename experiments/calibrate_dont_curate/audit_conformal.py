@@ -21,12 +21,12 @@ import pandas as pd
 from jaxtyping import Int
 from scipy.special import expit
 
-from judgebayes.aggregators import Calibrated, Method, OneCoin, Stacking
-from judgebayes.calibrators import Beta
+from judgebayes import Beta, Calibrated, OneCoin, Stacking
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.inference.fit import Method
 from judgebayes.votes import Votes
 from judgebayes.workflow.conformal_sets import (
     AGREEMENT,

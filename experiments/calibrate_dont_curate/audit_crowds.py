@@ -20,8 +20,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.stats import t
 
-from judgebayes import priors
-from judgebayes.aggregators import DawidSkene
+from judgebayes import DawidSkene, priors
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.crowd_worlds import WORLDS
 from judgebayes.experiments.core import Output, Run, experiment, rows

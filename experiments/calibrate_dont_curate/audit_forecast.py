@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Calibrated, Method, OneCoin, Stacking
-from judgebayes.calibrators import Beta
+from judgebayes import Beta, Calibrated, OneCoin, Stacking
 from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -30,6 +29,7 @@ from judgebayes.experiments.panels import (
     rb2_panel,
     rewardbench_panel,
 )
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.significance import Interval, share_interval
 from judgebayes.votes import Votes

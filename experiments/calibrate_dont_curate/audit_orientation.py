@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregators import BaseRate, OneCoin
-from judgebayes.calibrators import Beta
+from judgebayes import BaseRate, Beta, OneCoin
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations

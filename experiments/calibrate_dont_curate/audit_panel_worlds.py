@@ -16,21 +16,13 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.stats import t
 
-from judgebayes.aggregators import (
-    Calibrated,
-    Davidson,
-    Method,
-    OneCoin,
-    Pool,
-    SharedDifficulty,
-    Stacking,
-)
-from judgebayes.calibrators import Beta
+from judgebayes import Beta, Calibrated, Davidson, OneCoin, Pool, SharedDifficulty, Stacking
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World, worlds
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.panel.curate import top_k
 

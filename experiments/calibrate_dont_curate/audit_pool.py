@@ -16,16 +16,16 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators import (
+from judgebayes import (
+    Beta,
     Calibrated,
     Davidson,
-    Method,
+    Identity,
     OneCoin,
     Pool,
     SharedDifficulty,
     Stacking,
 )
-from judgebayes.calibrators import Beta, Identity
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers_of
 from judgebayes.experiments.calibrate_dont_curate.audit_stacking import few_shapes
 from judgebayes.experiments.calibrate_dont_curate.common import MARGIN, PAPER
@@ -40,6 +40,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, RB2
 from judgebayes.experiments.panels import REWARDBENCH, Panel
+from judgebayes.inference.fit import Method
 
 BUDGETS = (50, 100, 200)
 COUNT = 20

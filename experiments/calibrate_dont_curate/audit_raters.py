@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Davidson, Method, Pool, SharedDifficulty, Stacking
+from judgebayes import Davidson, Pool, SharedDifficulty, Stacking
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
@@ -23,6 +23,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_LLM, MTBENCH_PEOPLE, WMT23, people, wmt23
 from judgebayes.inference import MAP
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import Votes, encode

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregators import Calibrated, DawidSkene, Method, OneCoin, Stacking
-from judgebayes.calibrators import Beta, Identity
+from judgebayes import Beta, Calibrated, DawidSkene, Identity, OneCoin, Stacking
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.answers import Answers, advantage, answers_of
@@ -32,6 +31,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
+from judgebayes.inference.fit import Method
 from judgebayes.panel.curate import top_k
 
 BUDGETS = (10, 25, 50, 100, 200)

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Calibrated, Method, OneCoin, Pool
-from judgebayes.calibrators import Beta
+from judgebayes import Beta, Calibrated, OneCoin, Pool
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
@@ -25,6 +24,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR
 from judgebayes.experiments.panels import llmbar_panel
+from judgebayes.inference.fit import Method
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 

@@ -15,13 +15,14 @@ import numpy as np
 from jaxtyping import Int
 from scipy.stats import t
 
-from judgebayes.aggregators import Method, OneCoin, Pool, SharedDifficulty
+from judgebayes import OneCoin, Pool, SharedDifficulty
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World
 from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import zero_one_loss
 from judgebayes.measures.significance import Interval
 from judgebayes.votes import Votes

@@ -14,8 +14,7 @@ the calibrated curves are flat.
 
 from typing import Any
 
-from judgebayes.aggregators import Stacking
-from judgebayes.calibrators import Identity
+from judgebayes import Identity, Stacking
 from judgebayes.experiments.calibrate_dont_curate.answers import (
     Answers,
     advantage,

@@ -22,8 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators import OneCoin
-from judgebayes.calibrators import Platt
+from judgebayes import OneCoin, Platt
 from judgebayes.calibrators.clipping import clipped_by_class
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.answers import CLIP, evidence_on

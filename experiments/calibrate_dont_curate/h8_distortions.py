@@ -21,8 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators import OneCoin
-from judgebayes.calibrators import Beta, Isotonic, Platt
+from judgebayes import Beta, Isotonic, OneCoin, Platt
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.answers import CLIP
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, PAPER

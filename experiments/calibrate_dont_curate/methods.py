@@ -1,17 +1,21 @@
 """Aggregators and calibrators by their names in tables."""
 
-from judgebayes.aggregators import (
+from judgebayes import (
+    Beta,
     DawidSkene,
-    Method,
+    Identity,
+    Isotonic,
     OneCoin,
+    Platt,
     Stacking,
+    Temperature,
     VoteShare,
 )
-from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, families_of
 from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.experiments.panels import Panel
+from judgebayes.inference.fit import Method
 from judgebayes.panel.curate import Curated, top_k
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregators import OneCoin
-from judgebayes.calibrators import Beta, Identity, Platt
+from judgebayes import Beta, Identity, OneCoin, Platt
 from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.calibrate_dont_curate.answers import answers_of

@@ -19,7 +19,7 @@ and the penalty on the intercept orders the others.
 
 from typing import Any
 
-from judgebayes.calibrators import Beta, Platt
+from judgebayes import Beta, Platt
 from judgebayes.experiments.calibrate_dont_curate.answers import advantage, answers, answers_of
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER
 from judgebayes.experiments.calibrate_dont_curate.data import both_orientations

@@ -15,8 +15,7 @@ one.
 
 from typing import Any
 
-from judgebayes.aggregators import Calibrated, OneCoin
-from judgebayes.calibrators import Beta, Identity
+from judgebayes import Beta, Calibrated, Identity, OneCoin
 from judgebayes.experiments.calibrate_dont_curate.answers import (
     Answers,
     advantage,

@@ -15,8 +15,7 @@ every method with beta is nearly perfect.
 
 from typing import Any
 
-from judgebayes.aggregators import Stacking
-from judgebayes.calibrators import Beta
+from judgebayes import Beta, Stacking
 from judgebayes.experiments.calibrate_dont_curate.answers import (
     Answers,
     advantage,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judgebayes.aggregators import DawidSkene, OneCoin, Stacking
+from judgebayes import DawidSkene, OneCoin, Stacking
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population, votes_of

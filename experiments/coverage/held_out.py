@@ -17,13 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import BaseRate, MajorityVote, Method, OneCoin, Stacking
+from judgebayes import BaseRate, MajorityVote, OneCoin, Stacking
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
+from judgebayes.inference.fit import Method
 from judgebayes.measures.reliability import confidence_bins
 from judgebayes.votes import Classes
 from judgebayes.workflow.answers import abstention, sent_of

@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 from scipy.special import log_softmax
 from scipy.stats import beta, binomtest
 
-from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
+from judgebayes import BayesianMap, Beta, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, NormalAtMode
 from judgebayes.show.console import say_plainly

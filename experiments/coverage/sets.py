@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import OneCoin
+from judgebayes import OneCoin
 from judgebayes.calibrators.conformal import SplitConformal, coverage, coverage_law
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.coverage import populations

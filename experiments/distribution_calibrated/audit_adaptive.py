@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, Int
 
-from judgebayes.aggregators import Davidson, Fit
+from judgebayes import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import Splits
 from judgebayes.experiments.claims import evidence
@@ -39,6 +39,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     splits,
 )
 from judgebayes.experiments.significance import normal_interval
+from judgebayes.inference.fit import Fit
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.significance import Interval, two_way_interval
 from judgebayes.votes import Votes, from_counts

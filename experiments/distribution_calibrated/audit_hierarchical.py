@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators import Davidson, HierarchicalDavidson, MarginThreshold, Method
+from judgebayes import Davidson, HierarchicalDavidson, MarginThreshold
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges
@@ -31,6 +31,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
 )
 from judgebayes.experiments.distribution_calibrated.per_task import PerTask
 from judgebayes.inference import MAP
+from judgebayes.inference.fit import Method
 from judgebayes.measures.scores import drps
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior
 

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import BaseRate, Davidson, MajorityVote, MarginThreshold, Method
+from judgebayes import BaseRate, Davidson, MajorityVote, MarginThreshold
 from judgebayes.evaluate.one_split import measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
@@ -24,6 +24,7 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.experiments.significance import normal_interval
 from judgebayes.inference import MinimumScore
+from judgebayes.inference.fit import Method
 from judgebayes.measures.scores import nll
 from judgebayes.measures.significance import Interval, item_means
 

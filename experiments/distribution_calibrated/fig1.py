@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from judgebayes.aggregators import Davidson, Fit, Fitted, MajorityVote
+from judgebayes import Davidson, MajorityVote
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.distribution_calibrated.common import PAPER
 from judgebayes.experiments.plots import decision_regions
+from judgebayes.inference.fit import Fit, Fitted
 from judgebayes.inference.status import Status
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import from_counts

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from judgebayes.aggregators import Davidson, HierarchicalDavidson, Method
+from judgebayes import Davidson, HierarchicalDavidson
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.experiments.claims import Evidence, evidence, simultaneous
 from judgebayes.experiments.core import Output, Run, experiment, rows
@@ -34,6 +34,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     seed_of,
 )
 from judgebayes.experiments.plots import heat_map
+from judgebayes.inference.fit import Method
 from judgebayes.measures.significance import Interval
 
 VOTES = 8

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators import Davidson
+from judgebayes import Davidson
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, MTBENCH, Cell, llmbar_prompts, mtbench_orders

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebayes.aggregators import Davidson
+from judgebayes import Davidson
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import rb2, rb2_tasks, shared_items
 from judgebayes.experiments.distribution_calibrated.common import (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgebayes.aggregators import Davidson
+from judgebayes import Davidson
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import Cell, wmt23
 from judgebayes.experiments.distribution_calibrated.common import PAPER, answer_splits, splits

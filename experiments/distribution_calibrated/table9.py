@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators import Davidson
+from judgebayes import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
 from judgebayes.experiments.data import Cell, rb2, rb2_judges, rb2_tasks

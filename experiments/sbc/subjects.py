@@ -13,16 +13,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from judgebayes.aggregators import (
+from judgebayes import (
+    BayesianMap,
+    Beta,
     Davidson,
     DawidSkene,
     HierarchicalDavidson,
     OneCoin,
+    Platt,
     SharedDifficulty,
     Stacking,
+    Temperature,
 )
 from judgebayes.aggregators.davidson import tasks_of
-from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
 from judgebayes.experiments.betaconform import pooled_beta_binomial as pooled_model
 from judgebayes.experiments.betaconform.pooled_beta_binomial import (
     PooledBetaBinomialModel,

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 from cyclopts import Parameter
 
-from judgebayes import priors
-from judgebayes.aggregators import DawidSkene
+from judgebayes import DawidSkene, priors
 from judgebayes.experiments.core import Run, default_data
 from judgebayes.experiments.data import crowd_list
 from judgebayes.experiments.speed.large_files import Measured, measured

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import DawidSkene
+from judgebayes import DawidSkene
 from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.experiments.speed.panels import dense_panel
 from judgebayes.inference import EM

@@ -6,8 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from judgebayes.aggregators import Calibrated, Davidson, DawidSkene, OneCoin, Stacking
-from judgebayes.calibrators import Beta
+from judgebayes import Beta, Calibrated, Davidson, DawidSkene, OneCoin, Stacking
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits

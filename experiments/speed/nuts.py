@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from numpyro import distributions as dist
 from numpyro import infer
 
-from judgebayes.aggregators import DawidSkene
+from judgebayes import DawidSkene
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.speed.measure import load
 from judgebayes.experiments.speed.panels import dense_panel

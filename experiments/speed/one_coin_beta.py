@@ -4,9 +4,8 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from judgebayes.aggregators import Calibrated, OneCoin
+from judgebayes import Beta, Calibrated, OneCoin
 from judgebayes.arrays import AnyArray
-from judgebayes.calibrators import Beta
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.core import Run

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize as scipy_minimise
 
-from judgebayes.aggregators import Davidson
+from judgebayes import Davidson
 from judgebayes.aggregators.davidson import columns
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import Splits, random_splits

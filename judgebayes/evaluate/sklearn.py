@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from judgebayes.calibrators import Beta
+from judgebayes.calibrators.maps import Beta
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted, Method

@@ -31,7 +31,7 @@ UNDECIDED = -2
 """The index of a vote for no class: a judge's "tie" or "unsure" where no label is one.
 
 Like a missing vote, it is for no class, and a factor of one in a likelihood; but the judge answered. Its
-rate is reported by judge, and `judgebayes.aggregators.WithUndecided` uses what it says about the label.
+rate is reported by judge, and `judgebayes.WithUndecided` uses what it says about the label.
 """
 
 MOST_CELLS = 10**8

@@ -35,9 +35,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from judgebayes.aggregators import Davidson, Fitted
+from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fit import Fitted
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes.array import from_counts
 from judgebayes.workflow.fit_file import SavedFit, VoteProfile

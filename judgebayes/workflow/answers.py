@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from judgebayes.aggregators import Fitted
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.arrays import ItemFloats, ItemInts, LogProbs
 from judgebayes.compiled.float64 import inside
 from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.inference.fit import Fitted
 from judgebayes.measures.decide import decide
 from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
 from judgebayes.measures.significance import Interval

@@ -14,10 +14,10 @@ import pandas as pd
 from jaxtyping import Bool
 
 from judgebayes import __version__
-from judgebayes.aggregators import Davidson, Fitted, HierarchicalDavidson, Method
+from judgebayes.aggregators.davidson import Davidson, HierarchicalDavidson
 from judgebayes.finding import Finding, count_findings
 from judgebayes.inference import Status
-from judgebayes.inference.fit import status_of
+from judgebayes.inference.fit import Fitted, Method, status_of
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.judges import judge_table
 from judgebayes.sentence import percent

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float
 
-from judgebayes.aggregators import Method
 from judgebayes.arrays import AnyArray, ItemInts, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_split import Evaluation, measure
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods
+from judgebayes.inference.fit import Method
 from judgebayes.inference.status import summary
 from judgebayes.measures.significance import (
     Interval,

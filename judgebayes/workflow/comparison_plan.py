@@ -6,10 +6,11 @@ With the last fit: the chosen method on all labels of a user's votes, and its an
 import jax
 import numpy as np
 
-from judgebayes.aggregators import DawidSkene, Fitted, Method
+from judgebayes.aggregators.dawid_skene import DawidSkene
 from judgebayes.arrays import ItemInts, LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.one_fit import fit_one, predict
+from judgebayes.inference.fit import Fitted, Method
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.methods import Choice, build, cost_of_fit, suited, traits_of
 

@@ -14,13 +14,13 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy import stats
 
-from judgebayes.aggregators import Method
 from judgebayes.arrays import ItemInts
 from judgebayes.calibrators.conformal import ROUNDING, SplitConformal, coverage_law
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import predict
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
+from judgebayes.inference.fit import Method
 from judgebayes.measures.significance import independent_trials
 from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import Block, Paragraph, Table

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from judgebayes import aggregators, calibrators
-from judgebayes.aggregators import Calibrated, Method, OneCoin, WithUndecided
 from judgebayes.aggregators.base import Cost, cost_of
+from judgebayes.aggregators.one_coin import OneCoin
+from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_jax
 from judgebayes.evaluate.one_split import FitOn
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
+from judgebayes.inference.fit import Method
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
 from judgebayes.measures.scores import nll

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import BaseRate, MarginThreshold
+from judgebayes import BaseRate, MarginThreshold
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures import scores
 from judgebayes.measures.decide import absolute_loss, bayes_action, zero_one_loss

@@ -8,14 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import BaseRate, Calibrated
+from judgebayes import BaseRate, Calibrated, Identity, Platt, Status, Temperature
 from judgebayes.aggregators.wrapped import random_places
-from judgebayes.calibrators import Identity, Platt, Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.inference import Status
 from judgebayes.inference.fit import training
 from judgebayes.measures.scores import labelled_weight
 from judgebayes.votes import Votes

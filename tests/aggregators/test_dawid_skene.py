@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from panels import confused, judged
 
-from judgebayes.aggregators import DawidSkene
-from judgebayes.inference import EM, Status
+from judgebayes import EM, DawidSkene, Status
 from judgebayes.models.dawid_skene import DawidSkenePrior
 from judgebayes.votes import Votes
 

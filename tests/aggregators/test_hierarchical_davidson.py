@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import Davidson, HierarchicalDavidson
+from judgebayes import MAP, Davidson, HierarchicalDavidson, Status
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.per_task import PerTask
-from judgebayes.inference import MAP, Status
 from judgebayes.measures.scores import drps
 from judgebayes.models.hierarchical_davidson import HierarchicalPrior
 from judgebayes.votes import Votes

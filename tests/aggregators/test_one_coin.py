@@ -5,7 +5,7 @@ import pytest
 from panels import judged
 from scipy import stats
 
-from judgebayes.aggregators import OneCoin
+from judgebayes import OneCoin
 from judgebayes.experiments.calibrate_dont_curate.weighted import LogOddsWeighted
 from judgebayes.votes import Votes
 

@@ -11,12 +11,11 @@ from aggregators.test_shared_difficulty import panel
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from judgebayes.aggregators import Davidson, Pool, SharedDifficulty, Stacking
+from judgebayes import MAP, Davidson, Pool, SharedDifficulty, Stacking
 from judgebayes.aggregators.davidson import fit_with_held_out as davidson_fit
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out as difficulty_fit
 from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference import MAP
 from judgebayes.inference.fit import Training
 from judgebayes.models.stacking import StackingPrior
 

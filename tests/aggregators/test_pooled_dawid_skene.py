@@ -9,11 +9,10 @@ import pytest
 from scipy.special import digamma, gammaln
 
 import judgebayes as jb
-from judgebayes.aggregators import DawidSkene
+from judgebayes import NUTS, DawidSkene
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NUTS
 from judgebayes.inference.fast import pooled_dawid_skene
 from judgebayes.inference.fast.dawid_skene_em import departures
 from judgebayes.votes import Votes, from_dense

@@ -10,10 +10,9 @@ import pytest
 from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 
-from judgebayes.aggregators import SharedDifficulty
+from judgebayes import EM, SharedDifficulty
 from judgebayes.aggregators.shared_difficulty import fit_with_held_out
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference import EM
 from judgebayes.inference.fast.shared_difficulty_grid import judges_mode
 from judgebayes.inference.fit import Training
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE, SharedDifficultyPrior, distances

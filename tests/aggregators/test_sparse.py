@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import DawidSkene, dawid_skene
+from judgebayes import EM, NUTS, DawidSkene, Status
+from judgebayes.aggregators import dawid_skene
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import EM, NUTS, Status
 from judgebayes.models.dawid_skene import DawidSkenePrior
 from judgebayes.models.pooled_dawid_skene import PooledPrior
 from judgebayes.votes import MISSING, SparseVotes, Votes, encode, encode_sparse, from_dense

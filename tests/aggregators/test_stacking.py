@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import OneCoin, Stacking
-from judgebayes.inference import Laplace, Status
+from judgebayes import Laplace, OneCoin, Stacking, Status
 from judgebayes.measures.scores import mean_score, nll
 from judgebayes.votes import Votes
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import DawidSkene
+from judgebayes import NUTS, DawidSkene
 from judgebayes.aggregators.dawid_skene import unique_items
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference import NUTS
 from judgebayes.inference.fit import Training, training
 
 

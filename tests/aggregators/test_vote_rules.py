@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import MajorityVote
+from judgebayes import MajorityVote
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     ConfidenceVote,

@@ -10,10 +10,9 @@ from numpyro.infer.util import log_density
 from scipy.special import log_softmax
 from scipy.stats import norm
 
-from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
+from judgebayes import MAP, BayesianMap, Beta, Platt, Status, Temperature
 from judgebayes.calibrators.clipping import clipped
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference import MAP, Status
 from judgebayes.models.base import ProbsData
 from judgebayes.models.calibration_maps import CalibrationMapModel, CalibrationMapPrior
 from judgebayes.models.label_noise import with_label_noise

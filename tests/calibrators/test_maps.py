@@ -11,13 +11,12 @@ from scipy.special import log_softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from judgebayes.calibrators import Beta, Identity, Isotonic, Platt, Temperature
+from judgebayes import Beta, Identity, Isotonic, Platt, Status, Temperature
 from judgebayes.calibrators.clipping import clipped
 from judgebayes.calibrators.maps import initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain
-from judgebayes.inference import Status
 from judgebayes.inference.fit import Fit, Method, training
 from judgebayes.measures.scores import mean_score, nll
 

@@ -442,7 +442,8 @@ def fit(tmp_path: Path) -> Path:
     """A kept fit to eight votes an item, of a judge that mostly repeats itself."""
     import jax.numpy as jnp
 
-    from judgebayes.aggregators import Davidson, Fit
+    from judgebayes import Davidson
+    from judgebayes.inference.fit import Fit
     from judgebayes.votes import Classes
     from judgebayes.workflow.fit_file import SavedFit, VoteProfile, save_fit
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import beta
 
 import judgebayes as jb
-from judgebayes.aggregators import BaseRate, MajorityVote
+from judgebayes import BaseRate, MajorityVote
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
 from judgebayes.measures.decide import absolute_loss, zero_one_loss

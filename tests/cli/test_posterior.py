@@ -691,7 +691,7 @@ def test_every_model_is_sampled(files: Files, tmp_path: Path, model: str, varian
 def test_means_are_those_of_the_fit_that_calibrate_samples(
     files: Files, tmp_path: Path, model: str
 ) -> None:
-    from judgebayes.aggregators import Davidson, DawidSkene, Stacking
+    from judgebayes import Davidson, DawidSkene, Stacking
     from judgebayes.votes import encode
 
     long, gold = table()

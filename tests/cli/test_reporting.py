@@ -11,7 +11,7 @@ import pytest
 from report.test_report import HOSTILE, check
 from runner import CliRunner, Result
 
-from judgebayes.aggregators import BaseRate
+from judgebayes import BaseRate
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits

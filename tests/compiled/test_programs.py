@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from panels import judged
 
-from judgebayes import priors
-from judgebayes.aggregators import Calibrated, Davidson, DawidSkene, OneCoin, Stacking
-from judgebayes.calibrators import Beta
+from judgebayes import DRPS, Beta, Calibrated, Davidson, DawidSkene, OneCoin, Stacking, priors
 from judgebayes.evaluate.engine import _keys
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.inference import DRPS
 from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.measures.scores import accuracy, ece

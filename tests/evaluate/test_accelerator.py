@@ -8,13 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import Davidson
+from judgebayes import DRPS, Davidson
 from judgebayes.compiled import backend
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.engine import Cell, Engine, call_of
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import sweep
-from judgebayes.inference import DRPS
 from judgebayes.inference.optimise import differentiated, minimise_each
 from judgebayes.votes import Votes
 

@@ -5,17 +5,18 @@ import pandas as pd
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import (
+from judgebayes import (
+    DRPS,
     BaseRate,
     Calibrated,
     Davidson,
     MajorityVote,
     MarginThreshold,
-    Method,
     OneCoin,
+    Status,
+    Temperature,
 )
 from judgebayes.aggregators.base import cost_of
-from judgebayes.calibrators import Temperature
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.engine import (
@@ -31,7 +32,7 @@ from judgebayes.evaluate.engine import (
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
-from judgebayes.inference import DRPS, Status
+from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import absolute_loss, bayes_action
 from judgebayes.votes import Votes
 

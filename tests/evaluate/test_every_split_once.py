@@ -10,13 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from judgebayes.aggregators import BaseRate, MajorityVote, OneCoin
+from judgebayes import NUTS, BaseRate, MajorityVote, OneCoin
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate import engine
 from judgebayes.evaluate.engine import Cell, Engine, call_of
 from judgebayes.evaluate.splits import Splits
 from judgebayes.evaluate.sweeps import evaluate_splits
-from judgebayes.inference import NUTS
 from judgebayes.votes import Votes
 
 SIZES = (40, 60_000, 100_000, 300_000)

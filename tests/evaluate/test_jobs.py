@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import BaseRate, OneCoin
-from judgebayes.calibrators import Temperature
+from judgebayes import BaseRate, OneCoin, Temperature
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate import sweeps
 from judgebayes.evaluate.splits import random_splits

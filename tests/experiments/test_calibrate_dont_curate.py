@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import BaseRate, Method
+from judgebayes import BaseRate
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate import answers as answers_module
 from judgebayes.experiments.calibrate_dont_curate import table2, theory
@@ -17,6 +17,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import degenerate
 from judgebayes.experiments.calibrate_dont_curate.twins import JUDGEBENCH, twin_panel
 from judgebayes.experiments.core import Run, expected
 from judgebayes.experiments.panels import Panel
+from judgebayes.inference.fit import Method
 from judgebayes.votes import Votes
 
 PAPER = "calibrate-dont-curate"

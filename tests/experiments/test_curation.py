@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from judgebayes.aggregators import Method
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, families_of
@@ -21,7 +20,7 @@ from judgebayes.experiments.calibrate_dont_curate.searches import (
     greedy_forward,
 )
 from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import sparse_weights
-from judgebayes.inference.fit import Training
+from judgebayes.inference.fit import Method, Training
 from judgebayes.panel.curate import Curated, Curator, TopAccuracy, masked
 from judgebayes.votes import Votes
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgebayes.aggregators import MajorityVote, Method
+from judgebayes import MajorityVote
 from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Run, expected, rows
 from judgebayes.experiments.distribution_calibrated import common, twins
@@ -19,6 +19,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
     printed,
 )
 from judgebayes.experiments.distribution_calibrated.predicting import twin_note, twin_rows
+from judgebayes.inference.fit import Method
 
 TASK, JUDGE = "RB2-Factuality", "gemini-2.5-flash"
 REAL_METHODS = common.methods

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import Davidson
+from judgebayes import DRPS, MAP, Davidson
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments import kept as kept_module
 from judgebayes.experiments.folders import clear_half_written
 from judgebayes.experiments.kept import kept
-from judgebayes.inference import DRPS, MAP
 
 
 def test_a_part_is_made_once_for_the_same_inputs_and_source(

@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 import pytest
 from panels import judged
 
-from judgebayes.aggregators import BaseRate, Davidson
+from judgebayes import BaseRate, Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_methods

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import Davidson
+from judgebayes import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, nuts
 from judgebayes.inference.nuts import Sampling

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from judgebayes.aggregators import Davidson, Fit
+from judgebayes import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore, Status, posterior
+from judgebayes.inference.fit import Fit
 from judgebayes.inference.nuts import split_rhat
 from judgebayes.inference.point import spread
 from judgebayes.measures import scores

@@ -9,12 +9,13 @@ import pytest
 from numpyro import distributions as dist
 from numpyro.diagnostics import effective_sample_size
 
-from judgebayes.aggregators import Davidson, Fit
+from judgebayes import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import rb2
 from judgebayes.inference import NUTS, Status, posterior
+from judgebayes.inference.fit import Fit
 from judgebayes.models import davidson
 from judgebayes.votes import Votes
 

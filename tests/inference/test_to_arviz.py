@@ -20,15 +20,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from judgebayes.aggregators import (
+from judgebayes import (
+    BayesianMap,
     Davidson,
     DawidSkene,
     HierarchicalDavidson,
     OneCoin,
+    Platt,
     SharedDifficulty,
     Stacking,
 )
-from judgebayes.calibrators import BayesianMap, Platt
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial

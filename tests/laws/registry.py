@@ -22,23 +22,31 @@ from laws.families import (
 )
 from scipy.special import softmax
 
-from judgebayes import priors
-from judgebayes.aggregators import (
+from judgebayes import (
+    DRPS,
+    MAP,
     BaseRate,
+    BayesianMap,
+    Beta,
     Calibrated,
     Davidson,
     DawidSkene,
     HierarchicalDavidson,
+    Identity,
+    Isotonic,
     MajorityVote,
     MarginThreshold,
+    MinimumScore,
     OneCoin,
+    Platt,
     Pool,
     SharedDifficulty,
     Stacking,
+    Temperature,
     VoteShare,
     WithUndecided,
+    priors,
 )
-from judgebayes.calibrators import BayesianMap, Beta, Identity, Isotonic, Platt, Temperature
 from judgebayes.calibrators.conformal import SplitConformal
 from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.paper_em import PaperEM
@@ -74,7 +82,7 @@ from judgebayes.generators import (
     rogan_gladen,
 )
 from judgebayes.generators.labelling import Stratified
-from judgebayes.inference import DRPS, MAP, MinimumScore
+from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import (

@@ -9,8 +9,16 @@ from laws.families import CALIBRATOR
 from laws.laws import Runs, run
 from laws.registry import CASES, Case
 
-from judgebayes.aggregators import Davidson, DawidSkene, HierarchicalDavidson, Stacking
-from judgebayes.calibrators import BayesianMap, Beta, Platt, Temperature
+from judgebayes import (
+    BayesianMap,
+    Beta,
+    Davidson,
+    DawidSkene,
+    HierarchicalDavidson,
+    Platt,
+    Stacking,
+    Temperature,
+)
 from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.inference import NUTS, NormalAtMode
 

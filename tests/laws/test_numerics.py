@@ -15,15 +15,22 @@ from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.infer.util import log_density
 
-from judgebayes.aggregators import (
+from judgebayes import (
+    DRPS,
+    MAP,
+    Beta,
     Davidson,
     DawidSkene,
+    Isotonic,
+    MinimumScore,
     OneCoin,
+    Platt,
     Stacking,
+    Status,
+    Temperature,
     VoteShare,
 )
 from judgebayes.aggregators.dawid_skene import EM
-from judgebayes.calibrators import Beta, Isotonic, Platt, Temperature
 from judgebayes.calibrators.maps import _penalised
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.binomial import Binomial
@@ -40,7 +47,6 @@ from judgebayes.experiments.beyond_consensus.robust_program import RobustModel
 from judgebayes.experiments.beyond_consensus.true_minimum import prediction_loss
 from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.generators import PrecisionCounts
-from judgebayes.inference import DRPS, MAP, MinimumScore, Status
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
 from judgebayes.inference.fit import Method
 from judgebayes.inference.score_derivatives import Design, score_derivatives

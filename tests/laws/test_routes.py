@@ -21,8 +21,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.distributions.transforms import StickBreakingTransform
 from numpyro.infer.util import log_density
 
-from judgebayes import priors
-from judgebayes.aggregators import DawidSkene, OneCoin
+from judgebayes import DawidSkene, OneCoin, priors
 from judgebayes.aggregators.davidson import columns
 from judgebayes.aggregators.dawid_skene import EM
 from judgebayes.compiled.float64 import in_float64

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from judgebayes.aggregators import BaseRate, Davidson, MajorityVote, MarginThreshold
+from judgebayes import BaseRate, Davidson, MajorityVote, MarginThreshold, Status
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import sweep
 from judgebayes.experiments.core import Run
 from judgebayes.experiments.data import Cell, rb2
-from judgebayes.inference import Status
 from judgebayes.measures import scores
 from judgebayes.models import davidson
 from judgebayes.models.davidson import BOX

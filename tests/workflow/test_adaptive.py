@@ -9,9 +9,10 @@ import pytest
 from scipy import stats
 
 import judgebayes as jb
-from judgebayes.aggregators import Davidson, Fit
+from judgebayes import Davidson
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.getting import example_tables
+from judgebayes.inference.fit import Fit
 from judgebayes.measures.decide import absolute_loss
 from judgebayes.votes import from_counts
 from judgebayes.workflow.adaptive import share_prior, stopping_plan

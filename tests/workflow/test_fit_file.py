@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgebayes.aggregators import BaseRate, Davidson, MarginThreshold
+from judgebayes import DRPS, BaseRate, Davidson, MarginThreshold
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.one_fit import check_answers
-from judgebayes.inference import DRPS
 from judgebayes.inference.status import Status
 from judgebayes.votes import Classes, Votes, from_counts
 from judgebayes.workflow.fit_file import (
