@@ -94,58 +94,54 @@ def share_prior(profile: VoteProfile, *, symmetric: bool) -> Float[np.ndarray, "
 
 
 @dataclass(frozen=True)
-class _Grid:
-    """All vote counts by class with 0, 1, .., N votes, and the transitions between them."""
+class _States:
+    """All votes by class that an item may have, fewer votes first, and what the next vote may be."""
 
-    most: int
-    n_classes: int
-
-    @cached_property
-    def counts(self) -> list[Int[np.ndarray, "state class"]]:
-        """Counts by number of votes."""
-        levels = [np.zeros((1, self.n_classes), np.int64)]
-        for _ in range(self.most):
-            more = levels[-1][:, None, :] + np.eye(self.n_classes, dtype=np.int64)
-            flat = more.reshape(-1, self.n_classes)
-            _, first = np.unique(self.key(flat), return_index=True)
-            levels.append(flat[first])
-        return levels
+    counts: Int[np.ndarray, "state class"]
+    prior: Float[np.ndarray, " class"]
 
     @cached_property
-    def after(self) -> list[Int[np.ndarray, "state class"]]:
-        """Index of the counts after one more vote for each class, by number of votes before it."""
-        step = np.eye(self.n_classes, dtype=np.int64)
-        starts = np.cumsum([len(counts) for counts in self.counts])
-        return [
-            self.place(counts[:, None, :] + step) - start
-            for start, counts in zip(starts, self.counts[:-1], strict=False)
-        ]
+    def votes(self) -> Int[np.ndarray, " state"]:
+        """The number of votes."""
+        return self.counts.sum(1)
 
-    def key(self, counts: Int[np.ndarray, "*state class"]) -> Int[np.ndarray, "*state"]:
-        """Return a number that is different for different counts, and larger for more votes."""
-        powers = (self.most + 1) ** np.arange(self.n_classes + 1, dtype=np.int64)
-        return counts @ (powers[:-1] + powers[-1])
+    @cached_property
+    def after(self) -> Int[np.ndarray, "state class"]:
+        """The state after one more vote for each class, of states with fewer than all votes."""
+        fewer = self.counts[self.votes < self.votes[-1]]
+        return self.place(fewer[:, None, :] + np.eye(len(self.prior), dtype=np.int64))
 
-    def place(self, counts: Int[np.ndarray, "*state class"]) -> Int[np.ndarray, "*state"]:
-        """Return the index of counts among all, those with fewer votes first."""
-        counts = np.asarray(counts, np.int64)
-        if (most := counts.sum(-1).max(initial=0)) > self.most:
-            raise JudgeBayesError(
-                f"An item has {most} votes; this rule allows at most {self.most}."
-            )
-        return np.searchsorted(self.key(np.concatenate(self.counts)), self.key(counts))
+    def place(self, counts: Int[np.ndarray, "*item class"]) -> Int[np.ndarray, "*item"]:
+        """Return the states of items.
+
+        Raises
+        ------
+        JudgeBayesError
+            If an item has more than N votes.
+        """
+        counts, allowed = np.asarray(counts, np.int64), self.votes[-1]
+        if (most := counts.sum(-1).max(initial=0)) > allowed:
+            raise JudgeBayesError(f"An item has {most} votes; this rule allows at most {allowed}.")
+        # A number that is different for different counts, and larger for more votes.
+        powers = (allowed + 1) ** np.arange(len(self.prior), -1, -1, dtype=np.int64)
+        return np.searchsorted(*(each @ (powers[0] + powers[1:]) for each in (self.counts, counts)))
+
+    def expected(self, later: Float[np.ndarray, "state column"], votes: int) -> None:
+        """Replace the values of states with so many votes by their expectations over the next vote."""
+        here = np.flatnonzero(self.votes == votes)
+        chance = (self.prior + self.counts[here]) / (self.prior.sum() + votes)
+        later[here] = np.einsum("sk,skc->sc", chance, later[self.after[here]])
 
 
 @dataclass(frozen=True)
 class StoppingPlan:
     """What follows from a fit and a prior, whatever the price of a vote."""
 
-    grid: _Grid
-    prior: Float[np.ndarray, " class"]
-    responsibilities: list[Float[np.ndarray, "state class"]]
-    """q(y | c), the class probabilities given the counts, by number of votes."""
-    risk: list[Float[np.ndarray, " state"]]
-    """Least expected absolute loss of a decision, by number of votes."""
+    states: _States
+    responsibilities: Float[np.ndarray, "state class"]
+    """q(y | c), the class probabilities given the counts."""
+    risk: Float[np.ndarray, " state"]
+    """Least expected absolute loss of a decision."""
     batch: int
 
     def log_probs(self, counts: Int[np.ndarray, "item class"]) -> Float[np.ndarray, "item class"]:
@@ -157,27 +153,25 @@ class StoppingPlan:
             If an item has more than N votes.
         """
         with np.errstate(divide="ignore"):
-            return np.log(np.concatenate(self.responsibilities)[self.grid.place(counts)])
+            return np.log(self.responsibilities[self.states.place(counts)])
 
     def rule(self, price: float) -> "StoppingRule":
         """Return the rule of least expected cost at a price of a vote, by backward induction."""
-        most = self.grid.most
+        states, most = self.states, int(self.states.votes[-1])
         # Columns: remaining cost, final loss, final number of votes, loss after all N votes.
-        last = self.risk[most]
-        value = {most: np.stack([last, last, np.full(len(last), float(most)), last], 1)}
-        settled = [np.ones(len(last), bool)]
+        value = np.stack([self.risk, self.risk, states.votes.astype(float), self.risk], 1)
+        settled = np.ones(len(value), bool)
         for votes in range(most - 1, -1, -1):
             batch = min(self.batch, most - votes)
-            ahead = value[votes + batch]
+            ahead, here = value.copy(), states.votes == votes
             for before in range(votes + batch - 1, votes - 1, -1):
-                ahead = _expected(self.grid, self.prior, before, ahead)
-            risk = self.risk[votes]
-            ahead[:, 0] += price * batch
-            stop = (risk <= ahead[:, 0] + EQUAL) & (votes >= self.batch)
-            here = np.stack([risk, risk, np.full(len(risk), float(votes)), ahead[:, 3]], 1)
-            value[votes] = np.where(stop[:, None], here, ahead)
-            settled.insert(0, stop)
-        _, loss, votes_used, full = value[0][0].tolist()
+                states.expected(ahead, before)
+            ahead[here, 0] += price * batch
+            settled[here] = (self.risk[here] <= ahead[here, 0] + EQUAL) & (votes >= self.batch)
+            value[here, 3] = ahead[here, 3]
+            goes_on = here & ~settled
+            value[goes_on] = ahead[goes_on]
+        _, loss, votes_used, full = value[0].tolist()
         return StoppingRule(price, loss, votes_used, full, self, settled)
 
     def within(self, tolerance: float) -> "StoppingRule":
@@ -222,7 +216,8 @@ class StoppingRule:
     full_loss: float
     """Expected loss of the decision after all N votes."""
     plan: StoppingPlan
-    _settled: list[Bool[np.ndarray, " state"]]
+    of_state: Bool[np.ndarray, " state"]
+    """Whether an item in a state is settled."""
 
     def settled(self, counts: Int[np.ndarray, "item class"]) -> Bool[np.ndarray, " item"]:
         """Return which items need no further vote.
@@ -232,7 +227,7 @@ class StoppingRule:
         JudgeBayesError
             If an item has more than N votes, the number at which every item is settled.
         """
-        return np.concatenate(self._settled)[self.plan.grid.place(counts)]
+        return self.of_state[self.plan.states.place(counts)]
 
 
 def stopping_plan(
@@ -262,11 +257,16 @@ def stopping_plan(
             f"{votes} votes of {n_classes} classes have too many possible counts to look ahead; use "
             "fewer votes per item."
         )
-    grid, loss = _Grid(votes, n_classes), np.asarray(absolute_loss(n_classes), float)
-    probs = [np.exp(np.asarray(fitted(from_counts(grid.counts[votes])), float))]
+    levels, loss = [np.zeros((1, n_classes), np.int64)], absolute_loss(n_classes)
+    for _ in range(votes):
+        more = levels[-1][:, None, :] + np.eye(n_classes, dtype=np.int64)
+        levels.append(np.unique(more.reshape(-1, n_classes), axis=0))
+    states = _States(np.concatenate(levels), prior)
+    probs = np.zeros(states.counts.shape)
+    probs[-len(levels[-1]) :] = np.exp(np.asarray(fitted(from_counts(levels[-1])), float))
     for before in range(votes - 1, -1, -1):
-        probs.insert(0, _expected(grid, prior, before, probs[0]))
-    return StoppingPlan(grid, prior, probs, [(q @ loss.T).min(1) for q in probs], batch)
+        states.expected(probs, before)
+    return StoppingPlan(states, probs, (probs @ loss.T).min(1), batch)
 
 
 def plan_of(saved: SavedFit, votes: int, *, batch: int = 1) -> StoppingPlan | None:
@@ -284,14 +284,3 @@ def plan_of(saved: SavedFit, votes: int, *, batch: int = 1) -> StoppingPlan | No
         return None
     prior = share_prior(saved.profile, symmetric=method.symmetric)
     return stopping_plan(fitted, prior, votes, batch=batch)
-
-
-def _expected(
-    grid: _Grid,
-    prior: Float[np.ndarray, " class"],
-    votes: int,
-    later: Float[np.ndarray, "after column"],
-) -> Float[np.ndarray, "state column"]:
-    """Return the expectation of values after the next vote, over this vote."""
-    chance = (prior + grid.counts[votes]) / (prior.sum() + votes)
-    return np.einsum("sk,skc->sc", chance, later[grid.after[votes]])
