@@ -123,10 +123,8 @@ def evaluate(
     """
     method, maps, loss = shared
     protocol = next(iter(maps.values()), None)
-    whole = (
-        protocol is None or protocol.share is protocol.cross_fit is None
-    )  # one fit to all labels
-    by_weight = whole and _sums(method)
+    both_steps = protocol is None or protocol.share is protocol.cross_fit is None  # use all labels
+    by_weight = both_steps and _sums(method)
     data = training(
         *_training_data(items, split, fit_on, by_weight=by_weight),
         jax.random.wrap_key_data(jnp.asarray(split.key)),
