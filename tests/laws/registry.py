@@ -82,7 +82,6 @@ from judgebayes.generators import (
     rogan_gladen,
 )
 from judgebayes.generators.labelling import Stratified
-from judgebayes.generators.posterior import GeneratorValidator
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
 from judgebayes.majority import (
