@@ -26,6 +26,8 @@ FIRST = 1
 """Steps of the first call, which includes the compilation."""
 PAUSE = 0.3
 """Seconds between two progress reports of `draw`."""
+LEAST_KEPT = 20
+"""Fewest draws of each chain for an interrupted run to return its draws."""
 RADIUS = 2.0
 """Half-width of the chains' random starts around a given start, on the unconstrained scale; NumPyro's
 around 0 have the same."""
@@ -92,7 +94,8 @@ class NUTS:
         """Return the draws that `solve` makes, with progress reports; not for compiled code.
 
         All chains run together for a fraction of a second at a time, so that progress can be shown and
-        an interrupt is handled. The length of these rounds changes no draw.
+        an interrupt is handled. The length of these rounds changes no draw. An interrupted run returns
+        the draws so far if each chain has at least `LEAST_KEPT`.
 
         Parameters
         ----------
@@ -102,6 +105,11 @@ class NUTS:
             Random key of the starts and the draws.
         callback
             Called with the progress after each round.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the run is interrupted with fewer draws.
         """
 
         @jax.jit
@@ -118,21 +126,25 @@ class NUTS:
 
         done, stride, state = 0, FIRST, begin(key)
         parts: list[Any] = []
-        while done < self.warmup + self.draws:
-            phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
-            steps = min(stride, phase_end - done)
-            began = time.monotonic()
-            state, records = advance(key, state, jnp.asarray(steps))
-            jax.block_until_ready(state.i)
-            if done >= self.warmup:
-                parts.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
-            done += steps
-            took = max(time.monotonic() - began, 1e-4)
-            if callback is not None:
-                diverging = int(sum(part[1].sum() for part in parts))
-                callback(Sampling(done, steps * self.chains / took, diverging))
-            # At most doubled, because the first call includes the compilation.
-            stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
+        try:
+            while done < self.warmup + self.draws:
+                phase_end = self.warmup if done < self.warmup else self.warmup + self.draws
+                steps = min(stride, phase_end - done)
+                began = time.monotonic()
+                state, records = advance(key, state, jnp.asarray(steps))
+                jax.block_until_ready(state.i)
+                if done >= self.warmup:
+                    parts.append(jax.tree.map(lambda x, n=steps: np.asarray(x)[:n], records))
+                done += steps
+                took = max(time.monotonic() - began, 1e-4)
+                if callback is not None:
+                    diverging = int(sum(part[1].sum() for part in parts))
+                    callback(Sampling(done, steps * self.chains / took, diverging))
+                # At most doubled, because the first call includes the compilation.
+                stride = max(1, min(2 * steps, STRIDE, int(steps * PAUSE / took)))
+        except KeyboardInterrupt:
+            if sum(len(part[1]) for part in parts) < LEAST_KEPT:
+                raise
         return _by_chain(jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *parts))
 
     def _chains(

@@ -34,6 +34,7 @@ from judgebayes.show.versions import versions
 from judgebayes.votes.array import Data
 from judgebayes.workflow.asking import data_of
 from judgebayes.workflow.data import labelled_words
+from judgebayes.workflow.machine import INTERRUPTED
 from judgebayes.workflow.options import Fixed, check_choice
 from judgebayes.workflow.posterior_options import CompareRequest, PosteriorRequest, read_priors
 from judgebayes.workflow.records import with_options
@@ -111,7 +112,8 @@ def posterior(
     """Sample a model's posterior, check its fit to the data, and save it for ArviZ.
 
     The function behind `judgebayes posterior`, with the same options; `votes` and `labels` are paths or
-    tables, or `votes` is what `read` returned. `draws` of the result are ArviZ's container.
+    tables, or `votes` is what `read` returned. `draws` of the result are ArviZ's container. An
+    interrupted run has the draws so far: a shorter run.
 
     Raises
     ------
@@ -137,7 +139,10 @@ def posterior(
     attributes = _attributes(request, data, variant, command, nuts)
     attributes["prior"] = json.dumps(vars(story.problem.model)["prior"]._asdict())
     drawn = _sampled(story, nuts, request.seed, attributes)
-    of_chains = stored.diagnose(drawn, story.watched)
+    of_chains, kept = stored.diagnose(drawn, story.watched), int(drawn["posterior"].sizes["draw"])
+    if kept < nuts.draws:
+        note = f"Interrupted: all below is of {kept} of {nuts.draws} draws of each chain."
+        of_chains = [Finding("note", note), *of_chains]
     bad = [each.sentence for each in of_chains if each.severity == "bad"]
     drawn.attrs[FAULTS] = "\n".join(bad)
     if request.out is not None:
@@ -162,7 +167,7 @@ def posterior(
         figure.draw().savefig(path, bbox_inches="tight")
 
     own = {name: drawn.attrs[name] for name in ("model", "variant", "seed")}
-    own |= {"chains": request.chains, "draws": nuts.draws, "reliable": not bad}
+    own |= {"chains": request.chains, "draws": kept, "reliable": not bad}
     parts = Parts(
         blocks=blocks,
         tables={
@@ -174,6 +179,7 @@ def posterior(
             "summary": ("the summary of all parameters", summary),
             "plot": ("the posterior's intervals", draw),
         },
+        exit_code=INTERRUPTED if kept < nuts.draws else 0,
     )
     return SampledPosterior(
         parts=parts, story=story, draws=drawn, checks=checks, findings=[*of_chains, *of_model]

@@ -7,7 +7,8 @@ samples all of them.
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from scipy.special import expit, logsumexp
 
 from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference import NUTS, posterior
+from judgebayes.inference import NUTS, nuts, posterior
 from judgebayes.inference.nuts import Sampling
 from judgebayes.inference.posterior import read_stored, write_stored
 from judgebayes.inference.problem import Chains, Problem
@@ -496,6 +497,35 @@ def test_an_interrupt_leaves_nothing(files: Files, monkeypatch: pytest.MonkeyPat
     assert done.exit_code == 130
     assert "Every file is complete, or as it was before." in done.output
     assert not (files.folder / "cut short.npz").exists()
+
+
+@pytest.fixture(scope="module")
+def interrupted(files: Files) -> Result:
+    """The result of a run that is interrupted after 25 draws."""
+
+    @contextmanager
+    def stepped(total: int) -> Iterator[Callable[[int, str], None]]:
+        def tell(done: int, words: str) -> None:
+            assert words.startswith("warming up, " if done <= 20 else "draws, ")
+            if done == 20 + 25:
+                raise KeyboardInterrupt
+
+        assert total == 60
+        yield tell
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(question, "stepped", stepped)
+        patch.setattr(nuts, "PAUSE", 0.0)
+        return files.sample("one-coin", name="interrupted")
+
+
+def test_an_interrupt_keeps_the_draws_that_there_are(files: Files, interrupted: Result) -> None:
+    assert interrupted.exit_code == 130, interrupted.output
+    assert "Interrupted: all below is of 25 of 40 draws of each chain." in interrupted.output
+    data = files.load("interrupted")
+    assert data["posterior"]["accuracy"].dims == ("chain", "draw", "judge")
+    assert data["posterior"].sizes["draw"] == 25
+    assert data["log_likelihood"].sizes["draw"] == 25
 
 
 def test_a_write_that_fails_leaves_no_half_file(

@@ -1,4 +1,4 @@
-"""NUTS with progress reports: they change no draw."""
+"""NUTS with progress reports: they change no draw, and an interrupt returns the draws so far."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from judgebayes import Davidson
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference import NUTS, nuts
-from judgebayes.inference.nuts import Sampling
+from judgebayes.inference.nuts import LEAST_KEPT, Sampling
 from judgebayes.inference.problem import Chains
 from judgebayes.votes import Votes
 
@@ -72,3 +72,24 @@ def test_progress_reports_count_steps_and_divergences(
     assert steps[-1] == 50 + 64
     assert all(s.per_second > 0 for s in reports)
     assert reports[-1].diverging == int(whole.diverging.sum())
+
+
+@pytest.mark.parametrize("after", [10, 50, 50 + LEAST_KEPT - 1, 50 + LEAST_KEPT, 50 + 40])
+def test_an_interrupt_returns_the_draws_if_there_are_enough(
+    draw: Callable[..., Chains], whole: Chains, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nuts, "PAUSE", 0.0)
+
+    def interrupted(so_far: Sampling) -> None:
+        if so_far.steps == after:
+            raise KeyboardInterrupt
+
+    if after < 50 + LEAST_KEPT:
+        with pytest.raises(KeyboardInterrupt):
+            draw(interrupted)
+        return
+    interrupted_chains = draw(interrupted)
+    assert interrupted_chains.diverging.shape == (3, after - 50)
+    jax.tree.map(
+        lambda x, y: np.testing.assert_array_equal(x, y[:, : after - 50]), interrupted_chains, whole
+    )
