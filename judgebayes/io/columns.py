@@ -62,6 +62,12 @@ SETTLED = re.compile(
     r"(?<![^\W\d_])(?:gold|truth|final|majority|consensus|adjudicated)", re.IGNORECASE
 )
 """Words in names of columns in which the answers of several people are one."""
+NUMBERED = re.compile(
+    r"(?P<judge>.*?)[ _.-]*(?P<word>run|sample|rep|repeat|repetition|replicate|trial|attempt|iteration"
+    r"|iter|draw|pass|try|vote|verdict|judge?ment|seed|epoch)?s?[ _.-]*(?P<number>\d+)",
+    re.IGNORECASE,
+)
+"""Names of columns that number the votes of a judge: run 1, gpt_vote_2."""
 MODELS = re.compile(
     r"gpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|grok|command|judge|model|llm|"
     r"(?<![a-z])ai(?![a-z])|bot|auto|match|regex|classifier",
@@ -313,3 +319,24 @@ def judge_of_criteria(
         f"Column {criterion!r} has {n} values for the same item: a judge counts as another judge on "
         f"each, such as {example!r}. To use one of them, keep its rows, or use --set only_judge=NAME."
     )
+
+
+def repeated_columns(names: Sequence[str]) -> dict[str, str]:
+    """Return the judge of each column that numbers its votes; nothing if a column does not.
+
+    >>> repeated_columns(["gpt_run1", "gpt_run2"])
+    {'gpt_run1': 'gpt', 'gpt_run2': 'gpt'}
+    >>> repeated_columns(["judge_1", "judge_2"])
+    {}
+    """
+    numbers: dict[str, list[int]] = {}
+    judges: list[str] = []
+    for found in map(NUMBERED.fullmatch, names):
+        if found is None or (found["judge"] and not found["word"]):
+            return {}
+        judges.append(found["judge"] or "judge")
+        numbers.setdefault(judges[-1], []).append(int(found["number"]))
+    for own in numbers.values():
+        if len(own) < 2 or sorted(own) != [*range(min(own), min(own) + len(own))] or min(own) > 1:
+            return {}
+    return dict(zip(names, judges, strict=True))

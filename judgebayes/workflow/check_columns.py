@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import with_points
 from judgebayes.io.columns import (
     MODELS,
+    PEOPLE,
     SETTLED,
     guess_columns,
     join_judge,
@@ -22,6 +23,7 @@ from judgebayes.io.columns import (
     most_likely,
     plain_label,
     plain_name,
+    repeated_columns,
     unrecognised,
 )
 from judgebayes.io.gathering import MAX_CLASSES
@@ -73,6 +75,9 @@ def _label_values(draft: Draft) -> frozenset[str]:
     )
 
 
+PERSON = re.compile(f"(?:{PEOPLE})s?")
+
+
 def _alike(
     table: pd.DataFrame,
     names: Iterable[str],
@@ -105,7 +110,8 @@ def _alike(
             continue
         numbers: list[Any] = [v for v in counts if isinstance(v, int | float)]
         most = 2 * sum(n for v, n in counts.items() if isinstance(v, int | float)) > counts.total()
-        if most and are_scores(numbers) and (wide or 0 <= min(numbers) <= max(numbers) <= 1):
+        known = wide or MODELS.search(name)
+        if most and are_scores(numbers) and (known or 0 <= min(numbers) <= max(numbers) <= 1):
             scores.append(name)
 
     def like(scale: frozenset[str]) -> list[str]:
@@ -148,9 +154,17 @@ def _of_people(table: pd.DataFrame, names: list[str]) -> list[str]:
 
     None if there are no other judges: people can be judges too.
     """
-    people = [n for n in names if like_a_label(n)]
-    people = [n for n in people if 2 <= mapped(table[n], canonical).nunique() <= MAX_CLASSES]
-    others, _ = _alike(table, [n for n in names if n not in people])
+    named = [n for n in names if like_a_label(n)]
+    people = [n for n in named if 2 <= mapped(table[n], canonical).nunique() <= MAX_CLASSES]
+    others, classes = _alike(table, [n for n in names if n not in people])
+    if others and not classes:  # scores: those of people are between the others' ends
+        low, high = table[others].min(axis=None), table[others].max(axis=None)
+        numbers = table[named].select_dtypes("number")
+        people = [
+            n
+            for n in named
+            if n in people or (n in numbers and numbers[n].between(low, high).all())
+        ]
     return people if len(others) > 1 or len(others) == len(people) else []
 
 
@@ -179,6 +193,7 @@ def find_wide(draft: Draft) -> Draft | None:
     if item is None:
         text = "Which column is the item? Name it with --item."
         return draft.with_finding("bad", "columns", text)
+    item = given["item"] or _not_in_prose(table, item)
     try:
         known = {"item": item, "task": given["task"], "group": given["group"]}
         columns = guess_columns(every, known)
@@ -202,15 +217,22 @@ def find_wide(draft: Draft) -> Draft | None:
         judges, classes = [n for n in free if _votes_in(table[n], scale)], frozenset(scale.names)
     if not wide:
         text = "The table has a row per item and a column per judge."
-        programs = all(MODELS.search(name) for name in judges)
+        programs = all(MODELS.search(name) for name in judges) and not repeated_columns(judges)
         if programs and judges == free and item == by_name(every, "item"):
             draft = draft.saying("columns", text, wide=True)
         else:
             question = "Does the table have a row per item and a column per judge?"
             draft = draft.with_finding("bad", "columns", text, question=question, wide=True)
+        if judge_of := repeated_columns(judges):
+            of = dict.fromkeys(judge_of.values())
+            text = f"Columns {listing(judges, 20)} are repeated votes of {listing(of)}."
+            question = f"Are columns {listing(judges, 20)} repeated votes of {len(of)} judge(s)?"
+            draft = draft.with_finding(
+                "bad", "columns", text, {"repeats": False}, question=question, repeats=True
+            )
     elif not judges:
         judges = free
-    if item not in (given["item"], by_name(every, "item")):
+    if item != given["item"] and by_name([item], "item") is None:
         text = f"Column {item!r} is read as the item, by its values."
         draft = draft.with_finding("bad", "columns", text, item=item)
     if people and label is None and here:
@@ -274,7 +296,9 @@ def find_wide(draft: Draft) -> Draft | None:
         draft = replace(draft, earlier=earlier)
     roles = columns | {"label": label if labels and here else None}
     draft = replace(draft, columns=dict.fromkeys(ROLES) | roles)
-    return draft.with_finding("note", "columns", f"Judges: {listing(judges, 20)}.")
+    judge_of = repeated_columns(judges) if draft.tables.repeats else {}
+    named_judges = dict.fromkeys(judge_of.values()) or judges
+    return draft.with_finding("note", "columns", f"Judges: {listing(named_judges, 20)}.")
 
 
 def _by_criterion(name: str, judges: list[str]) -> list[str]:
@@ -324,6 +348,8 @@ def find_long(draft: Draft) -> Draft:
     except JudgeBayesError as error:
         return draft.with_finding("bad", "columns", str(error))
     chosen["label"] = given["label"] if several else chosen["label"]
+    if given["item"] is None and chosen["item"] is not None:
+        chosen["item"] = _not_in_prose(table, chosen["item"])
     judge, item = chosen["judge"], chosen["item"]
     once = item is not None and not table[item].duplicated().any()
     made = judge is not None and bool(most_likely([judge], "generator"))
@@ -374,6 +400,16 @@ def find_long(draft: Draft) -> Draft:
     return _repeats(_without_people(replace(draft, columns=chosen), table, voters, given["label"]))
 
 
+def _not_in_prose(table: pd.DataFrame, item: str) -> str:
+    """Return another column of the same items, if this one has them in words: `id` for `question`."""
+    other = by_name([str(name) for name in table.columns if name != item], "item")
+    texts = table[item].dropna().astype(str)
+    prose = len(texts) > 0 and texts.str.contains(r"\s").mean() > 0.5
+    if not prose or other is None or table.groupby(other)[item].nunique().max() > 1:
+        return item
+    return other
+
+
 def _named_judges(
     table: pd.DataFrame, given: Mapping[str, str | None], names: list[str]
 ) -> list[str]:
@@ -399,7 +435,9 @@ def _without_people(
         return draft
     names = table[judge].map(written)
     every = [str(name) for name in names.dropna().unique()]
+    called = _called_people(table, judge, {*draft.columns.values()})
     like = [n for n in every if (like_a_person(n) or plain_label([n])) and not MODELS.search(n)]
+    like += [n for n in every if n in called and n not in like]
     people, beside = voters or like, [name for name in like if name not in voters]
     if not people or len(people) == len(every):
         return draft
@@ -423,8 +461,8 @@ def _without_people(
     joined = join_names(people)
     if not voters:
         text = (
-            f"Named like people, and not read as judges: {listing(people)}; these votes are the labels. "
-            "If these are judges, use --label none."
+            f"Named like people, or called so, and not read as judges: {listing(people)}; these votes "
+            "are the labels. If these are judges, use --label none."
         )
         question = f"Are the votes of {listing(people)}, named like people, labels or a judge's?"
         draft = draft.with_finding(
@@ -435,6 +473,19 @@ def _without_people(
     return replace(
         draft, tables=replace(tables, votes=rest, labels=InMemory(gold, name), label=joined)
     )
+
+
+def _called_people(table: pd.DataFrame, judge: str, used: Collection[str | None]) -> list[str]:
+    """Return the judges that a column of kinds calls people: human beside llm."""
+    for column in [name for name in table.columns if name not in used]:
+        if not all(map(pd.api.types.is_scalar, table[column])):
+            continue
+        kinds = table[column].map(written)
+        people = kinds.isin([k for k in kinds.dropna().unique() if PERSON.fullmatch(k.casefold())])
+        by_judge = people.groupby(table[judge].map(written)).mean()
+        if people.any() and not people.all() and by_judge.isin((0.0, 1.0)).all():
+            return [str(name) for name in by_judge.index[by_judge == 1]]
+    return []
 
 
 def _votes_with_labels(

@@ -155,7 +155,11 @@ class Columns:
     vote: Annotated[str | None, "Column of the vote."] = None
     sample: SampleColumn = None
     repeats: Annotated[
-        bool, Key("Several rows of one judge on one item are repeated votes, in file order.")
+        bool,
+        Key(
+            "Several rows of one judge on one item are repeated votes, in file order; so are columns of "
+            "a wide file that are numbered, such as gpt_run1."
+        ),
     ] = False
     order: Annotated[
         str | None, Key("Column of the presentation order, AB or BA; 'none' to ignore it.")

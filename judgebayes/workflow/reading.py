@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.cells import plain_cells
-from judgebayes.io.columns import join_judge, without_copies
+from judgebayes.io.columns import join_judge, repeated_columns, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.gathering import Imported
 from judgebayes.io.in_memory import InMemory
@@ -125,6 +125,8 @@ def open_votes(
     if request.wide:
         used = dict.fromkeys([*filter(None, columns.values()), *judges])
         table = stacked(table[[*used]], judges, JUDGE, VOTE)
+        if request.repeats and (judge_of := repeated_columns(judges)):
+            table[JUDGE] = table[JUDGE].map(judge_of)
     if request.only_judge is not None:
         judge = JUDGE if request.wide else columns["judge"]
         if judge is None:

@@ -83,6 +83,47 @@ def test_fields_of_the_same_name_keep_the_name_of_their_object(tmp_path: Path) -
     assert_read(first_reading(path), {"gpt": ONE})
 
 
+@pytest.mark.parametrize("names", ["run{}", "vote_{}", "gpt_run{}", "{}"])
+def test_numbered_columns_are_repeated_votes_of_a_judge(names: str) -> None:
+    runs = {names.format(number): cast for number, cast in enumerate((ONE, TWO, TRUTH), start=1)}
+    table = pd.DataFrame({"id": range(N)} | runs | {"label": TRUTH})
+    data = first_reading(table)
+    assert [*map(str, data.coding.judges)] == ["gpt" if "gpt" in names else "judge"]
+    expected = np.stack([ONE, TWO, TRUTH], 1)[:, None]
+    np.testing.assert_array_equal(np.asarray(data.votes.index), expected)
+    with pytest.raises(AmbiguousStudy) as question:
+        jb.read(table)
+    other = jb.read(table, **question.value.candidates[1].options)
+    assert [*map(str, other.coding.judges)] == [*runs]
+
+
+def test_a_column_of_kinds_says_who_is_a_person(tmp_path: Path) -> None:
+    voters = (("llm", "gpt", ONE), ("llm", "claude", TWO), ("human", "anna", TRUTH))
+    rows = [(i, kind, name, own[i]) for i in range(N) for kind, name, own in voters]
+    table = pd.DataFrame(rows, columns=["id", "type", "rater", "verdict"])
+    assert_read(first_reading(table), {"gpt": ONE, "claude": TWO})
+
+
+def test_an_item_is_its_id_rather_than_its_words(tmp_path: Path) -> None:
+    rows = [
+        (f"What is {i} plus {i}?", i, name, own[i])
+        for i in range(N)
+        for name, own in (("gpt", ONE), ("claude", TWO))
+    ]
+    table = pd.DataFrame(rows, columns=["question", "id", "model", "verdict"])
+    gold = pd.DataFrame({"id": range(N), "label": TRUTH})
+    assert_read(first_reading(table, gold), {"gpt": ONE, "claude": TWO})
+
+
+def test_scores_of_a_person_among_those_of_models_are_labels() -> None:
+    hard = RNG.random(N)
+    noisy = {name: np.round(100 * (hard + RNG.random(N)) / 2) for name in ("gpt", "claude")}
+    table = pd.DataFrame({"essay_id": range(N)} | noisy | {"teacher": np.round(25 + 50 * hard)})
+    data = first_reading(table)
+    assert [*map(str, data.coding.judges)] == ["gpt", "claude"]
+    assert (data.labels >= 0).all()
+
+
 def test_the_systems_of_wide_battles_are_no_judges() -> None:
     winner = np.array(["model_b", "model_a"])
     table = pd.DataFrame(
