@@ -73,8 +73,6 @@ def test_an_estimator_obeys_the_laws_at_all_classes_and_uncompiled(
 
 PUBLIC = (
     "",
-    ".aggregators",
-    ".calibrators",
     ".generators",
     ".item_response",
     ".majority",
