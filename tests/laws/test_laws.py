@@ -80,7 +80,6 @@ PUBLIC = (
 )
 NO_ESTIMATORS = {
     "Labelling": "collects labels and fits `Stratified`",
-    "ModelMethod": "the base of methods that are programs; each of them is tested",
     "SplitCurve": "takes splits, not arrays; its laws are in tests/majority/test_split_curve.py",
     "SklearnCalibrator": "wraps a map; `fit` changes it, as in scikit-learn",
 }
