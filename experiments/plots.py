@@ -11,14 +11,16 @@ from matplotlib.axes import Axes
 
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.curves import draw_reliability
-from judgebayes.plots.series import WIDTH, draw_intervals, height_of
 from judgebayes.plots.style import (
     FIXED,
     MARKERS,
     PALETTE,
+    WIDTH,
     Figure,
     colour,
+    draw_intervals,
+    draw_reliability,
+    height_of,
     legend_below,
     line_style,
     without_frame,

@@ -48,9 +48,9 @@ from .measures.decide import absolute_loss as absolute_loss
 from .measures.decide import bayes_action as bayes_action
 from .measures.decide import risk as risk
 from .measures.decide import zero_one_loss as zero_one_loss
-from .panel.curate import Curated as Curated
-from .panel.curate import top_k as top_k
+from .panel.judges import Curated as Curated
 from .panel.judges import judge_table as judge_table
+from .panel.judges import top_k as top_k
 from .show.versions import show_versions as show_versions
 from .votes import Classes as Classes
 from .votes import Coding as Coding

@@ -10,9 +10,8 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
-from judgebayes.models.base import PanelData
+from judgebayes.models.base import PanelData, noise_matrix
 from judgebayes.models.beta_binomial import CountData
-from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.shared_difficulty import EASE, LOG_EASE
 
 ENUMERATED = {"enumerate": "parallel"}

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from judgebayes.arrays import Key
-from judgebayes.inference.normal import LEAST_ESS, systematic
+from judgebayes.inference.laplace import LEAST_ESS, systematic
 from judgebayes.inference.problem import Problem, Result, Sites, log_density, numpyro_lock
 from judgebayes.inference.status import Status, when
 

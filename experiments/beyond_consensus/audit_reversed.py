@@ -8,7 +8,7 @@ nothing and few items are labelled; a strong judge who is turned round is found 
 with labels of 40 items, and nearly always with those of all items of one generator.
 
 `judgebayes precision` says that a judge's votes are turned round from a posterior probability of .95
-that its Youden index is below 0 (`judgebayes.generators.baselines`). The worlds are those of
+that its Youden index is below 0 (`judgebayes.generators.own_labels`). The worlds are those of
 `audit-worlds`: judges with the same Youden index, weak and strong ones; shifts between generators of
 each kind; labels of 40 items of one generator, and of all 400 of one, three and five. In a world with a
 turned judge, the first of the strong judges votes the opposite.

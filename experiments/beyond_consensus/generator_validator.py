@@ -11,7 +11,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.generator_counts import Counted, CountProgram
 from judgebayes.experiments.beyond_consensus.robust_program import RobustModel
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import Posterior, overall_precision
+from judgebayes.generators.panel import Posterior, overall_precision
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.sampled import Sampled, with_source

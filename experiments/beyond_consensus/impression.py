@@ -30,8 +30,7 @@ from judgebayes.generators.pairs import (
     vote_logits,
     vote_slopes,
 )
-from judgebayes.generators.panel import PanelPosterior
-from judgebayes.generators.posterior import grid_status, spread_grid
+from judgebayes.generators.panel import PanelPosterior, grid_status, spread_grid
 
 POINTS = (7, 3)
 SPAN = 1.9

@@ -19,8 +19,8 @@ from jaxtyping import Array, Float
 from judgebayes.arrays import ItemValues, Key, Labels, Weights
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.beyond_consensus.generator_validator import FittedGeneratorValidator
-from judgebayes.generators.items import unique_items
-from judgebayes.inference.normal import NormalAtMode
+from judgebayes.generators.counts import unique_items
+from judgebayes.inference.laplace import NormalAtMode
 from judgebayes.inference.problem import Inference, Problem, Sites
 from judgebayes.inference.sampled import with_source
 from judgebayes.models import item_validator

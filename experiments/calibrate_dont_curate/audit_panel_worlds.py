@@ -24,7 +24,7 @@ from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World, wor
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.inference.fit import Method
 from judgebayes.measures.decide import zero_one_loss
-from judgebayes.panel.curate import top_k
+from judgebayes.panel.judges import top_k
 
 LABELS = (20, 50, 400)
 ITEMS = 800

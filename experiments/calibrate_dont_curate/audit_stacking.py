@@ -32,7 +32,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.inference.fit import Method
-from judgebayes.panel.curate import top_k
+from judgebayes.panel.judges import top_k
 
 BUDGETS = (10, 25, 50, 100, 200)
 SUBSET_BUDGETS = (50, 100)

@@ -8,8 +8,8 @@ from jaxtyping import Array, Bool, Float
 
 from judgebayes.inference.fit import Method, Training
 from judgebayes.measures.scores import mean_score, nll
-from judgebayes.models.label_noise import with_label_noise
-from judgebayes.panel.curate import masked
+from judgebayes.models.base import with_label_noise
+from judgebayes.panel.judges import masked
 
 
 @runtime_checkable

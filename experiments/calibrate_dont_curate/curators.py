@@ -13,7 +13,7 @@ from judgebayes.arrays import AnyArray
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Method, Training
 from judgebayes.measures.scores import labelled_weight
-from judgebayes.panel.curate import check_size, largest, posterior_accuracy
+from judgebayes.panel.judges import check_size, largest, posterior_accuracy
 from judgebayes.votes.array import MISSING
 
 

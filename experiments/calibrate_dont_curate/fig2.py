@@ -34,7 +34,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import (
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.plots import curves
-from judgebayes.panel.curate import top_k
+from judgebayes.panel.judges import top_k
 
 SIZES = (1, 2, 3, 5, 10, 20, 40, 80)
 STACKED = (3, 10, 40)

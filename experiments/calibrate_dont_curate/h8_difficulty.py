@@ -40,7 +40,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.inference.optimise import minimise_each
-from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.inference.problem import Design, score_derivatives
 from judgebayes.measures.scores import nll
 from judgebayes.votes import Votes
 

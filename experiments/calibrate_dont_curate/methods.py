@@ -16,7 +16,7 @@ from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily, 
 from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeighted, LogOddsWeighted
 from judgebayes.experiments.panels import Panel
 from judgebayes.inference.fit import Method
-from judgebayes.panel.curate import Curated, top_k
+from judgebayes.panel.judges import Curated, top_k
 
 
 def aggregator(name: str, panel: Panel) -> Method:

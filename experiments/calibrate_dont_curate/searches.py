@@ -12,7 +12,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.criteria import Criterion, InSample
 from judgebayes.experiments.calibrate_dont_curate.curators import OnePerFamily
 from judgebayes.inference.fit import Method, Training
-from judgebayes.panel.curate import TopAccuracy, check_size
+from judgebayes.panel.judges import TopAccuracy, check_size
 
 MAX_EXHAUSTIVE = 14
 

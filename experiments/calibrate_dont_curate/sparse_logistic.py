@@ -11,7 +11,7 @@ from judgebayes.arrays import Scalar
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Method, Training
 from judgebayes.measures.scores import labelled_weight
-from judgebayes.panel.curate import largest, posterior_accuracy
+from judgebayes.panel.judges import largest, posterior_accuracy
 
 L1_STEPS = 2000
 L1_TOLERANCE = 1e-7

@@ -27,7 +27,7 @@ from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.inference.fit import Method
 from judgebayes.measures.significance import Interval
-from judgebayes.panel.curate import top_k
+from judgebayes.panel.judges import top_k
 
 NESTED = 0.7
 STEPS: dict[str, Method] = {

@@ -46,7 +46,7 @@ from judgebayes.experiments.calibrate_dont_curate.searches import (
 from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import L1Logistic
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.panels import Panel
-from judgebayes.panel.curate import Curated, Curator, TopAccuracy
+from judgebayes.panel.judges import Curated, Curator, TopAccuracy
 
 ADDITIONS, WIDTH, PANEL_SIZE = 10, 3, 5
 SEARCHED = 20

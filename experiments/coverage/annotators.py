@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from judgebayes.arrays import AnyArray
 from judgebayes.experiments.coverage.engine import Ends, Setting, Trials, at_levels, trials
-from judgebayes.generators.posterior import Posterior
+from judgebayes.generators.panel import Posterior
 from judgebayes.panel.by_value import rates_by
 from judgebayes.votes.annotators import NODE_WEIGHTS
 from judgebayes.votes.columns import Evidence

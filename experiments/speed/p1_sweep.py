@@ -21,7 +21,7 @@ from judgebayes.experiments.speed.measure import Row, Side, race
 from judgebayes.inference import DRPS
 from judgebayes.inference.optimise import Differentiated, minimise_each
 from judgebayes.inference.point import spread
-from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.inference.problem import Design, score_derivatives
 from judgebayes.measures.scores import drps
 from judgebayes.models import davidson
 from judgebayes.votes import Votes

@@ -20,11 +20,11 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fit, ModelMethod, Training
 from judgebayes.inference.optimise import differentiated
 from judgebayes.inference.point import DRPS, MAP, mode_objective
-from judgebayes.inference.problem import Inference, Problem, Sites
+from judgebayes.inference.problem import Design, Inference, Problem, Sites
 from judgebayes.inference.registry import aggregator
-from judgebayes.inference.score_derivatives import Design
 from judgebayes.measures.scores import drps, labelled_weight, nll
 from judgebayes.models import davidson, hierarchical_davidson
+from judgebayes.models.base import with_label_noise
 from judgebayes.models.davidson import (
     DavidsonData,
     DavidsonModel,
@@ -34,7 +34,6 @@ from judgebayes.models.davidson import (
     positions,
 )
 from judgebayes.models.hierarchical_davidson import HierarchicalDavidsonModel, HierarchicalPrior
-from judgebayes.models.label_noise import with_label_noise
 from judgebayes.votes.array import Votes
 
 AT_ONCE = 256

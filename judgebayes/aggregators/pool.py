@@ -20,9 +20,8 @@ from judgebayes.aggregators.stacking import fit_with_held_out as stacking_fit
 from judgebayes.arrays import LogProbs
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.point import MAP
-from judgebayes.inference.problem import Problem
+from judgebayes.inference.problem import Design, Problem
 from judgebayes.inference.registry import aggregator
-from judgebayes.inference.score_derivatives import Design
 from judgebayes.inference.status import worst
 from judgebayes.models.base import ProbsData
 from judgebayes.models.opinion_pool import OpinionPoolModel, OpinionPoolPrior

@@ -15,7 +15,7 @@ from judgebayes.calibrators.maps import SoftmaxMap
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import NO_POSTERIOR, Fit, Method, ModelMethod, Training
-from judgebayes.inference.normal import NormalAtMode
+from judgebayes.inference.laplace import NormalAtMode
 from judgebayes.inference.problem import Inference, require
 from judgebayes.inference.registry import in_files
 from judgebayes.models.base import ProbsData

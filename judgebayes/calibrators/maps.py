@@ -37,9 +37,8 @@ from judgebayes.calibrators.clipping import CLIP, clipped_by_class
 from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.problem import Sites, one_draw, require
+from judgebayes.inference.problem import Design, Sites, one_draw, require, score_derivatives
 from judgebayes.inference.registry import calibrator, in_files
-from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import nll
 from judgebayes.models.calibration_maps import Form, members

@@ -20,9 +20,8 @@ from typing import Any, NoReturn
 from cyclopts import App, CycloptsError, UnknownOptionError
 from rich.markup import escape
 
-from judgebayes.cli.command import GROUPS, Command, CommandLine
+from judgebayes.cli.command import GROUPS, Command, CommandLine, TwoColumns, definitions, paragraphs
 from judgebayes.cli.commands import COMMANDS
-from judgebayes.cli.help import TwoColumns, definitions, paragraphs
 from judgebayes.cli.machine import run_command, show_candidates
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
 from judgebayes.io.formats import FORMATS

@@ -31,7 +31,7 @@ from judgebayes.generators.clusters import (
     normal_draws,
     residuals,
 )
-from judgebayes.generators.posterior import Posterior
+from judgebayes.generators.panel import Posterior
 from judgebayes.votes.columns import Evidence, certain
 
 

@@ -47,7 +47,7 @@ from judgebayes.arrays import ItemCodes, ItemFloats, ItemInts, Key, Labels
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.generators.counts import check_binary
-from judgebayes.generators.posterior import Posterior, grid_status, spread_grid
+from judgebayes.generators.panel import Posterior, grid_status, spread_grid
 from judgebayes.inference.status import summary
 from judgebayes.votes.array import Votes
 

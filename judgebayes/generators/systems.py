@@ -33,8 +33,8 @@ from jaxtyping import Float, Int
 
 from judgebayes.arrays import ItemFloats, ItemInts
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.baselines import LEAST, panel_youden
 from judgebayes.generators.counts import PrecisionCounts
+from judgebayes.generators.own_labels import LEAST, panel_youden
 
 _Known = Float[np.ndarray, " labelled"]
 _Rest = Float[np.ndarray, " rest"]

@@ -3,8 +3,7 @@
 This package may not import `calibrators` or any package after it.
 """
 
-from judgebayes.inference.laplace import Laplace
-from judgebayes.inference.normal import NormalAtMode
+from judgebayes.inference.laplace import Laplace, NormalAtMode
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.point import DRPS, EM, MAP, MinimumScore
 from judgebayes.inference.registry import Traits, aggregator, calibrator, in_files

@@ -11,8 +11,15 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import Key, Scalar
 from judgebayes.inference.optimise import Differentiated, differentiated, minimise_each
-from judgebayes.inference.problem import Problem, Result, Sites, log_density, numpyro_lock, one_draw
-from judgebayes.inference.score_derivatives import score_derivatives
+from judgebayes.inference.problem import (
+    Problem,
+    Result,
+    Sites,
+    log_density,
+    numpyro_lock,
+    one_draw,
+    score_derivatives,
+)
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 
 SAME_VALUE = 1e-12

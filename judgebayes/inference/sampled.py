@@ -28,8 +28,7 @@ from judgebayes.errors import JudgeBayesError
 from judgebayes.inference import posterior
 from judgebayes.inference.problem import Chains, Problem, Sites, numpyro_lock
 from judgebayes.inference.status import shortened, status_text
-from judgebayes.models.base import Model, Predictor, axes, unobserved
-from judgebayes.models.label_noise import with_label_noise
+from judgebayes.models.base import Model, Predictor, axes, unobserved, with_label_noise
 from judgebayes.votes.array import Data, Votes
 
 D = TypeVar("D")

@@ -19,7 +19,7 @@ from typing import Any
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.columns import ROLES, guess_columns, names_of_items
 from judgebayes.io.gathering import Row, reasons
-from judgebayes.io.loose_json import find_json
+from judgebayes.io.json_lines import find_json
 from judgebayes.io.matching import AMBIGUOUS, CONTRADICTORY, Named, lines_of, match
 from judgebayes.io.options import Files
 from judgebayes.io.tables import notes_of, read_table

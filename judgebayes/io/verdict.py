@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judgebayes.io.loose_json import Found, find_json
+from judgebayes.io.json_lines import Found, find_json
 from judgebayes.votes.classes import canonical
 
 Kind = Literal["pair", "score", "valid"]

@@ -12,8 +12,7 @@ import pandas as pd
 from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.formats import TABLES
 from judgebayes.io.gathering import reasons
-from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import Layout
+from judgebayes.io.options import InMemory, Layout
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import noted, notes_of, read_table
 from judgebayes.io.verdict import LEVELS, Kind, parse_verdict

@@ -19,9 +19,8 @@ from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.optimise import Newton, Point, State, Trial, positive_step
 from judgebayes.inference.problem import Problem, Sites, one_draw
-from judgebayes.models.base import PanelData
+from judgebayes.models.base import PanelData, noise_matrix
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters, link
-from judgebayes.models.label_noise import noise_matrix
 from judgebayes.votes.array import MISSING, Votes
 
 MAX_STEPS = 500

@@ -3,10 +3,9 @@
 This package may not import `generators` or any package after it.
 """
 
-from judgebayes.majority.assurance import label_forecast
+from judgebayes.majority.assurance import label_forecast, next_labels
 from judgebayes.majority.counts import Counts, ErrorCurve, correct_counts, counts_of, odd_sizes
 from judgebayes.majority.distribution import BetaBinomial, FittedDistribution
-from judgebayes.majority.next_labels import next_labels
 from judgebayes.majority.plurality import Decision, Splits, decision_probs, splits_of
 from judgebayes.majority.split_curve import (
     FittedSplitCurve,

@@ -38,7 +38,7 @@ from judgebayes.majority.plurality import (
     item_data,
     labelled_data,
 )
-from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.base import noise_matrix
 from judgebayes.models.split_curve import SplitCurveModel, SplitCurvePrior, SplitData, split_data
 
 FIRST_CHECK = 5

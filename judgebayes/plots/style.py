@@ -1,13 +1,31 @@
-"""Shared style of figures: colours of methods, markers, panels, legends."""
+"""Shared style of figures: colours of methods, markers, panels, legends.
 
-from collections.abc import Sequence
+Intervals from tidy tables, with a colour per series.
+
+Reliability diagrams.
+
+The error of a majority vote.
+
+Matplotlib figures as markup inside a page.
+"""
+
+import io
+import re
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import matplotlib.figure
+import numpy as np
+import pandas as pd
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 
 from judgebayes.errors import JudgeBayesError
+from judgebayes.majority.counts import ErrorCurve
+from judgebayes.measures.reliability import Reliability
+from judgebayes.show.page import clean, escaped
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 MARKERS = "osD^vPX*"
@@ -89,3 +107,186 @@ def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
         ncols=min(len(handles), 5, max_columns),
         frameon=False,
     )
+
+
+ROW, WIDTH, MARGIN = 0.1, 5.5, 1.1
+"""The height of a point, the width of a figure, and the height of its axis, in inches."""
+
+
+def height_of(rows: int, series: int) -> float:
+    """Return the height of a figure with so many rows of so many series."""
+    return rows * max(0.28, ROW * series + 0.08) + MARGIN
+
+
+def intervals(table: pd.DataFrame, *, label: str, series: str, xlabel: str) -> Figure:
+    """Plot points with intervals: a row per `label`, a colour per `series`."""
+    height = height_of(table[label].nunique(), table[series].nunique())
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    ax = figure.subplots()
+    draw_intervals(ax, table, label, series, list(dict.fromkeys(table[series])))
+    ax.set_xlabel(textwrap.fill(xlabel, 40))
+    legend_below(figure, [ax])
+    return figure
+
+
+def draw_intervals(
+    ax: Axes, table: pd.DataFrame, label: str, series: str, names: list[object]
+) -> None:
+    """Draw a row per `label`; the place of a series among `names` is that in its row."""
+    labels = list(dict.fromkeys(table[label]))
+    for position, name in enumerate(names):
+        of_series = table[table[series] == name]
+        at = np.array([labels.index(v) for v in of_series[label]], float)
+        at += (position - (len(names) - 1) / 2) * 0.75 / len(names)
+        value = of_series["value"].to_numpy(float)
+        interval_arms = np.stack([value - of_series["low"], of_series["high"] - value]).astype(
+            float
+        )
+        style = line_style(str(name), position)
+        ax.errorbar(
+            value,
+            at,
+            xerr=np.where(np.isfinite(interval_arms), interval_arms, 0),
+            fmt=style["marker"],
+            color=style["color"],
+            markersize=4,
+            linewidth=1.2,
+            label=str(name),
+        )
+    ax.set_yticks(range(len(labels)), [str(v) for v in labels], fontsize=8)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    without_frame(ax, "x")
+
+
+MAX_TICKS = 15
+
+
+def error_curves(
+    curves: Mapping[str, ErrorCurve],
+    *,
+    xlabel: str = "votes (hollow: more than any item has)",
+    ylabel: str = "error of the majority",
+) -> Figure:
+    """Plot a majority vote's error against the number of votes, with bands; a line per method.
+
+    Extrapolated points are drawn hollow.
+    """
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for index, (name, curve) in enumerate(curves.items()):
+        shade, marker = colour(name, index), MARKERS[index % len(MARKERS)]
+        ax.plot(curve.size, curve.error, color=shade, linewidth=1.4, label=name)
+        for hollow in (False, True):
+            points = curve.extrapolated == hollow
+            fill = "white" if hollow else shade
+            ax.plot(
+                curve.size[points], curve.error[points], marker, color=shade, mfc=fill, markersize=5
+            )
+        ax.fill_between(curve.size, curve.low, curve.high, color=shade, alpha=0.15, linewidth=0)
+        if len(curve.size) == 1:
+            ax.vlines(curve.size, curve.low, curve.high, color=shade, linewidth=1.2)
+    sizes = next(iter(curves.values())).size
+    ax.set_xticks(sizes[:: -(-len(sizes) // MAX_TICKS)])
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.set_ylim(bottom=0)
+    without_frame(ax)
+    legend_below(figure, [ax])
+    return figure
+
+
+def reliability_diagram(bins: Reliability, method: str) -> Figure:
+    """Plot observed frequency against predicted probability."""
+    figure = Figure(figsize=(3.1, 3.05), layout="constrained")
+    ax = figure.subplots()
+    draw_reliability(ax, {method: bins})
+    ax.set_xlabel("predicted probability")
+    ax.set_ylabel("observed frequency")
+    return figure
+
+
+def draw_reliability(ax: Axes, methods: Mapping[str, Reliability]) -> None:
+    """Draw a line per method.
+
+    The area of a point is its bin's share of the items; empty bins are not drawn.
+    """
+    ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
+    for index, (method, bins) in enumerate(methods.items()):
+        mass, predicted, observed = (np.asarray(part) for part in bins)
+        nonempty = mass > 0
+        style = line_style(method, index)
+        ax.plot(predicted[nonempty], observed[nonempty], color=style["color"], linewidth=1.0)
+        ax.scatter(
+            predicted[nonempty],
+            observed[nonempty],
+            s=6 + 250 * mass[nonempty] / mass.sum(),
+            alpha=0.75,
+            linewidths=0,
+            label=method,
+            **style,
+        )
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_aspect("equal")
+    without_frame(ax)
+
+
+SALT = "judgebayes"
+"""Salt of Matplotlib's names of clips and markers, so that equal figures have equal bytes."""
+THEME = {
+    "#000000": "currentColor",
+    "#dddddd": "var(--line)",
+    "#0072b2": "var(--series)",
+}
+"""Colours of `judgebayes.plots`, with the page's variables for them."""
+_TAG = re.compile(r"<[^<>]*>")
+_NAME = re.compile(r'(\bid="|url\(#|href="#)')
+_INVISIBLE = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+
+
+def inline_svg(
+    figure: matplotlib.figure.Figure,
+    name: str,
+    title: str,
+    description: str,
+    *,
+    themed: bool = True,
+) -> str:
+    """Return a figure as an SVG element with a title and a description for screen readers.
+
+    Parameters
+    ----------
+    figure
+        The figure; its texts remain text, which the browser draws.
+    name
+        Letters, digits and hyphens, unique on the page; it prefixes the names inside the drawing, which
+        would clash otherwise.
+    title, description
+        The title, and a description of the content.
+    themed
+        Whether black and the greys follow the colours of the page.
+    """
+    from matplotlib import rc_context
+
+    buffer = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}), warnings.catch_warnings():
+        # The browser has the glyphs that Matplotlib's font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure.savefig(buffer, format="svg", transparent=themed, metadata={"Date": None})
+    markup = clean(buffer.getvalue())
+    markup = _INVISIBLE.sub("", markup[markup.index("<svg") :]).strip()
+    markup = _TAG.sub(lambda tag: _prefixed(tag[0], name, THEME if themed else {}), markup)
+    description_markup = (
+        f'<title id="{name}-title">{escaped(title)}</title>'
+        f'<desc id="{name}-desc">{escaped(description)}</desc>'
+    )
+    opening, remainder = markup.split(">", 1)
+    labelled = f' role="img" aria-labelledby="{name}-title {name}-desc">'
+    return re.sub(r"\n\s*", "\n", f"{opening}{labelled}{description_markup}{remainder}")
+
+
+def _prefixed(tag: str, name: str, theme: dict[str, str]) -> str:
+    tag = _NAME.sub(rf"\g<1>{name}-", tag)
+    for colour, variable in theme.items():
+        tag = tag.replace(colour, variable)
+    return tag

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from judgebayes.arrays import Key
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.items import unique_items
+from judgebayes.generators.counts import unique_items
 from judgebayes.inference.problem import Problem, Sites
 from judgebayes.inference.sampled import Described
 from judgebayes.models.base import PanelData

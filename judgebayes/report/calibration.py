@@ -1,6 +1,11 @@
-"""What only the page of a calibration has: all findings and judges, diagrams, and items to review."""
+"""What only the page of a calibration has: all findings and judges, diagrams, and items to review.
 
+The page of an answer, `--html`: its blocks, what only a page has, and how to make it again.
+"""
+
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,21 +15,24 @@ from judgebayes.arrays import ItemInts
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.majority.counts import ErrorCurve
 from judgebayes.measures.reliability import confidence_bins, reliability
-from judgebayes.plots.curves import error_curves, reliability_diagram
-from judgebayes.plots.series import intervals
 from judgebayes.plots.style import Figure as Picture
+from judgebayes.plots.style import error_curves, intervals, reliability_diagram
 from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import (
     Block,
+    Code,
     Facts,
     Findings,
+    Page,
     Paragraph,
     Plot,
     Section,
     SideBySide,
     Table,
+    render,
 )
 from judgebayes.show.tables import judges_table
+from judgebayes.show.versions import versions
 from judgebayes.workflow.calibration import Calibration, read_words
 from judgebayes.workflow.comparing import Compared
 from judgebayes.workflow.diagnosing import agreement_blocks, agreement_of
@@ -36,7 +44,7 @@ from judgebayes.workflow.more_labels import (
     grow,
     more_labels,
 )
-from judgebayes.workflow.results import first_rows
+from judgebayes.workflow.results import Result, first_rows
 
 BINS = 10
 MAX_DIAGRAMS = 5
@@ -291,3 +299,28 @@ def growth_blocks(result: Calibration, compared: Compared) -> list[Block]:
     figure = [Plot(draw, "growth", title, "The table has the numbers.", title)]
     table = Table(title, ("labels", "NLL"), cells)
     return [*map(Paragraph, said), *(figure if len(size) > 1 else []), table]
+
+
+def page_of(result: Result, command: str, read: Sequence[Path] = ()) -> str:
+    """Return an answer as an HTML page; `command` made it, from the files that were `read`."""
+    steps = [Paragraph(step) for step in result.next_steps if "--html" not in step]
+    first: list[Block] = [*steps]
+    sections = [Section("Results", result.blocks)]
+    if isinstance(result, Calibration):
+        first, sections = [*first_blocks(result), *steps], calibration_sections(result)
+    sums = [(path.name, f"SHA-256 {_digest(path)}") for path in read]
+    words = (
+        "The same files, command and versions give the same numbers. The page has no date and loads "
+        "nothing: it can be stored and mailed as it is."
+    )
+    again = Section(
+        "To run it again",
+        [Code(command), Paragraph(words), Facts([*sums, *versions()])],
+        name="rerun",
+    )
+    return render(Page(command.partition(" --")[0], first, [*sections, again]))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.sentence import percent, rounded, with_interval
-from judgebayes.show.page import Plot, Table
-from judgebayes.show.text import shortened_apart
+from judgebayes.show.page import Plot, Table, shortened_apart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -100,7 +99,7 @@ def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
     ]
 
     def draw() -> "Picture":
-        from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
+        from judgebayes.plots.style import intervals  # Matplotlib takes half a second to import
 
         both = pd.concat(parts)
         return intervals(both, label="judge", series="series", xlabel="share right")

@@ -5,7 +5,7 @@ An annotator a gives an item of class y the label z with probability
 .. math:: p(z \mid y) = \begin{cases} 1 - e_a & z = y \\ e_a / (K - 1) & z \ne y \end{cases}
 
 independently of the other annotators: the one-coin model, with the error that
-`judgebayes.models.label_noise` describes. How often annotators disagree determines the rates. Two
+`judgebayes.models.base` describes. How often annotators disagree determines the rates. Two
 annotators have one rate, because their disagreement does not show who is wrong; so have annotators
 without names. The rates of three or more are drawn to their mean. An adjudicator does not err.
 """

@@ -27,8 +27,7 @@ from judgebayes.io.columns import (
     unrecognised,
 )
 from judgebayes.io.gathering import MAX_CLASSES
-from judgebayes.io.in_memory import InMemory
-from judgebayes.io.options import join_names, option, split_names
+from judgebayes.io.options import InMemory, join_names, option, split_names
 from judgebayes.io.vote_tables import kind_of_answers
 from judgebayes.votes.classes import (
     Classes,

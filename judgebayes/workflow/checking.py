@@ -1,8 +1,11 @@
 """`judgebayes check`: all problems of a user's files at once, and one command that runs.
 
 The steps of a check, and what it says of what is read in the end.
+
+Which questions a user's files can answer, by which command.
 """
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -12,24 +15,114 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity, count_findings
-from judgebayes.io.in_memory import InMemory, file_or_table
-from judgebayes.io.options import Layout
+from judgebayes.io.options import InMemory, Layout, file_or_table
 from judgebayes.io.tables import read_table
 from judgebayes.show.page import Block, Code, Findings, Paragraph, Table
 from judgebayes.votes.classes import listing
 from judgebayes.workflow.asking import decided
-from judgebayes.workflow.check_draft import CheckFinding, Draft
+from judgebayes.workflow.check_draft import CheckFinding, Draft, words_of
 from judgebayes.workflow.check_labels import doubtful_join
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
 from judgebayes.workflow.machine import BAD_INPUT, CheckNumbers, ReadNumbers
 from judgebayes.workflow.methods import FEW_LABELS
-from judgebayes.workflow.options import CheckRequest, Fixed
-from judgebayes.workflow.questions import answerable
-from judgebayes.workflow.records import with_options
+from judgebayes.workflow.options import (
+    CalibrateRequest,
+    CheckRequest,
+    DiagnoseRequest,
+    EnsembleRequest,
+    Fixed,
+    PrecisionRequest,
+)
+from judgebayes.workflow.records import leaves, with_options
 from judgebayes.workflow.results import Result, Written
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.study import write_study
+from judgebayes.workflow.systems import EVERY, generators_of
+
+COMMANDS: dict[str, tuple[str, type]] = {
+    "calibrate": (
+        "What is the probability of each class, and what should I decide?",
+        CalibrateRequest,
+    ),
+    "diagnose": ("What is wrong with my judges or my labels?", DiagnoseRequest),
+    "ensemble": ("What is the error of a majority of k votes?", EnsembleRequest),
+    "precision": ("What share of each generator's items is valid?", PrecisionRequest),
+}
+NO_LABELS = "There are no labels: add them with --labels FILE, or name their column with --label."
+
+
+def answerable(
+    data: Study | None, draft: Draft, files: list[str], *, saved: bool = False
+) -> pd.DataFrame:
+    """Return a row per question: its command with all options, whether it runs, and why not.
+
+    Parameters
+    ----------
+    data
+        What the options read; None if they read nothing.
+    draft
+        The options.
+    files
+        The words of the command for the files.
+    saved
+        Whether these are a study file, which has the options.
+    """
+    rows = []
+    for name, (question, record) in COMMANDS.items():
+        has = {leaf.name for leaf in leaves(record, {})}
+        options = {} if saved else draft.options()
+        lacking = options.keys() - has - {"drop_unknown_labels"}
+        can, why = (False, "The files cannot be read.") if data is None else _answer(name, data)
+        if can and lacking:
+            can, why = False, f"judgebayes {name} has no key {', '.join(sorted(lacking))}."
+        words = words_of({key: value for key, value in options.items() if key in has})
+        command = shlex.join(["judgebayes", name, *files, *words])
+        rows.append((question, name, can, why, command if can else None))
+    return pd.DataFrame(rows, columns=["question", "answered by", "can", "why", "command"]).astype(
+        {"can": bool}
+    )
+
+
+def _answer(name: str, data: Study) -> tuple[bool, str]:
+    """Tell whether a command can answer its question from what was read, and why not or how well."""
+    known = data.labels[data.labels >= 0]
+    n, distinct = len(known), len(np.unique(known))
+    if name == "diagnose":
+        return (
+            True,
+            f"With {n} labels." if n else "Without labels: judges are compared with one another.",
+        )
+    if name == "precision":
+        return _precision(data, n)
+    if n == 0:
+        return False, NO_LABELS
+    if distinct == 1 and name == "calibrate":
+        return False, f"All {n} labels are the same class: label items of the others."
+    few = ", few: intervals will be wide" if n < FEW_LABELS else ""
+    return True, f"With {n} labels{few}."
+
+
+def _precision(data: Study, n: int) -> tuple[bool, str]:
+    classes = data.coding.classes
+    if len(classes) != 2:
+        return False, (
+            f"The votes have {len(classes)} classes, and this needs two; if items compare systems, "
+            "judgebayes calibrate --set systems=A,B gives win rates."
+        )
+    try:
+        names, _ = generators_of(data, None)
+    except JudgeBayesError as error:
+        return False, str(error)
+    if names == [EVERY]:
+        return (
+            True,
+            f"All items as one system's, with {n} labels; --set generator=COLUMN names its column.",
+        )
+    if len(names) < 2:
+        return True, f"One generator, {names[0]!r}, with {n} labels."
+    return True, f"{len(names)} generators, with {n} labels."
+
 
 FOUND_ALREADY = (
     *("Columns: ", "Judges: ", "match_ids=loosely: ", "Read as missing votes: "),

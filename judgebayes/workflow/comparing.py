@@ -23,7 +23,7 @@ from judgebayes.measures.significance import (
     share_interval,
     two_way_interval,
 )
-from judgebayes.models.label_noise import with_label_noise
+from judgebayes.models.base import with_label_noise
 from judgebayes.progress import Progress
 from judgebayes.sentence import rounded, with_interval
 from judgebayes.show.page import Table

@@ -28,7 +28,7 @@ from judgebayes.inference.fit import Method
 from judgebayes.inference.problem import Inference
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS, Traits
 from judgebayes.measures.scores import nll
-from judgebayes.panel.curate import top_k
+from judgebayes.panel.judges import top_k
 from judgebayes.votes import UNDECIDED, Classes, Votes
 from judgebayes.workflow.options import TOP
 

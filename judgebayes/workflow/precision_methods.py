@@ -24,7 +24,7 @@ from judgebayes.generators import (
     valid_share,
 )
 from judgebayes.generators.clusters import normal_draws
-from judgebayes.generators.posterior import Posterior
+from judgebayes.generators.panel import Posterior
 from judgebayes.generators.systems import (
     Rate,
     covariance,

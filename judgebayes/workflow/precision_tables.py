@@ -18,10 +18,10 @@ from judgebayes.generators import (
     mean_prediction,
     panel_youden,
 )
-from judgebayes.generators.baselines import LEAST
 from judgebayes.generators.clusters import COPIES, copies_among
 from judgebayes.generators.counts import PrecisionCounts
-from judgebayes.generators.posterior import Posterior
+from judgebayes.generators.own_labels import LEAST
+from judgebayes.generators.panel import Posterior
 from judgebayes.inference.status import Status
 from judgebayes.sentence import percent
 from judgebayes.show.page import Plot
@@ -146,7 +146,7 @@ def precision_figure(table: pd.DataFrame) -> Plot:
     both[["value", "low", "high"]] *= 100
 
     def draw() -> Any:
-        from judgebayes.plots.series import intervals  # Matplotlib takes half a second to import
+        from judgebayes.plots.style import intervals  # Matplotlib takes half a second to import
 
         return intervals(both, label="generator", series="series", xlabel="valid items, %")
 

@@ -21,7 +21,7 @@ from judgebayes.experiments.calibrate_dont_curate.searches import (
 )
 from judgebayes.experiments.calibrate_dont_curate.sparse_logistic import sparse_weights
 from judgebayes.inference.fit import Method, Training
-from judgebayes.panel.curate import Curated, Curator, TopAccuracy, masked
+from judgebayes.panel.judges import Curated, Curator, TopAccuracy, masked
 from judgebayes.votes import Votes
 
 ITEMS, JUDGES = 90, 6

@@ -14,7 +14,7 @@ from scipy import special, stats
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.importance import PriorImportance
 from judgebayes.inference import Status
-from judgebayes.inference.normal import systematic
+from judgebayes.inference.laplace import systematic
 from judgebayes.inference.problem import Problem, Result
 from judgebayes.models.base import Traits, observe
 

@@ -17,7 +17,7 @@ from judgebayes.generators.labelling import (
     count_strata,
     labels_by_cell,
 )
-from judgebayes.generators.posterior import spread_grid
+from judgebayes.generators.panel import spread_grid
 
 GENERATORS, STRATA = 3, 3
 POSITION = np.array([-1.2, 0.0, 1.0])

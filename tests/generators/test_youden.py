@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from judgebayes.generators import PrecisionCounts, YoudenIndex, judge_youden, panel_youden
-from judgebayes.generators.baselines import LEAST, REVERSED, SHIFT
+from judgebayes.generators.own_labels import LEAST, REVERSED, SHIFT
 from judgebayes.generators.systems import has_youden_index
 
 

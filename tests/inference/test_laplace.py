@@ -12,7 +12,7 @@ from judgebayes.inference.laplace import (
     leave_one_out_predictors,
     log_likelihood,
 )
-from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.base import noise_matrix
 
 READ_OUT = np.array([[-0.5, 0.0], [0.0, 1.0], [0.5, 0.0]])
 

@@ -9,9 +9,9 @@ import pytest
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.optimise import Derivatives, differentiated
-from judgebayes.inference.score_derivatives import Column, Design, score_derivatives
+from judgebayes.inference.problem import Column, Design, score_derivatives
 from judgebayes.measures.scores import Score, brier, drps, nll
-from judgebayes.models.label_noise import with_label_noise
+from judgebayes.models.base import with_label_noise
 
 ITEMS = 30
 

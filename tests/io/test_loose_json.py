@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebayes.io.loose_json import find_json
+from judgebayes.io.json_lines import find_json
 
 SIGNS = "aB1 .,:;'\"\\/{}[]\n\té\u2019\U0001f600"
 """Signs of JSON among others: Hypothesis needs seconds to list all characters."""
@@ -65,7 +65,7 @@ def test_hostile_texts_take_little_work(text: str, monkeypatch: pytest.MonkeyPat
             read.append(end - idx)
             return value, end
 
-    monkeypatch.setattr("judgebayes.io.loose_json.WORK", 200_000)
-    monkeypatch.setattr("judgebayes.io.loose_json.DECODER", Counting())
+    monkeypatch.setattr("judgebayes.io.json_lines.WORK", 200_000)
+    monkeypatch.setattr("judgebayes.io.json_lines.DECODER", Counting())
     find_json(text)
     assert sum(read) < 3 * max(200_000, len(text))

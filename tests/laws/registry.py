@@ -89,7 +89,7 @@ from judgebayes.majority import (
     Thinning,
 )
 from judgebayes.measures.scores import nll
-from judgebayes.panel.curate import Curated, TopAccuracy, top_k
+from judgebayes.panel.judges import Curated, TopAccuracy, top_k
 from judgebayes.workflow import methods
 
 Prior = Callable[[Any, int, int], Any]

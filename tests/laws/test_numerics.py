@@ -49,7 +49,7 @@ from judgebayes.experiments.calibrate_dont_curate.weighted import AccuracyWeight
 from judgebayes.generators import PrecisionCounts
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
 from judgebayes.inference.fit import Method
-from judgebayes.inference.score_derivatives import Design, score_derivatives
+from judgebayes.inference.problem import Design, score_derivatives
 from judgebayes.item_response.irt import evidence
 from judgebayes.majority import (
     BetaBinomial,
@@ -57,7 +57,8 @@ from judgebayes.majority import (
     counts_of,
 )
 from judgebayes.measures.scores import brier, drps, nll
-from judgebayes.models import beta_binomial, davidson, irt, label_noise, stacking
+from judgebayes.models import base as noise
+from judgebayes.models import beta_binomial, davidson, irt, stacking
 from judgebayes.models.base import Model, PanelData
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
@@ -447,7 +448,7 @@ SINGLE = {
     "drps": (lambda x: jax.vmap(drps)(x, jnp.zeros(len(x), int)), 1e-6),
     "nll": (lambda x: jax.vmap(nll)(x, jnp.zeros(len(x), int)), 1e-6),
     "brier": (lambda x: jax.vmap(brier)(x, jnp.zeros(len(x), int)), 1e-6),
-    "seen labels": (lambda x: label_noise.with_label_noise(x, 0.1), 1e-6),
+    "seen labels": (lambda x: noise.with_label_noise(x, 0.1), 1e-6),
     "davidson": (
         lambda x: davidson.link(
             davidson.Parameters(x[0, 0] + 2, x[0, :1], x[1, :1], x[2, 0]),

@@ -38,20 +38,18 @@ from judgebayes.inference.laplace import (
     predictors,
     split,
 )
-from judgebayes.inference.problem import Problem
+from judgebayes.inference.problem import Design, Problem, score_derivatives
 from judgebayes.inference.sampled import drawn_from_prior
-from judgebayes.inference.score_derivatives import Design, score_derivatives
 from judgebayes.item_response import ItemResponse
 from judgebayes.item_response.irt import evidence
 from judgebayes.majority.distribution import log_likelihood
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking
-from judgebayes.models.base import Model, PanelData
+from judgebayes.models.base import Model, PanelData, noise_matrix
 from judgebayes.models.beta_binomial import BetaBinomialModel, CountData, parameters
 from judgebayes.models.davidson import DavidsonData, DavidsonModel
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior
 from judgebayes.models.irt import ItemResponseModel
-from judgebayes.models.label_noise import noise_matrix
 from judgebayes.models.one_coin import OneCoinModel
 from judgebayes.models.pooled_dawid_skene import (
     PooledDawidSkeneModel,

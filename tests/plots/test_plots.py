@@ -8,7 +8,7 @@ from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.experiments.plots import curves, intervals, reliability_diagrams
 from judgebayes.majority import ErrorCurve
 from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.curves import error_curves
+from judgebayes.plots.style import error_curves
 from judgebayes.show.tables import judges_figure
 
 TIDY = pd.DataFrame(

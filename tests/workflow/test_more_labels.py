@@ -7,7 +7,7 @@ import pytest
 import judgebayes as jb
 from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.measures.significance import Interval
-from judgebayes.report.pages import page_of
+from judgebayes.report.calibration import page_of
 from judgebayes.workflow.more_labels import forecast_words, grow, more_labels
 
 ITEMS = 60

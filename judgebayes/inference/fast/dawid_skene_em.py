@@ -27,8 +27,8 @@ from judgebayes.inference.fast.accelerated_em import accelerated, line
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Problem, Result, Sites, one_draw
 from judgebayes.inference.status import Status, ended, when
+from judgebayes.models.base import noise_matrix
 from judgebayes.models.dawid_skene import DawidSkeneModel, DawidSkenePrior, accuracy
-from judgebayes.models.label_noise import noise_matrix
 
 Scalar = float | Float[Array, ""]
 

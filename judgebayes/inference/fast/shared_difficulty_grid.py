@@ -28,7 +28,7 @@ from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs
 from judgebayes.inference.status import ended
-from judgebayes.models.label_noise import noise_matrix
+from judgebayes.models.base import noise_matrix
 from judgebayes.models.shared_difficulty import (
     EASE,
     LOG_EASE,
