@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt
 
 from judgebayes.aggregators.base import Cost, cost_of
 from judgebayes.aggregators.wrapped import Calibrated, first_stage
-from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels
+from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Scalar
 from judgebayes.compiled.backend import on_accelerator
 from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
@@ -113,45 +113,20 @@ class _Split(NamedTuple):
 def evaluate(
     fit_on: FitOn,
     metrics: tuple[Metric, ...] | None,
-    shared: tuple[Method, Mapping[str, Calibrated], Float[Array, "action class"]],
+    shared: tuple[Method, Float[Array, "action class"]],
     items: _Items,
     split: _Split,
-) -> dict[str, Scored]:
-    """Fit a method on the calibration part of one split and predict its evaluation part, for a loss.
-
-    With maps there are results for each, which share the fit of the aggregator (`method`).
-    """
-    method, maps, loss = shared
-    protocol = next(iter(maps.values()), None)
-    both_steps = protocol is None or protocol.share is protocol.cross_fit is None  # use all labels
-    by_weight = both_steps and _sums(method)
-    data = training(
-        *_training_data(items, split, fit_on, by_weight=by_weight),
-        jax.random.wrap_key_data(jnp.asarray(split.key)),
-    )
-    if protocol is None:
-        fitted = method.fit(data.given, data.labels, weight=data.weight, key=data.key)
-    else:
-        fitted, answers, weight = first_stage(method, data, protocol.share, protocol.cross_fit)
-        known = data.labels
-        if by_weight or fit_on == "all":  # maps learn from the calibration items only
-            index, used = jnp.maximum(split.calibration, 0), split.calibration >= 0
-            answers, known, weight = answers[index], known[index], weight[index]
-            known, weight = jnp.where(used, known, MISSING), jnp.where(used, weight, 0.0)
+) -> Scored:
+    """Fit a method on the calibration part of one split and predict its evaluation part, for a loss."""
+    method, loss = shared
+    votes, labels, weight = _training_data(items, split, fit_on, by_weight=_sums(method))
+    key = jax.random.wrap_key_data(jnp.asarray(split.key))
+    fitted = method.fit(votes, labels, weight=weight, key=key)
     index = jnp.maximum(split.evaluation, 0)
     # If most items are evaluated, predict all from the shared votes, without copies per split.
     mostly_evaluated = 2 * len(index) >= len(items.labels)
-    raw = fitted(items.votes)[index] if mostly_evaluated else fitted(items.votes.take(index))
-    results = {}
-    each: Mapping[str, Calibrated | None] = maps or {"": None}
-    for name, one in each.items():
-        log_probs, status = raw, status_of(fitted)
-        if one is not None:
-            mapped = one.calibrator.fit(answers, known, weight=weight)
-            log_probs, status = mapped(raw), worst(status, status_of(mapped))
-        evaluated = evaluation_of(log_probs, status, items.labels, split, loss)
-        results[name] = scored(evaluated, metrics)
-    return results
+    log_probs = fitted(items.votes)[index] if mostly_evaluated else fitted(items.votes.take(index))
+    return scored(evaluation_of(log_probs, status_of(fitted), items.labels, split, loss), metrics)
 
 
 def _sums(method: Method) -> bool:
@@ -189,6 +164,53 @@ def evaluation_of(
         decisions=inside(bayes_action)(log_probs, loss),
         status=status,
     )
+
+
+class _Output(NamedTuple):
+    """An aggregator's output on a split: the training data and the input of calibrators."""
+
+    log_probs: Float[Array, "*split calibration class"]
+    weight: Float[Array, "*split calibration"]
+    raw: Float[Array, "*split evaluation class"]
+    status: Int[Array, "*split"]
+
+
+def aggregate(
+    fit_on: FitOn,
+    cross_fit: int | None,
+    shared: tuple[Method, Scalar | None],
+    items: _Items,
+    split: _Split,
+) -> _Output:
+    """Fit an aggregator once on one split, and predict only the items that calibrators need."""
+    method, share = shared
+    index, evaluation = jnp.maximum(split.calibration, 0), jnp.maximum(split.evaluation, 0)
+    used = split.calibration >= 0
+    both_steps = share is None and cross_fit is None  # all labels are used in both
+    by_weight = both_steps and _sums(method)
+    key = jax.random.wrap_key_data(jnp.asarray(split.key))
+    data = training(*_training_data(items, split, fit_on, by_weight=by_weight), key)
+    fitted, answers, weight = first_stage(method, data, share, cross_fit)
+    log_probs = answers
+    if by_weight or fit_on == "all":  # maps learn from the calibration items only
+        log_probs, weight = answers[index], jnp.where(used, weight[index], 0.0)
+    raw = answers[evaluation] if by_weight else fitted(items.votes.take(evaluation))
+    return _Output(log_probs, weight, raw, status_of(fitted))
+
+
+def calibrate(
+    metrics: tuple[Metric, ...] | None,
+    shared: tuple[Method, Float[Array, "action class"]],
+    labels: ItemCodes,
+    of_split: tuple[_Output, _Split],
+) -> Scored:
+    """Fit a calibrator to an aggregator's output on one split, and evaluate it, for a loss."""
+    (calibrator, loss), (output, split) = shared, of_split
+    used = split.calibration >= 0
+    known = jnp.where(used, labels[jnp.maximum(split.calibration, 0)], MISSING)
+    mapped = calibrator.fit(output.log_probs, known, weight=output.weight)
+    status = worst(output.status, status_of(mapped))
+    return scored(evaluation_of(mapped(output.raw), status, labels, split, loss), metrics)
 
 
 @dataclass(frozen=True)
@@ -325,12 +347,25 @@ class Engine:
         loss, n_splits = self._loss(items.votes), splits.calibration.shape[1]
         firsts = range(0, n_splits, size)
         by_call = progress if len(firsts) > 1 else None
+        first = next(iter(maps.values()), None)
         calls = []
         for start in followed(firsts, f"{name}: batches of splits", by_call):
             which = np.arange(start, start + size) % n_splits  # the last call repeats splits
             some = jax.tree.map(lambda x: x[:, which], splits)  # noqa: B023
-            how = (fit_on, self.metrics)
-            of_call = _each_lane(evaluate, how, (method, maps, loss), items, some, shape)
+            if first is None:
+                how = (fit_on, self.metrics)
+                of_call = {"": _each_lane(evaluate, how, (method, loss), items, some, shape)}
+            else:
+                of_labels = (fit_on, first.cross_fit)
+                shared = (method, first.share)
+                output = _each_lane(aggregate, of_labels, shared, items, some, shape)
+                # Maps run vectorised also after a sequential method.
+                wide = shape._replace(splits=size) if shape.splits == 1 else shape
+                lanes = (items.labels, (output, some), wide)
+                of_call = {
+                    each: _each_lane(calibrate, (self.metrics,), (one.calibrator, loss), *lanes)
+                    for each, one in maps.items()
+                }
             calls.append(_on_host(of_call, mesh))
         whole = (
             calls[0] if len(calls) == 1 else jax.tree.map(lambda *x: np.concatenate(x, 1), *calls)

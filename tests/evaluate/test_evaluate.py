@@ -163,8 +163,8 @@ def test_sums_over_all_items_equal_sums_over_the_parts(weighted: bool) -> None:
         method = OneCoin(class_prior="labels")
         votes, labels, weights = _training_data(items, split, "calibration", by_weight=False)
         expected = method.fit(votes, labels, weight=weights)(panel.take(evaluation))
-        shared = (method, dict[str, Calibrated](), jnp.asarray(absolute_loss(2)))
-        result = evaluate("calibration", None, shared, items, split)[""]
+        shared = (method, jnp.asarray(absolute_loss(2)))
+        result = evaluate("calibration", None, shared, items, split)
         assert isinstance(result, Evaluation)
         return np.asarray(result.log_probs), np.asarray(expected)
 
