@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgebayes.experiments.core import Experiment, Output
 from judgebayes.experiments.writing import FORMATS, GRADES, KINDS, grades, undefined_notes
-from judgebayes.plots.style import inline_svg
+from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Block,
     Facts,
@@ -19,10 +19,10 @@ from judgebayes.show.page import (
     Paragraph,
     Section,
     Table,
-    escaped,
     markup,
     with_caption,
 )
+from judgebayes.show.text import escaped
 
 SUMMARY_HEAD = ("result", "claim", "kind", "outcome", "ours", "paper", "of")
 HEAD = ("result", "grades", "ours", "paper", "of", "audit")

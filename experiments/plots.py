@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
 
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
-from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.style import (
+from judgebayes.measures.scores import Reliability
+from judgebayes.plots import (
     FIXED,
     MARKERS,
     PALETTE,

@@ -44,10 +44,10 @@ from .inference import aggregator as aggregator
 from .inference import calibrator as calibrator
 from .inference import in_files as in_files
 from .item_response import ItemResponse as ItemResponse
-from .measures.decide import absolute_loss as absolute_loss
-from .measures.decide import bayes_action as bayes_action
-from .measures.decide import risk as risk
-from .measures.decide import zero_one_loss as zero_one_loss
+from .measures.scores import absolute_loss as absolute_loss
+from .measures.scores import bayes_action as bayes_action
+from .measures.scores import risk as risk
+from .measures.scores import zero_one_loss as zero_one_loss
 from .panel.judges import Curated as Curated
 from .panel.judges import judge_table as judge_table
 from .panel.judges import top_k as top_k

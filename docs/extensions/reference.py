@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import judgebayes
+from judgebayes.cli import COMMANDS
 from judgebayes.cli import app as command_line
-from judgebayes.cli.commands import COMMANDS
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.workflow.methods import known_methods, traits_of
 from judgebayes.workflow.options import TOP
@@ -48,7 +48,6 @@ TASKS = (
             "workflow.checking",
             "workflow.check_columns",
             "workflow.check_labels",
-            "workflow.check_draft",
             "workflow.check_scales",
             "workflow.calibrating",
             "workflow.calibration",
@@ -70,11 +69,11 @@ TASKS = (
             "workflow.data",
             "workflow.asking",
             "workflow.study",
+            "workflow.check_draft",
             "workflow.reading",
             "workflow.binning",
             "workflow.item_ids",
             "workflow.likely",
-            "workflow.questions",
             "workflow.scales",
             "workflow.sources",
             "workflow.annotators",
@@ -105,7 +104,10 @@ TASKS = (
         "compare",
         "Compare methods on splits",
         "Fit to a part of the labels and evaluate on the others, many times.",
-        ("evaluate", "workflow.comparing", "workflow.comparison_plan", "workflow.more_labels"),
+        (
+            "evaluate",
+            "workflow.comparing",
+        ),
     ),
     Task(
         "judges",

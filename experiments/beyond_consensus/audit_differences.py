@@ -35,7 +35,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.plots import reliability_diagrams
 from judgebayes.experiments.significance import difference, success_rate
 from judgebayes.generators import shares
-from judgebayes.measures.reliability import Reliability
+from judgebayes.measures.scores import Reliability
 
 REPLAYS = 60
 PROGRAMS = 150

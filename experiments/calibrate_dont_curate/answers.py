@@ -27,7 +27,7 @@ from judgebayes.experiments.core import Run
 from judgebayes.experiments.panels import Panel
 from judgebayes.experiments.significance import bootstrap_interval
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import zero_one_loss
+from judgebayes.measures.scores import zero_one_loss
 from judgebayes.measures.significance import Interval, item_means
 
 CLIP = 1e-3

@@ -32,7 +32,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import LLMBAR, MTBENCH_PEOPLE, RB2, WMT23
 from judgebayes.experiments.panels import REWARDBENCH, Panel
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import absolute_loss, zero_one_loss
+from judgebayes.measures.scores import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import Interval, two_way_interval
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.comparing import Compared, better_rule

@@ -30,11 +30,11 @@ from judgebayes.experiments.panels import (
     rewardbench_panel,
 )
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import absolute_loss
+from judgebayes.measures.scores import absolute_loss
 from judgebayes.measures.significance import Interval, share_interval
 from judgebayes.votes import Votes
 from judgebayes.workflow.comparing import compare
-from judgebayes.workflow.more_labels import SPLITS, grow, more_labels
+from judgebayes.workflow.next_steps import SPLITS, grow, more_labels
 
 LEAST, MOST = 0.74, 0.9
 """The bounds that the coverage must keep: 200 replays have a standard error of .028."""

@@ -23,7 +23,7 @@ from judgebayes.experiments.calibrate_dont_curate.common import PAPER
 from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World, worlds
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import zero_one_loss
+from judgebayes.measures.scores import zero_one_loss
 from judgebayes.panel.judges import top_k
 
 LABELS = (20, 50, 400)

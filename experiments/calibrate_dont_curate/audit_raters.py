@@ -24,7 +24,7 @@ from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_LLM, MTBENCH_PEOPLE, WMT23, people, wmt23
 from judgebayes.inference import MAP
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import absolute_loss
+from judgebayes.measures.scores import absolute_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import Votes, encode
 

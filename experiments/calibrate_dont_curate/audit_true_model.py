@@ -23,7 +23,7 @@ from judgebayes.experiments.calibrate_dont_curate.panel_worlds import World
 from judgebayes.experiments.calibrate_dont_curate.rows import interval_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import zero_one_loss
+from judgebayes.measures.scores import zero_one_loss
 from judgebayes.measures.significance import Interval
 from judgebayes.votes import Votes
 

@@ -20,7 +20,7 @@ from judgebayes.experiments.calibrate_dont_curate.rows import value_row
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.plots import reliability_diagrams
 from judgebayes.experiments.significance import bootstrap_interval
-from judgebayes.measures.reliability import Reliability, reliability
+from judgebayes.measures.scores import Reliability, reliability
 from judgebayes.measures.significance import Interval
 
 BINS = 15

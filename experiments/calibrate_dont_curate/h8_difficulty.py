@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from judgebayes import OneCoin, Platt
-from judgebayes.calibrators.clipping import clipped_by_class
+from judgebayes.calibrators.maps import clipped_by_class
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.calibrate_dont_curate.answers import CLIP, evidence_on
 from judgebayes.experiments.calibrate_dont_curate.common import FLOOR, MARGIN, PAPER

@@ -14,7 +14,7 @@ from judgebayes.inference.fast.one_coin_counts import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import one_draw
 from judgebayes.inference.status import Status, when, worst
-from judgebayes.item_response.irt import ResponseEvidence, block_inverses, evidence, joint_mode
+from judgebayes.item_response import ResponseEvidence, block_inverses, evidence, joint_mode
 from judgebayes.models.irt import ItemResponsePrior, Parameters
 from judgebayes.votes.array import Votes
 

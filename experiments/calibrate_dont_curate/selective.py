@@ -13,8 +13,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.arrays import AnyArray, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
-from judgebayes.measures.reliability import SAME, answers
-from judgebayes.measures.scores import average, labelled_weight
+from judgebayes.measures.scores import SAME, answers, average, labelled_weight
 
 
 class AccuracyCurve(NamedTuple):

@@ -40,7 +40,7 @@ from judgebayes.experiments.claims import Evidence, evidence_of
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.plots import accuracy_coverage
 from judgebayes.experiments.significance import bootstrap_interval
-from judgebayes.measures.reliability import SAME
+from judgebayes.measures.scores import SAME
 
 METHODS = ("majority", "one-coin")
 MAPS = ("none", "platt", "beta")

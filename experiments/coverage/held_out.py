@@ -25,12 +25,12 @@ from judgebayes.experiments.coverage import populations
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.coverage.populations import Population
 from judgebayes.inference.fit import Method
-from judgebayes.measures.reliability import confidence_bins
+from judgebayes.measures.scores import confidence_bins
 from judgebayes.votes import Classes
 from judgebayes.workflow.answers import abstention, sent_of
 from judgebayes.workflow.comparing import Compared, compare
 from judgebayes.workflow.losses import losses_of
-from judgebayes.workflow.more_labels import grow
+from judgebayes.workflow.next_steps import grow
 
 LABELS = 60
 PROGRAMS, OF_PROGRAM = 30, 10

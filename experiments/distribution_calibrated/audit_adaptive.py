@@ -40,7 +40,7 @@ from judgebayes.experiments.distribution_calibrated.common import (
 )
 from judgebayes.experiments.significance import normal_interval
 from judgebayes.inference.fit import Fit
-from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import absolute_loss, bayes_action
 from judgebayes.measures.significance import Interval, two_way_interval
 from judgebayes.votes import Votes, from_counts
 from judgebayes.workflow.adaptive import StoppingRule, share_prior, stopping_plan

@@ -20,7 +20,7 @@ from judgebayes.experiments.distribution_calibrated.common import PAPER
 from judgebayes.experiments.plots import decision_regions
 from judgebayes.inference.fit import Fit, Fitted
 from judgebayes.inference.status import Status
-from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import absolute_loss, bayes_action
 from judgebayes.votes import from_counts
 
 VOTES = 20

@@ -11,8 +11,7 @@ from judgebayes.arrays import Key
 from judgebayes.inference import Status
 from judgebayes.inference.point import spread
 from judgebayes.inference.problem import Problem, Result, one_draw
-from judgebayes.measures.decide import absolute_loss, bayes_action
-from judgebayes.measures.scores import drps, labelled_weight
+from judgebayes.measures.scores import absolute_loss, bayes_action, drps, labelled_weight
 
 TIED = 1e-12
 IN_BULK = 0.5

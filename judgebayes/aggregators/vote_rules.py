@@ -26,8 +26,7 @@ from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import aggregator
 from judgebayes.inference.status import Status, when
-from judgebayes.measures.decide import absolute_loss
-from judgebayes.measures.scores import average, labelled_weight
+from judgebayes.measures.scores import absolute_loss, average, labelled_weight
 from judgebayes.votes.array import Votes
 
 

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from judgebayes.arrays import AnyProbs, LogProbs, Scalar
-from judgebayes.calibrators.clipping import clipped
-from judgebayes.calibrators.maps import SoftmaxMap
+from judgebayes.calibrators.maps import SoftmaxMap, clipped
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import NO_POSTERIOR, Fit, Method, ModelMethod, Training

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyProbs, ItemCodes, ItemValues, LogProbs
-from judgebayes.calibrators.clipping import clipped
+from judgebayes.calibrators.maps import clipped
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw
 from judgebayes.inference.registry import calibrator

@@ -2,6 +2,8 @@
 
 Heavy imports wait until a command runs. This package may import all others; only `__main__`
 imports it.
+
+All commands, with the records of their options.
 """
 
 import contextlib
@@ -21,12 +23,40 @@ from cyclopts import App, CycloptsError, UnknownOptionError
 from rich.markup import escape
 
 from judgebayes.cli.command import GROUPS, Command, CommandLine, TwoColumns, definitions, paragraphs
-from judgebayes.cli.commands import COMMANDS
 from judgebayes.cli.machine import run_command, show_candidates
+from judgebayes.cli.requests import CollectRequest, ImportRequest
 from judgebayes.errors import AmbiguousStudy, JudgeBayesError
+from judgebayes.experiments.request import (
+    DataGetRequest,
+    DataListRequest,
+    ExampleRequest,
+    ReproduceRequest,
+)
 from judgebayes.io.formats import FORMATS
 from judgebayes.show.console import Console
+from judgebayes.workflow import options, posterior_options
 from judgebayes.workflow.machine import BAD_INPUT, INTERRUPTED, TERMINATED
+
+COMMANDS = {
+    each.name: each
+    for each in (
+        Command("reproduce", ReproduceRequest, "experiments.reproducing:reproduce"),
+        Command("collect", CollectRequest, "cli.collecting:collect"),
+        Command("check", options.CheckRequest, "workflow.checking:check"),
+        Command("calibrate", options.CalibrateRequest, "workflow.calibrating:calibrate"),
+        Command("apply", options.ApplyRequest, "workflow.applying:apply"),
+        Command("diagnose", options.DiagnoseRequest, "workflow.diagnosing:diagnose"),
+        Command("ensemble", options.EnsembleRequest, "workflow.ensembling:ensemble"),
+        Command("precision", options.PrecisionRequest, "workflow.precision:precision"),
+        Command("posterior", posterior_options.PosteriorRequest, "workflow.posterior:posterior"),
+        Command("compare", posterior_options.CompareRequest, "workflow.posterior:compare"),
+        Command("import", ImportRequest, "cli.importing:import_file"),
+        Command("example", ExampleRequest, "experiments.getting:write_example"),
+        Command("data list", DataListRequest, "experiments.getting:list_data"),
+        Command("data get", DataGetRequest, "experiments.getting:get_data"),
+    )
+}
+
 
 __all__ = ["app", "main", "run"]
 

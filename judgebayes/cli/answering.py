@@ -14,8 +14,8 @@ from judgebayes.io.tables import check_writable, write_table
 from judgebayes.progress import shown
 from judgebayes.show.console import say, say_commands, say_next, say_plainly, show_blocks
 from judgebayes.show.page import Plot
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.machine import CommandResult
-from judgebayes.workflow.records import leaves
 from judgebayes.workflow.results import Result
 
 
@@ -49,7 +49,7 @@ def answered(line: CommandLine, question: Callable[..., Result], request: Any) -
             written(path)
         places.append(f"{path}: {words}.")
     if request.html is not None:
-        from judgebayes.report.calibration import page_of  # imports Matplotlib
+        from judgebayes.report import page_of  # imports Matplotlib
 
         inputs = [value for name, value in vars(request).items() if name not in OUTPUTS]
         read = [path for value in inputs for path in files_in(value) if path.is_file()]

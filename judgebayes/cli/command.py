@@ -16,8 +16,8 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 
 from judgebayes.io.options import key_of
+from judgebayes.workflow.leaves import Leaf, leaves
 from judgebayes.workflow.options import Columns, Option, ReadRequest
-from judgebayes.workflow.records import Leaf, leaves
 
 LEFT, WIDTH = 24, 78
 """The width of the column of names, and of the whole."""

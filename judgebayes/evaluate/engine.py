@@ -6,7 +6,7 @@ holds; on an accelerator all lanes of a call run side by side. Of a sweep only i
 device.
 
 A method that is not JAX code, and a fit that is long on a CPU, is fitted one by one
-(`judgebayes.evaluate.one_fit`).
+(`judgebayes.evaluate.one_split`).
 """
 
 import os
@@ -28,19 +28,23 @@ from judgebayes.arrays import AnyArray, ItemCodes, ItemValues, Labels, Scalar
 from judgebayes.compiled.backend import on_accelerator
 from judgebayes.compiled.float64 import in_float64, inside
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.one_fit import (
+from judgebayes.evaluate.one_split import (
+    Evaluation,
+    FitOn,
+    Metric,
     bucket_size,
     fit_one,
     is_jax,
     is_long,
     is_sequential,
     predict,
+    score_all,
+    scores_of,
 )
-from judgebayes.evaluate.one_split import Evaluation, FitOn, Metric, score_all, scores_of
 from judgebayes.evaluate.splits import Splits
 from judgebayes.inference.fit import Method, status_of, training
 from judgebayes.inference.status import worst
-from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import absolute_loss, bayes_action
 from judgebayes.progress import Progress, followed
 from judgebayes.votes.array import MISSING, Votes
 

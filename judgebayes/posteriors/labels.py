@@ -12,7 +12,7 @@ from judgebayes.aggregators.stacking import Stacking
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.point import MAP
 from judgebayes.inference.sampled import Described
-from judgebayes.item_response.irt import ItemResponse
+from judgebayes.item_response import ItemResponse
 from judgebayes.models import davidson as davidson_model
 from judgebayes.models import stacking as stacking_model
 from judgebayes.models.davidson import level_of_class

@@ -4,55 +4,18 @@ The console prints paragraphs, findings, tables and commands; a page has figures
 
 The page loads nothing and runs no code: styles and drawings are inside the page, and its content
 security policy forbids everything else. All text passes through `text.escaped`.
-
-Sanitise text of unknown origin: control characters, long texts, HTML escapes.
 """
 
-import html
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from judgebayes.finding import Finding, Severity
+from judgebayes.show.text import escaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
-
-MAX_TEXT = 4000
-# Control characters that a page must not contain, and marks that change the direction of text.
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
-)
-
-
-def clean(text: str) -> str:
-    """Replace control characters by U+FFFD, the replacement character."""
-    return _CONTROLS.sub("\ufffd", text)
-
-
-def shortened(text: str, most: int) -> str:
-    """Return at most `most` characters of a text: its beginning and its end.
-
-    >>> shortened("abcdefghij", 5)
-    'ab…ij'
-    """
-    if len(text) <= most:
-        return text
-    tail = (most - 1) // 2
-    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
-
-
-def shortened_apart(names: Sequence[str], most: int) -> list[str]:
-    """Return different names, shortened to `most` characters, or to as many as tell them apart."""
-    short = [shortened(name, most) for name in names]
-    return short if len({*short}) == len({*names}) else shortened_apart(names, 2 * most)
-
-
-def escaped(text: str) -> str:
-    """Return a text as HTML, safe as an element's content and in a quoted attribute."""
-    return html.escape(clean(shortened(text, MAX_TEXT)), quote=True)
 
 
 def css() -> str:
@@ -287,7 +250,7 @@ def _drawn(figure: Plot) -> str:
     """Return a figure as drawn; texts are literal, so that a name with dollar signs is no formula."""
     from matplotlib import rc_context
 
-    from judgebayes.plots.style import inline_svg
+    from judgebayes.show.figures import inline_svg
 
     with rc_context({"text.parse_math": False, "axes.formatter.use_mathtext": False}):
         svg = inline_svg(figure.draw(), figure.name, figure.title, figure.description)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.sentence import percent, rounded, with_interval
-from judgebayes.show.page import Plot, Table, shortened_apart
+from judgebayes.show.page import Plot, Table
+from judgebayes.show.text import shortened_apart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -99,7 +100,7 @@ def judges_figure(judges: pd.DataFrame, most: int) -> Plot:
     ]
 
     def draw() -> "Picture":
-        from judgebayes.plots.style import intervals  # Matplotlib takes half a second to import
+        from judgebayes.plots import intervals  # Matplotlib takes half a second to import
 
         both = pd.concat(parts)
         return intervals(both, label="judge", series="series", xlabel="share right")

@@ -39,7 +39,7 @@ from judgebayes.aggregators.davidson import Davidson
 from judgebayes.aggregators.wrapped import DecidedBy
 from judgebayes.errors import JudgeBayesError
 from judgebayes.inference.fit import Fitted
-from judgebayes.measures.decide import absolute_loss
+from judgebayes.measures.scores import absolute_loss
 from judgebayes.votes.array import from_counts
 from judgebayes.workflow.fit_file import SavedFit, VoteProfile
 

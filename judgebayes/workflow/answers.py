@@ -19,9 +19,8 @@ from judgebayes.arrays import ItemFloats, ItemInts, LogProbs
 from judgebayes.compiled.float64 import inside
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.inference.fit import Fitted
-from judgebayes.measures.decide import decide
-from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
-from judgebayes.measures.significance import Interval
+from judgebayes.measures.scores import decide
+from judgebayes.measures.significance import Interval, Spread, bounded_interval, held_out_spread
 from judgebayes.sentence import with_interval
 from judgebayes.show.page import Table
 from judgebayes.votes import Votes

@@ -24,15 +24,13 @@ from judgebayes.workflow.calibration import (
     warnings_of,
 )
 from judgebayes.workflow.comparing import (
+    LEAST_FOR_SPLITS,
     better_method,
     better_rule,
     compare,
-    within_noise,
-)
-from judgebayes.workflow.comparison_plan import (
-    LEAST_FOR_SPLITS,
     fit_and_answer,
     usual_splits,
+    within_noise,
 )
 from judgebayes.workflow.conformal_sets import (
     AGREEMENT,

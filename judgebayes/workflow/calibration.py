@@ -26,13 +26,13 @@ from judgebayes.show.tables import judges_figure, judges_table
 from judgebayes.votes.classes import may_compare
 from judgebayes.workflow.answers import Abstention, AnsweredItems
 from judgebayes.workflow.comparing import (
+    LEAST_FOR_SPLITS,
     Compared,
     comparison_block,
     comparison_table,
     comparison_words,
     held_out_numbers,
 )
-from judgebayes.workflow.comparison_plan import LEAST_FOR_SPLITS
 from judgebayes.workflow.conformal_sets import ConformalSets, set_numbers
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.fit_file import SavedFit, profile, reading_notes, save_fit

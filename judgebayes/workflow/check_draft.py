@@ -12,9 +12,9 @@ from judgebayes.finding import Finding, Severity
 from judgebayes.io.gathering import Imported
 from judgebayes.io.options import as_pair
 from judgebayes.workflow.item_ids import Matching
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.options import ReadRequest
 from judgebayes.workflow.reading import open_votes, with_labels
-from judgebayes.workflow.records import leaves
 from judgebayes.workflow.sources import UNSEEN, Earlier, Labels, Opened
 
 LEAVES = {

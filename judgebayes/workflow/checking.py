@@ -24,6 +24,7 @@ from judgebayes.workflow.check_draft import CheckFinding, Draft, words_of
 from judgebayes.workflow.check_labels import doubtful_join
 from judgebayes.workflow.data import Study, encoded
 from judgebayes.workflow.item_ids import Matching, match_items
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.machine import BAD_INPUT, CheckNumbers, ReadNumbers
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.options import (
@@ -34,7 +35,7 @@ from judgebayes.workflow.options import (
     Fixed,
     PrecisionRequest,
 )
-from judgebayes.workflow.records import leaves, with_options
+from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Result, Written
 from judgebayes.workflow.scales import classes_of
 from judgebayes.workflow.study import write_study

@@ -17,8 +17,7 @@ from scipy import stats
 from judgebayes.arrays import ItemInts
 from judgebayes.calibrators.conformal import ROUNDING, SplitConformal, coverage_law
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.one_fit import predict
-from judgebayes.evaluate.one_split import Evaluation
+from judgebayes.evaluate.one_split import Evaluation, predict
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.inference.fit import Method
 from judgebayes.measures.significance import independent_trials
@@ -26,8 +25,7 @@ from judgebayes.sentence import percent, with_interval
 from judgebayes.show.page import Block, Paragraph, Table
 from judgebayes.votes import MISSING
 from judgebayes.votes.classes import listing
-from judgebayes.workflow.comparing import Compared
-from judgebayes.workflow.comparison_plan import fit_to_labels
+from judgebayes.workflow.comparing import Compared, fit_to_labels
 from judgebayes.workflow.data import Study, values_of
 from judgebayes.workflow.machine import ConformalNumbers
 from judgebayes.workflow.methods import Choice

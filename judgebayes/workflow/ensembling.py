@@ -209,7 +209,7 @@ def _curve_blocks(estimates: Estimates, every: dict[str, dict[str, ErrorCurve]])
     columns = {name for of in shown.values() for name in of}
 
     def draw() -> Any:
-        from judgebayes.plots.style import error_curves  # Matplotlib takes long to import
+        from judgebayes.plots import error_curves  # Matplotlib takes long to import
 
         other = {"independent votes": independent} if both else {}
         return error_curves(curves | other)

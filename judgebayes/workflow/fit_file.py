@@ -23,7 +23,7 @@ from judgebayes.arrays import LogProbs
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.one_fit import check_answers
+from judgebayes.evaluate.one_split import check_answers
 from judgebayes.inference.fit import Fitted
 from judgebayes.inference.registry import FITTED
 from judgebayes.inference.status import Status

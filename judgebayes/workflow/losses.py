@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import InMemory, file_or_table
 from judgebayes.io.tables import read_table
-from judgebayes.measures.decide import TIE_TOLERANCE, absolute_loss, zero_one_loss
+from judgebayes.measures.scores import TIE_TOLERANCE, absolute_loss, zero_one_loss
 from judgebayes.votes.classes import Classes, listing
 
 LOSSES = {

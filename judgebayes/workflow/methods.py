@@ -21,8 +21,7 @@ from judgebayes.aggregators.base import Cost, cost_of
 from judgebayes.aggregators.one_coin import OneCoin
 from judgebayes.aggregators.wrapped import Calibrated, WithUndecided
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.one_fit import is_jax
-from judgebayes.evaluate.one_split import FitOn
+from judgebayes.evaluate.one_split import FitOn, is_jax
 from judgebayes.inference import DRPS, MAP, NUTS, MinimumScore
 from judgebayes.inference.fit import Method
 from judgebayes.inference.problem import Inference

@@ -146,7 +146,7 @@ def precision_figure(table: pd.DataFrame) -> Plot:
     both[["value", "low", "high"]] *= 100
 
     def draw() -> Any:
-        from judgebayes.plots.style import intervals  # Matplotlib takes half a second to import
+        from judgebayes.plots import intervals  # Matplotlib takes half a second to import
 
         return intervals(both, label="generator", series="series", xlabel="valid items, %")
 

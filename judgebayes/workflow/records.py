@@ -1,52 +1,16 @@
-"""Turn a function of records of options into a function of their fields.
-
-The options of a record: its fields with an `Option` or a help text.
-"""
+"""Turn a function of records of options into a function of their fields."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names
-from judgebayes.workflow.options import Fixed, Option, check_choice
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """An option: a field of a record."""
-
-    name: str
-    type: Any
-    option: Option
-    default: Any
-
-    @property
-    def shown(self) -> str:
-        """What a user types."""
-        return self.name if self.option.key else f"--{self.name.replace('_', '-')}"
-
-
-def leaves(record: type, fixed: Mapping[str, object]) -> list[Leaf]:
-    """Return the options of a record, in the order of its fields."""
-    hints, every = get_type_hints(record, include_extras=True), list[Leaf]()
-    for own in fields(record):
-        bare, marks = parts_of(hints[own.name])
-        if marks and own.name not in fixed:
-            option = Option(marks[0]) if isinstance(marks[0], str) else marks[0]
-            default = inspect.Parameter.empty if own.default is MISSING else own.default
-            every.append(Leaf(own.name, bare, option, default))
-    return every
-
-
-def parts_of(hint: Any) -> tuple[Any, list[Any]]:
-    """Return the type of an annotation, and its metadata."""
-    bare, *marks = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
-    return bare, marks
-
+from judgebayes.workflow.leaves import Leaf, leaves, parts_of
+from judgebayes.workflow.options import Fixed, check_choice
 
 R = TypeVar("R")
 SEEDS = 2**63

@@ -22,8 +22,8 @@ from typing import Any, get_args
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import join_names, key_of
 from judgebayes.sentence import did_you_mean
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.options import CalibrateRequest, PrecisionRequest, ReadRequest
-from judgebayes.workflow.records import leaves
 
 FILES = ("votes", "labels", "items")
 """The keys that name files."""

@@ -4,7 +4,7 @@ import pytest
 from judgebayes import BaseRate, MarginThreshold
 from judgebayes.errors import JudgeBayesError
 from judgebayes.measures import scores
-from judgebayes.measures.decide import absolute_loss, bayes_action, zero_one_loss
+from judgebayes.measures.scores import absolute_loss, bayes_action, zero_one_loss
 from judgebayes.votes import Votes, from_counts
 
 

@@ -10,7 +10,7 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
     SoftVote,
 )
 from judgebayes.inference.fit import JaxMethod
-from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import absolute_loss, bayes_action
 from judgebayes.votes import Votes, from_counts
 
 

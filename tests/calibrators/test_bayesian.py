@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from scipy.stats import norm
 
 from judgebayes import MAP, BayesianMap, Beta, Platt, Status, Temperature
-from judgebayes.calibrators.clipping import clipped
+from judgebayes.calibrators.maps import clipped
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.models.base import ProbsData, with_label_noise
 from judgebayes.models.calibration_maps import CalibrationMapModel, CalibrationMapPrior

@@ -12,8 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from judgebayes import Beta, Identity, Isotonic, Platt, Status, Temperature
-from judgebayes.calibrators.clipping import clipped
-from judgebayes.calibrators.maps import initial_slope
+from judgebayes.calibrators.maps import clipped, initial_slope
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.calibrate_dont_curate.chain import Chain

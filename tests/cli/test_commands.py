@@ -8,7 +8,7 @@ import pytest
 from runner import CliRunner
 
 from judgebayes import cli
-from judgebayes.cli.commands import COMMANDS
+from judgebayes.cli import COMMANDS
 
 HEAVY = (
     "jax",

@@ -13,7 +13,7 @@ import judgebayes as jb
 from judgebayes import BaseRate, MajorityVote
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits
-from judgebayes.measures.decide import absolute_loss, zero_one_loss
+from judgebayes.measures.scores import absolute_loss, zero_one_loss
 from judgebayes.measures.significance import two_way_interval
 from judgebayes.votes import Classes, Votes
 from judgebayes.workflow.comparing import (

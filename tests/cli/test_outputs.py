@@ -6,8 +6,8 @@ import pytest
 from runner import CliRunner
 
 from judgebayes import cli
+from judgebayes.cli import COMMANDS
 from judgebayes.cli.command import OUTPUTS
-from judgebayes.cli.commands import COMMANDS
 from judgebayes.cli.machine import check_outputs
 from judgebayes.errors import JudgeBayesError
 

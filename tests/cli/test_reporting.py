@@ -16,13 +16,13 @@ from judgebayes.cli import app
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.experiments.getting import example_tables
-from judgebayes.measures.decide import absolute_loss
-from judgebayes.report.calibration import first_items
+from judgebayes.measures.scores import absolute_loss
+from judgebayes.report import first_items
 from judgebayes.show.page import Table
 from judgebayes.votes import Votes
 from judgebayes.votes.columns import MAX_NAME
 from judgebayes.workflow.comparing import compare
-from judgebayes.workflow.more_labels import grow
+from judgebayes.workflow.next_steps import grow
 
 
 def run(*args: object) -> Result:

@@ -14,8 +14,7 @@ from judgebayes.evaluate.engine import _keys
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import absolute_loss, bayes_action
-from judgebayes.measures.scores import accuracy, ece
+from judgebayes.measures.scores import absolute_loss, accuracy, bayes_action, ece
 from judgebayes.votes import Votes
 
 COMPILED = "/jax/core/compile/backend_compile_duration"

@@ -33,7 +33,7 @@ from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits, sweep
 from judgebayes.inference.fit import Method
-from judgebayes.measures.decide import absolute_loss, bayes_action
+from judgebayes.measures.scores import absolute_loss, bayes_action
 from judgebayes.votes import Votes
 
 FEW = Davidson(DRPS(starts=1))

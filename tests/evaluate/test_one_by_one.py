@@ -7,7 +7,7 @@ import pytest
 
 from judgebayes import Pool, Stacking
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.evaluate import one_fit
+from judgebayes.evaluate import one_split
 from judgebayes.evaluate.splits import random_splits
 from judgebayes.evaluate.sweeps import evaluate_splits
 from judgebayes.inference.fit import Method
@@ -36,7 +36,7 @@ def test_answers_are_those_of_the_vectorised_sweep(
     splits = random_splits(50, splits=4, calibration=0.7, among=np.arange(40), seed=1)
     sweeps = []
     for least in (np.inf, 0.0):
-        monkeypatch.setattr(one_fit, "LONG_FIT", least)
+        monkeypatch.setattr(one_split, "LONG_FIT", least)
         sweeps.append(evaluate_splits(method, votes, labels, splits, fit_on="calibration"))
     usual, each = sweeps
     np.testing.assert_array_equal(each.items, usual.items)
@@ -49,21 +49,21 @@ def test_answers_are_those_of_the_vectorised_sweep(
 @in_float64
 def test_splits_and_the_fit_to_all_are_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     votes, labels = panel()
-    monkeypatch.setattr(one_fit, "LONG_FIT", 0.0)
+    monkeypatch.setattr(one_split, "LONG_FIT", 0.0)
     shapes = []
 
-    fit = one_fit._fit
+    fit = one_split._fit
 
     def seen(*args: object) -> object:
         shapes.append([np.shape(x) for x in jax.tree.leaves(args)])
         return fit(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(one_fit, "_fit", seen)
+    monkeypatch.setattr(one_split, "_fit", seen)
     splits = random_splits(50, splits=3, calibration=0.8, among=np.arange(40), seed=1)
     evaluate_splits(METHODS[0], votes, labels, splits, fit_on="calibration")
     labelled = np.flatnonzero(labels >= 0)
     some, key = votes.take(labelled), jax.random.key(0)
-    fitted = one_fit.fit_one(METHODS[0], some, labels[labelled], key)
+    fitted = one_split.fit_one(METHODS[0], some, labels[labelled], key)
     assert len(shapes) == 4
     assert all(each == shapes[0] for each in shapes)
     direct = METHODS[0].fit(some, labels[labelled], key=key)

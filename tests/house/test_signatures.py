@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import judgebayes as jb
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.options import Option
-from judgebayes.workflow.records import leaves, records_of
+from judgebayes.workflow.records import records_of
 
 STUB = Path(jb.__file__).with_suffix(".pyi")
 MARK = "\n# The questions, as tests/house/test_signatures.py writes them.\n"

@@ -214,7 +214,7 @@ def test_map_of_a_score_minimises_score_plus_prior(votes: Votes, labels: np.ndar
 
 
 def test_the_direct_fit_has_the_least_calibration_error(votes: Votes, labels: np.ndarray) -> None:
-    from judgebayes.measures.decide import absolute_loss, bayes_action
+    from judgebayes.measures.scores import absolute_loss, bayes_action
 
     def error(fit: Fit) -> float:
         return float(scores.mae(bayes_action(fit(votes), absolute_loss(3)), labels))

@@ -18,7 +18,7 @@ from judgebayes.inference.optimise import (
     trial,
 )
 from judgebayes.inference.status import Status
-from judgebayes.item_response.irt import arrow_step, block_inverses
+from judgebayes.item_response import arrow_step, block_inverses
 
 Arrow = tuple[jax.Array, jax.Array, jax.Array]
 """The outer diagonal, the cross terms, and the blocks."""

@@ -31,7 +31,7 @@ from judgebayes import (
     Stacking,
 )
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.one_fit import is_sampled
+from judgebayes.evaluate.one_split import is_sampled
 from judgebayes.experiments.betaconform.pooling import PooledBetaBinomial
 from judgebayes.experiments.beyond_consensus.flat_program import FlatModel
 from judgebayes.experiments.beyond_consensus.generator_validator import GeneratorValidator

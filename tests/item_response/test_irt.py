@@ -13,8 +13,7 @@ from judgebayes.experiments.calibrate_dont_curate.item_response import (
     variance_shares,
 )
 from judgebayes.inference import Status
-from judgebayes.item_response import ItemResponse
-from judgebayes.item_response.irt import evidence, joint_mode
+from judgebayes.item_response import ItemResponse, evidence, joint_mode
 from judgebayes.models import irt
 from judgebayes.models.base import PanelData
 from judgebayes.models.irt import ItemResponseModel, ItemResponsePrior, Parameters

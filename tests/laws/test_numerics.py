@@ -50,7 +50,7 @@ from judgebayes.generators import PrecisionCounts
 from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
 from judgebayes.inference.fit import Method
 from judgebayes.inference.problem import Design, score_derivatives
-from judgebayes.item_response.irt import evidence
+from judgebayes.item_response import evidence
 from judgebayes.majority import (
     BetaBinomial,
     Thinning,

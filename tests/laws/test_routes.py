@@ -40,8 +40,7 @@ from judgebayes.inference.laplace import (
 )
 from judgebayes.inference.problem import Design, Problem, score_derivatives
 from judgebayes.inference.sampled import drawn_from_prior
-from judgebayes.item_response import ItemResponse
-from judgebayes.item_response.irt import evidence
+from judgebayes.item_response import ItemResponse, evidence
 from judgebayes.majority.distribution import log_likelihood
 from judgebayes.measures.scores import Score, drps, labelled_weight, nll
 from judgebayes.models import davidson, irt, stacking

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebayes.measures.decide import (
+from judgebayes.measures.scores import (
     TIE_TOLERANCE,
     absolute_loss,
     bayes_action,

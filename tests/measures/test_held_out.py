@@ -7,7 +7,7 @@ from scipy import stats
 from judgebayes.errors import JudgeBayesError
 from judgebayes.evaluate.splits import Splits, random_splits
 from judgebayes.experiments.significance import clustered_interval
-from judgebayes.measures.held_out import Spread, bounded_interval, held_out_spread
+from judgebayes.measures.significance import Spread, bounded_interval, held_out_spread
 
 Z = 1.959963984540054
 

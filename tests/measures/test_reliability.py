@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judgebayes.measures.reliability import confidence_bins, reliability
+from judgebayes.measures.scores import confidence_bins, reliability
 
 
 def forecasts(n: int = 60, seed: int = 0, decimals: int = 12) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ from judgebayes.experiments import plots as paper_plots
 from judgebayes.experiments.calibrate_dont_curate.selective import AccuracyCurve
 from judgebayes.experiments.plots import curves, intervals, reliability_diagrams
 from judgebayes.majority import ErrorCurve
-from judgebayes.measures.reliability import Reliability
-from judgebayes.plots.style import error_curves
+from judgebayes.measures.scores import Reliability
+from judgebayes.plots import error_curves
 from judgebayes.show.tables import judges_figure
 
 TIDY = pd.DataFrame(

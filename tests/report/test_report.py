@@ -13,8 +13,8 @@ import judgebayes as jb
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.experiments.matrix import link, links
 from judgebayes.finding import Finding
-from judgebayes.plots.style import inline_svg
-from judgebayes.report.calibration import first_items, headline, held_out_blocks
+from judgebayes.report import first_items, headline, held_out_blocks
+from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Code,
     Facts,
@@ -29,9 +29,9 @@ from judgebayes.show.page import (
     css,
     markup,
     render,
-    shortened_apart,
     with_caption,
 )
+from judgebayes.show.text import shortened_apart
 
 VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}
 MEGABYTE = "x" * 2**20

@@ -13,7 +13,7 @@ import judgebayes as jb
 from judgebayes.cli import app
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.evaluate.splits import random_splits
-from judgebayes.measures.decide import absolute_loss
+from judgebayes.measures.scores import absolute_loss
 from judgebayes.votes import Classes
 from judgebayes.workflow.answers import abstention
 from judgebayes.workflow.comparing import Compared

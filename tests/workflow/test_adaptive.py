@@ -13,7 +13,7 @@ from judgebayes import Davidson
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.getting import example_tables
 from judgebayes.inference.fit import Fit
-from judgebayes.measures.decide import absolute_loss
+from judgebayes.measures.scores import absolute_loss
 from judgebayes.votes import from_counts
 from judgebayes.workflow.adaptive import share_prior, stopping_plan
 from judgebayes.workflow.fit_file import VoteProfile, load_fit

@@ -10,7 +10,7 @@ import pytest
 
 from judgebayes import DRPS, BaseRate, Davidson, MarginThreshold
 from judgebayes.errors import JudgeBayesError
-from judgebayes.evaluate.one_fit import check_answers
+from judgebayes.evaluate.one_split import check_answers
 from judgebayes.inference.status import Status
 from judgebayes.votes import Classes, Votes, from_counts
 from judgebayes.workflow.fit_file import (

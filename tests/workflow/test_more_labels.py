@@ -7,8 +7,8 @@ import pytest
 import judgebayes as jb
 from judgebayes.evaluate.learning_curve import Forecast
 from judgebayes.measures.significance import Interval
-from judgebayes.report.calibration import page_of
-from judgebayes.workflow.more_labels import forecast_words, grow, more_labels
+from judgebayes.report import page_of
+from judgebayes.workflow.next_steps import forecast_words, grow, more_labels
 
 ITEMS = 60
 

@@ -9,10 +9,11 @@ from cases.asking import FILES, run
 from cases.test_reading import EVERY, LABELS
 
 import judgebayes as jb
-from judgebayes.cli.commands import COMMANDS
+from judgebayes.cli import COMMANDS
 from judgebayes.cli.requests import ImportRequest
 from judgebayes.errors import JudgeBayesError
 from judgebayes.io.options import as_pair
+from judgebayes.workflow.leaves import leaves
 from judgebayes.workflow.options import (
     ApplyRequest,
     CheckRequest,
@@ -21,7 +22,7 @@ from judgebayes.workflow.options import (
     PrecisionRequest,
 )
 from judgebayes.workflow.posterior_options import PosteriorRequest
-from judgebayes.workflow.records import leaves, make_record
+from judgebayes.workflow.records import make_record
 from judgebayes.workflow.study import keys, read_study, write_study
 
 READING = [name for name, each in COMMANDS.items() if "set" in each.leaves]
