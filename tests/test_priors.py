@@ -102,7 +102,7 @@ def test_another_prior_is_used_or_rejected(name: str, how: Any) -> None:
     )
     usual = dataclasses.replace(case.estimator, **change)
     given = family.takes(drawn(case.n_classes[0]))
-    prior = shifted(usual.prior)
+    prior = shifted(jb.priors.DawidSkene() if usual.prior is None else usual.prior)
     # Scores are not defined for models of generators, which raise an error.
     scored = family in (PRECISION, ITEMS_OF_GENERATORS) and getattr(how, "score", None) is not None
     if scored or not getattr(how, "uses_prior", True):
@@ -153,7 +153,8 @@ def test_a_prior_is_frozen_and_is_that_of_the_method_of_its_name(name: str) -> N
         setattr(prior, kind._fields[0], 1)
     makers = {m.__name__: m for m in (BetaBinomial, SplitCurve, Panel, Stratified)}
     makers |= {"ItemLevel": ItemLevel}
-    makers |= {"PooledDawidSkene": partial(jb.DawidSkene, prior=kind())}
+    # Dawid and Skene's judges are pooled or not, which the labels decide if there is no prior.
+    makers |= {n: partial(jb.DawidSkene, prior=kind()) for n in ("DawidSkene", "PooledDawidSkene")}
     method = makers[name] if name in makers else getattr(jb, name)
     given = (jb.Platt(),) if name == "BayesianMap" else ()
     assert method(*given).prior == prior

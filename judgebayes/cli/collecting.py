@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebayes.cli.requests import CollectRequest
-from judgebayes.collect.endpoint import Judge, in_the_clear, parse_judges
-from judgebayes.collect.items import ROLES, ItemTable, fill_template, read_items
+from judgebayes.collect.items import (
+    ROLES,
+    ItemTable,
+    Judge,
+    fill_template,
+    in_the_clear,
+    parse_judges,
+    read_items,
+)
 from judgebayes.collect.ledger import Budget, open_ledger
 from judgebayes.collect.sampling import Plan, Run, collect_votes
 from judgebayes.errors import JudgeBayesError

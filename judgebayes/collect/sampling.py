@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebayes.collect.endpoint import Judge
-from judgebayes.collect.items import Item, Task, fill_template, vote_of
+from judgebayes.collect.items import Item, Judge, Task, fill_template, vote_of
 from judgebayes.collect.ledger import OTHER, Budget, Ledger, Question
 from judgebayes.collect.replies import Answer
 from judgebayes.compiled.store import atomically

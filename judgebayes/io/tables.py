@@ -23,6 +23,7 @@ from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
+from judgebayes.io.cells import InMemory
 from judgebayes.io.json_lines import (
     Written,
     check_parquet,
@@ -31,7 +32,7 @@ from judgebayes.io.json_lines import (
     refuse_merged_rows,
     table_of_records,
 )
-from judgebayes.io.options import InMemory, Layout
+from judgebayes.io.options import Layout
 from judgebayes.io.records import (
     check_unpacked_size,
     check_workbook,

@@ -15,7 +15,8 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity, count_findings
-from judgebayes.io.options import InMemory, Layout, file_or_table
+from judgebayes.io.cells import InMemory, file_or_table
+from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
 from judgebayes.show.page import Block, Code, Findings, Paragraph, Table
 from judgebayes.votes.classes import listing

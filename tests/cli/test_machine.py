@@ -70,7 +70,7 @@ calibrate {votes} --labels {labels} {fast} --save {new}/fit.json --html {new}/p.
 apply {new}/fit.json {votes}
 diagnose {votes} --labels {labels} --by generator
 ensemble {votes} --labels {labels} --target-width 0.3
-precision {votes} --labels {labels} --method logit-shift
+precision {votes} --labels {labels} --method rogan-gladen
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/1.npz
 posterior {votes} --labels {labels} --model one-coin --draws 20 --warmup 20 --chains 2 -o {new}/2.npz
 compare {new}/1.npz {new}/2.npz

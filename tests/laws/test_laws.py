@@ -76,7 +76,7 @@ PUBLIC = (
     ".generators",
     ".item_response",
     ".majority",
-    ".panel.curate",
+    ".panel.judges",
 )
 NO_ESTIMATORS = {
     "Labelling": "collects labels and fits `Stratified`",
