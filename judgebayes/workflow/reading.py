@@ -206,7 +206,7 @@ def _translate_labels(opened: Opened, letters: Mapping[str, str]) -> Opened:
     """
     gold = opened.labels
     assert gold is not None
-    if SIDES.keys() <= {*opened.table.columns}:
+    if SIDES.keys() <= {*opened.table.columns} and opened.votes.isin([*SIDES.values()]).any():
         gold = _winners(gold, opened.table.assign(item=opened.items))
         opened = replace(opened, labels=gold)
     given = gold.table[gold.label]

@@ -169,9 +169,10 @@ def _paired(data: Study, systems: str | None) -> bool:
 def win_rate_of(data: Study, request: WinOptions) -> WinRate | None:
     """Return the win rate in votes that were read; None if they do not compare two responses."""
     ties, target, systems = request.ties, request.target, request.systems
-    battles = data.opened.table
-    if systems is None and SIDES.keys() <= {*battles} and len(np.unique(battles[[*SIDES]])) == 2:
-        systems = ",".join(SIDES)  # the two systems of a log of battles have names
+    battles, sides = data.opened.table, {*SIDES.values()} <= {*data.coding.classes.names}
+    if systems is None and sides and SIDES.keys() <= {*battles}:
+        two = len(np.unique(battles[[*SIDES]].astype(str))) == 2
+        systems = ",".join(SIDES) if two else None  # the two systems of a log have names
     if not _paired(data, systems):
         return None
     coding, given = data.coding, verdicts(data.votes)

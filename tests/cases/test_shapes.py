@@ -326,8 +326,11 @@ def test_lists_of_objects_are_rows(tmp_path: Path) -> None:
     assert_read(first_reading(path), {"g": ONE, "c": TWO})
 
 
-def test_battles_with_labels_are_a_table_of_the_users_own(tmp_path: Path) -> None:
-    winner = np.array(["model_b", "model_a"])
+@pytest.mark.parametrize("words", [("model_b", "model_a"), ("x", "y")])
+def test_battles_with_labels_are_a_table_of_the_users_own(
+    words: tuple[str, str], tmp_path: Path
+) -> None:
+    winner = np.array(words)
     table = pd.DataFrame({"battle_id": range(N), "model_a": "x", "model_b": "y"})
     table = table.assign(judge_model="gpt", winner=winner[ONE], human_winner=winner[TRUTH])
     table.to_csv(tmp_path / "b.csv", index=False)
