@@ -49,14 +49,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from numpyro.distributions import constraints
 
-from judgebayes.models.base import (
-    PanelData,
-    PanelProgram,
-    Scalar,
-    Sites,
-    Traits,
-    uniform_class,
-)
+from judgebayes.models.base import PanelData, PanelProgram, Scalar, Sites, Traits, uniform_class
 from judgebayes.models.distributions import LEAST, PanelVotes
 
 NODES = 33

@@ -26,16 +26,10 @@ from judgebayes.experiments.beyond_consensus.item_level import ItemLevel
 from judgebayes.experiments.beyond_consensus.regression import as_published
 from judgebayes.experiments.beyond_consensus.true_minimum import true_minimum
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
-from judgebayes.generators import (
-    Panel,
-)
+from judgebayes.generators import Panel
 from judgebayes.generators.labelling import Stratified
 from judgebayes.inference.problem import USE_PRIOR
-from judgebayes.majority import (
-    BetaBinomial,
-    SplitCurve,
-    Thinning,
-)
+from judgebayes.majority import BetaBinomial, SplitCurve, Thinning
 from judgebayes.measures.scores import drps, nll
 from judgebayes.votes import Classes
 from judgebayes.workflow.fit_file import SavedFit, load_fit, profile, save_fit

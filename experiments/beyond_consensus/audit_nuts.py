@@ -45,10 +45,7 @@ from judgebayes.experiments.beyond_consensus.hierarchical_program import Hierarc
 from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
 from judgebayes.experiments.core import Output, Run, expected, experiment, rows
-from judgebayes.generators import (
-    Panel,
-    PrecisionCounts,
-)
+from judgebayes.generators import Panel, PrecisionCounts
 from judgebayes.inference import MAP, NUTS
 from judgebayes.inference.nuts import split_rhat
 

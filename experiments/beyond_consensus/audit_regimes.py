@@ -27,11 +27,7 @@ from judgebayes.experiments.beyond_consensus.common import PAPER
 from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators import (
-    Panel,
-    PrecisionCounts,
-    rogan_gladen,
-)
+from judgebayes.generators import Panel, PrecisionCounts, rogan_gladen
 
 GENERATORS, JUDGES, ITEMS = 10, 8, 600
 HELD_OUT = slice(5, 10)

@@ -36,12 +36,7 @@ from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.core import Output, Run, experiment, rows
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
 from judgebayes.experiments.significance import Method, difference, interval, success_rate
-from judgebayes.generators import (
-    PrecisionCounts,
-    count_votes,
-    stratify,
-    valid_share,
-)
+from judgebayes.generators import PrecisionCounts, count_votes, stratify, valid_share
 from judgebayes.generators.labelling import Stratified, StratumCounts, count_strata
 from judgebayes.generators.systems import mean_win_rates
 

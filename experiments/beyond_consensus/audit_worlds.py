@@ -46,12 +46,7 @@ from judgebayes.experiments.beyond_consensus.worlds import (
     judges,
 )
 from judgebayes.experiments.core import Output, Run, experiment, rows
-from judgebayes.generators import (
-    Panel,
-    PrecisionCounts,
-    mean_prediction,
-    rogan_gladen,
-)
+from judgebayes.generators import Panel, PrecisionCounts, mean_prediction, rogan_gladen
 
 SIZES = (2, 3, 4, 5)
 PART = 10

@@ -51,12 +51,7 @@ from judgebayes.experiments.beyond_consensus.voting import (
 from judgebayes.experiments.claims import evidence_of_units
 from judgebayes.experiments.core import Output, Run, expected, experiment, graded, rows
 from judgebayes.experiments.plots import curves
-from judgebayes.generators import (
-    Panel,
-    PrecisionCounts,
-    mean_prediction,
-    rogan_gladen,
-)
+from judgebayes.generators import Panel, PrecisionCounts, mean_prediction, rogan_gladen
 from judgebayes.inference import MAP
 
 VETO = 4

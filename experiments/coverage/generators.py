@@ -13,12 +13,7 @@ from judgebayes.experiments.beyond_consensus.common import DATASET, item_votes
 from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.coverage.engine import LEVELS, Ends, Setting, Trials, trials
 from judgebayes.experiments.data import MTBENCH_PEOPLE, model_pairs
-from judgebayes.generators import (
-    PrecisionCounts,
-    count_votes,
-    stratify,
-    valid_share,
-)
+from judgebayes.generators import PrecisionCounts, count_votes, stratify, valid_share
 from judgebayes.generators.labelling import Strata, Stratified, StratumCounts, count_strata
 from judgebayes.generators.systems import mean_win_rates
 

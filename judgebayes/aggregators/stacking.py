@@ -11,14 +11,7 @@ import numpy as np
 from judgebayes.aggregators.base import Cost
 from judgebayes.arrays import LogProbs
 from judgebayes.inference.fit import Fit, ModelMethod, Training
-from judgebayes.inference.laplace import (
-    Laplace,
-    join,
-    n_parameters,
-    predictors,
-    select_tau,
-    split,
-)
+from judgebayes.inference.laplace import Laplace, join, n_parameters, predictors, select_tau, split
 from judgebayes.inference.nuts import NUTS
 from judgebayes.inference.problem import Sites
 from judgebayes.inference.registry import aggregator

@@ -14,14 +14,7 @@ from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Bool, Float, Int
 
 from judgebayes.arrays import ItemCodes, ItemValues, Key, LogProbs, Scalar
-from judgebayes.inference.fit import (
-    Fit,
-    Fitted,
-    JaxMethod,
-    Method,
-    Training,
-    status_of,
-)
+from judgebayes.inference.fit import Fit, Fitted, JaxMethod, Method, Training, status_of
 from judgebayes.inference.problem import one_draw, require
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.status import summary, worst

@@ -5,14 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from judgebayes.io.formats import FORMATS
-from judgebayes.workflow.options import (
-    ItemColumn,
-    Keys,
-    Missing,
-    Option,
-    SampleColumn,
-    VotesFrom,
-)
+from judgebayes.workflow.options import ItemColumn, Keys, Missing, Option, SampleColumn, VotesFrom
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,13 +24,7 @@ from scipy.stats import norm
 
 from judgebayes.arrays import AnyArray, ItemFloats, ItemInts, Key
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.generators.clusters import (
-    OFFSETS,
-    Clusters,
-    clustered,
-    normal_draws,
-    residuals,
-)
+from judgebayes.generators.clusters import OFFSETS, Clusters, clustered, normal_draws, residuals
 from judgebayes.generators.panel import Posterior
 from judgebayes.votes.columns import Evidence, certain
 

@@ -76,11 +76,7 @@ from scipy.stats import rankdata
 from judgebayes.arrays import AnyArray, ItemFloats, ItemInts, Key
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.errors import JudgeBayesError
-from judgebayes.generators.clusters import (
-    clustered,
-    normal_draws,
-    residuals,
-)
+from judgebayes.generators.clusters import clustered, normal_draws, residuals
 from judgebayes.generators.counts import PrecisionCounts, count_votes, expected_counts
 from judgebayes.generators.item_posterior import (
     Items,

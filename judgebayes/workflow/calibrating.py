@@ -32,11 +32,7 @@ from judgebayes.workflow.comparing import (
     usual_splits,
     within_noise,
 )
-from judgebayes.workflow.conformal_sets import (
-    AGREEMENT,
-    conformal_sets,
-    strata_of,
-)
+from judgebayes.workflow.conformal_sets import AGREEMENT, conformal_sets, strata_of
 from judgebayes.workflow.data import Study
 from judgebayes.workflow.losses import check_loss, losses_of
 from judgebayes.workflow.methods import (

@@ -41,17 +41,10 @@ from judgebayes.workflow.ensemble_estimates import (
     split_words,
     stop_of,
 )
-from judgebayes.workflow.ensemble_panel import (
-    panel_of,
-    without_intervals,
-)
+from judgebayes.workflow.ensemble_panel import panel_of, without_intervals
 from judgebayes.workflow.methods import FEW_LABELS
 from judgebayes.workflow.next_steps import majority_steps, next_file, next_table
-from judgebayes.workflow.options import (
-    TARGETS,
-    EnsembleRequest,
-    Fixed,
-)
+from judgebayes.workflow.options import TARGETS, EnsembleRequest, Fixed
 from judgebayes.workflow.records import with_options
 from judgebayes.workflow.results import Answer, Parts, Written, as_notes, ends
 

@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.workflow.options import (
-    AllowDegenerate,
-    GeneratorColumn,
-    Html,
-    Option,
-    ReadRequest,
-)
+from judgebayes.workflow.options import AllowDegenerate, GeneratorColumn, Html, Option, ReadRequest
 
 Numbers = float | tuple[float, ...]
 

@@ -12,12 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from judgebayes.generators import (
-    SharePosterior,
-    judge_youden,
-    mean_prediction,
-    panel_youden,
-)
+from judgebayes.generators import SharePosterior, judge_youden, mean_prediction, panel_youden
 from judgebayes.generators.clusters import COPIES, copies_among
 from judgebayes.generators.counts import PrecisionCounts
 from judgebayes.generators.own_labels import LEAST

@@ -3,11 +3,7 @@ import pytest
 
 from judgebayes.experiments.beyond_consensus.fig6 import best_judge
 from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
-from judgebayes.generators import (
-    PrecisionCounts,
-    mean_prediction,
-    rogan_gladen,
-)
+from judgebayes.generators import PrecisionCounts, mean_prediction, rogan_gladen
 
 LABELLED = np.array([True, True, True, False, False])
 

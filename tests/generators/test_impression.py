@@ -7,9 +7,7 @@ from judgebayes.experiments.beyond_consensus.generator_validator import Generato
 from judgebayes.experiments.beyond_consensus.hierarchical_program import HierarchicalModel
 from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
-from judgebayes.generators import (
-    PrecisionCounts,
-)
+from judgebayes.generators import PrecisionCounts
 from judgebayes.inference import NUTS
 
 LABELLED = np.array([True, True, True, False, False])

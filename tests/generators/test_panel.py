@@ -10,11 +10,7 @@ from strong_judges import GENERATORS, World, with_saturated, with_silent, world
 
 from judgebayes.experiments.beyond_consensus.impression import Impression
 from judgebayes.experiments.beyond_consensus.logit_shift import logit_shift
-from judgebayes.generators import (
-    Panel,
-    PrecisionCounts,
-    mean_prediction,
-)
+from judgebayes.generators import Panel, PrecisionCounts, mean_prediction
 from judgebayes.generators.panel import (
     TYPICAL,
     PanelPosterior,

@@ -22,12 +22,7 @@ from judgebayes.generators.logit_mixture import (
     verdicts,
     weighted_score,
 )
-from judgebayes.generators.win_rate import (
-    WinRates,
-    WinScores,
-    win_rates,
-    win_scores,
-)
+from judgebayes.generators.win_rate import WinRates, WinScores, win_rates, win_scores
 from judgebayes.votes import MISSING, UNDECIDED, Votes
 
 

@@ -6,11 +6,7 @@ from scipy import optimize
 
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.minimising import minimise
-from judgebayes.inference.optimise import (
-    differentiated,
-    minimise_each,
-    projected_gradient,
-)
+from judgebayes.inference.optimise import differentiated, minimise_each, projected_gradient
 from judgebayes.inference.status import Status
 
 INF = jnp.inf

@@ -76,18 +76,11 @@ from judgebayes.experiments.distribution_calibrated.confidence_votes import (
 )
 from judgebayes.experiments.distribution_calibrated.minimum_loss import MinimumLoss
 from judgebayes.experiments.distribution_calibrated.per_task import PerTask
-from judgebayes.generators import (
-    Panel,
-    mean_prediction,
-    rogan_gladen,
-)
+from judgebayes.generators import Panel, mean_prediction, rogan_gladen
 from judgebayes.generators.labelling import Stratified
 from judgebayes.inference.registry import AGGREGATORS, CALIBRATORS
 from judgebayes.item_response import ItemResponse
-from judgebayes.majority import (
-    BetaBinomial,
-    Thinning,
-)
+from judgebayes.majority import BetaBinomial, Thinning
 from judgebayes.measures.scores import nll
 from judgebayes.panel.judges import Curated, TopAccuracy, top_k
 from judgebayes.workflow import methods

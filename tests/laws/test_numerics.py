@@ -51,11 +51,7 @@ from judgebayes.inference.fast import dawid_skene_em, one_coin_counts
 from judgebayes.inference.fit import Method
 from judgebayes.inference.problem import Design, score_derivatives
 from judgebayes.item_response import evidence
-from judgebayes.majority import (
-    BetaBinomial,
-    Thinning,
-    counts_of,
-)
+from judgebayes.majority import BetaBinomial, Thinning, counts_of
 from judgebayes.measures.scores import brier, drps, nll
 from judgebayes.models import base as noise
 from judgebayes.models import beta_binomial, davidson, irt, stacking

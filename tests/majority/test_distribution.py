@@ -8,12 +8,7 @@ from judgebayes.compiled.float64 import in_float64
 from judgebayes.experiments.betaconform.binomial import Binomial
 from judgebayes.experiments.betaconform.paper_em import Distribution, PaperEM
 from judgebayes.inference import MAP, NUTS, Status
-from judgebayes.majority import (
-    BetaBinomial,
-    Counts,
-    Thinning,
-    counts_of,
-)
+from judgebayes.majority import BetaBinomial, Counts, Thinning, counts_of
 
 METHODS: dict[str, Distribution] = {
     "binomial": Binomial(),

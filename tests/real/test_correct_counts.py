@@ -8,11 +8,7 @@ from judgebayes.experiments.betaconform.common import DataSet, all_data_sets, es
 from judgebayes.experiments.betaconform.paper_em import PaperEM
 from judgebayes.experiments.core import Run
 from judgebayes.inference import MAP
-from judgebayes.majority import (
-    BetaBinomial,
-    Thinning,
-    counts_of,
-)
+from judgebayes.majority import BetaBinomial, Thinning, counts_of
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,7 @@ import pytest
 import judgebayes as jb
 from judgebayes.errors import JudgeBayesError
 from judgebayes.experiments.significance import interval, success_rate
-from judgebayes.generators import (
-    count_votes,
-    rogan_gladen,
-)
+from judgebayes.generators import count_votes, rogan_gladen
 
 NAMES = ("alpha", "beta", "gamma")
 JUDGES = ("one", "two", "three")

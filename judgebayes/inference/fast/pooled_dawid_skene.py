@@ -33,10 +33,7 @@ from jaxtyping import Array, Float
 
 from judgebayes.arrays import ItemCodes, ItemValues
 from judgebayes.inference.fast.accelerated_em import accelerated, line
-from judgebayes.inference.fast.dawid_skene_em import (
-    Counts,
-    TwoStarts,
-)
+from judgebayes.inference.fast.dawid_skene_em import Counts, TwoStarts
 from judgebayes.inference.point import EM
 from judgebayes.inference.problem import Result
 from judgebayes.models.pooled_dawid_skene import PooledPrior, mean_rows, off_diagonal
