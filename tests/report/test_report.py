@@ -13,7 +13,7 @@ import judgebayes as jb
 from judgebayes.evaluate.one_split import Evaluation
 from judgebayes.experiments.matrix import link, links
 from judgebayes.finding import Finding
-from judgebayes.report import first_items, headline, held_out_blocks
+from judgebayes.report import first_items, headline, held_out_blocks, losses_figure
 from judgebayes.show.figures import inline_svg
 from judgebayes.show.page import (
     Code,
@@ -288,5 +288,13 @@ def test_the_headline_says_how_often_decisions_are_right_beside_the_simplest_riv
     assert f"a plain majority of the votes on {share['sc']}" in text
     assert f"the best judge alone on {share['best-judge']}" in text
     assert f"{100 * fit.abstention.share.mean:.0f} % of the items go to a person" in text
+    (axes,) = losses_figure(fit, fit.compared).draw().axes
+    rows_drawn = [label.get_text() for label in axes.get_yticklabels()]
+    assert rows_drawn[0] == name  # then the best first
+    drawn = dict(zip(rows_drawn, axes.lines[0].get_xdata(), strict=True))
+    assert list(drawn.values())[1:] == sorted(list(drawn.values())[1:])
+    # The mean zero-one loss of decisions is the share that is wrong.
+    for shown, rule in ((name, name), ("plain majority", "sc"), ("best judge alone", "best-judge")):
+        assert drawn[shown] == pytest.approx(1 - fit.compared.right(rule).mean, abs=1e-9)
     few = jb.calibrate(votes, gold.head(6), method="dawid-skene")
     assert headline(few).text == "The labels cannot tell how often these decisions are right."
