@@ -19,9 +19,9 @@ from .aggregators.vote_rules import MarginThreshold as MarginThreshold
 from .aggregators.vote_rules import VoteShare as VoteShare
 from .aggregators.wrapped import Calibrated as Calibrated
 from .aggregators.wrapped import WithUndecided as WithUndecided
-from .calibrators.bayesian import BayesianMap as BayesianMap
 from .calibrators.conformal import SplitConformal as SplitConformal
 from .calibrators.isotonic import Isotonic as Isotonic
+from .calibrators.maps import BayesianMap as BayesianMap
 from .calibrators.maps import Beta as Beta
 from .calibrators.maps import Identity as Identity
 from .calibrators.maps import Platt as Platt

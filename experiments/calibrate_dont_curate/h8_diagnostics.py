@@ -22,8 +22,7 @@ from judgebayes.experiments.panels import Panel
 from judgebayes.measures.significance import Interval
 from judgebayes.panel.checks import Thresholds
 from judgebayes.panel.diagnostics import diagnose, panel_curve
-from judgebayes.panel.judges import judge_table
-from judgebayes.panel.tally import effective_judges, residual_correlation, tally_of
+from judgebayes.panel.judges import effective_judges, judge_table, residual_correlation, tally_of
 from judgebayes.show.tables import judges_figure
 from judgebayes.workflow.calibration import MOST_JUDGES
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from judgebayes.aggregators.vote_rules import log_share
 from judgebayes.arrays import LogProbs, Scalar
 from judgebayes.inference.fast import one_coin_counts
-from judgebayes.inference.fast.accelerated_em import log_softmax
+from judgebayes.inference.fast.log_softmax import log_softmax
 from judgebayes.inference.fast.one_coin_counts import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw, require

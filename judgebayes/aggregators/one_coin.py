@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from judgebayes.arrays import ItemCodes, ItemValues, LogProbs, Scalar
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.inference.fast import one_coin_counts
-from judgebayes.inference.fast.accelerated_em import log_softmax_by_class
+from judgebayes.inference.fast.log_softmax import log_softmax_by_class
 from judgebayes.inference.fast.one_coin_counts import agreement
 from judgebayes.inference.fit import Fit, JaxMethod, Training
 from judgebayes.inference.problem import Sites, one_draw

@@ -19,7 +19,8 @@ Temperature scaling has one slope for the log-probabilities. Platt's map is P2's
 correction, and beta calibration with an elastic net towards the identity its distribution calibration.
 The identity is the baseline for all other maps.
 
-The least probability that enters a map, and the clipping of probabilities to it.
+Probabilities are clipped to the least one that enters a map. `BayesianMap` has a posterior: a calibrated
+probability with an interval.
 """
 
 from abc import abstractmethod
@@ -35,15 +36,31 @@ from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Int
 
 from judgebayes.arrays import AnyProbs, ItemValues, LogProbs, Scalar
+from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
-from judgebayes.inference.fast.accelerated_em import log_softmax_by_class
-from judgebayes.inference.fit import Fit, JaxMethod, Training
+from judgebayes.errors import JudgeBayesError
+from judgebayes.inference.fast.log_softmax import log_softmax_by_class
+from judgebayes.inference.fit import NO_POSTERIOR, Fit, JaxMethod, Method, ModelMethod, Training
+from judgebayes.inference.laplace import NormalAtMode
 from judgebayes.inference.optimise import Derivatives, Differentiated, minimise_each
-from judgebayes.inference.problem import Design, Sites, one_draw, require, score_derivatives
+from judgebayes.inference.problem import (
+    Design,
+    Inference,
+    Sites,
+    one_draw,
+    require,
+    score_derivatives,
+)
 from judgebayes.inference.registry import calibrator, in_files
 from judgebayes.inference.status import degenerate_status, worst
 from judgebayes.measures.scores import nll
-from judgebayes.models.calibration_maps import Form, members
+from judgebayes.models.base import ProbsData
+from judgebayes.models.calibration_maps import (
+    CalibrationMapModel,
+    CalibrationMapPrior,
+    Form,
+    members,
+)
 
 CLIP = 1e-300
 """The least probability that enters a map: no floor in practice, but the logarithm of 0 becomes finite.
@@ -380,3 +397,120 @@ class Beta(SoftmaxMap):
         require("l1_share", rho, (rho >= 0) & (rho <= 1), "from 0 to 1")
         of_fit = _fit_softmax(data, self.clip, self.form, self.penalty, rho, self.label_noise)
         return Fit(self, *of_fit)
+
+
+ITEMS_AT_ONCE = 1024
+"""Items whose quantiles are computed at a time."""
+
+
+@in_files
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BayesianMap(ModelMethod):
+    r"""Compute the posterior of a map's parameters, so that its probabilities have intervals.
+
+    .. math:: \pi(\theta \mid y) \propto \pi(\theta) \prod_i q_\theta(y_i \mid p_i)^{w_i}
+
+    with the map :math:`q_\theta` of `Temperature`, `Platt` or `Beta` and its settings (`symmetric`,
+    `free_slopes`, `clip`, `label_noise`), and weakly informative priors centred on the identity
+    (`judgebayes.models.calibration_maps`). The prior replaces the penalty of `Beta`. The calibrated
+    probability is the average over the posterior.
+
+    The interval is for the map: for the frequency of a class among items with the same predicted
+    probability, assuming that the map's family contains the true map. It does not include the
+    aggregator's own uncertainty, and treats labelled items as independent.
+
+    Parameters
+    ----------
+    calibrator
+        `Temperature()`, `Platt()` or `Beta()`. Isotonic regression has no parameters, and no
+        posterior here.
+    inference
+        `NormalAtMode(weighted=True)`, draws around the mode, weighted by the posterior; `NUTS()`; or
+        `MAP()`, the mode only, which has no interval. The plain
+        `NormalAtMode()` ignores bounds and skewness: with few labels its intervals are too low or too
+        high near 0 and 1.
+    prior
+        Standard deviations of the priors. Any but the default raises a JudgeBayesError together with a
+        minimum score, which does not use it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import judgebayes as jb
+    >>> p = np.array([0.05, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 0.95])
+    >>> labels = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    >>> log_probs = np.log(np.stack([1 - p, p], axis=1))
+    >>> fit = jb.BayesianMap(jb.Platt()).fit(log_probs, labels)
+    >>> low, high = fit.interval(log_probs)
+    >>> print(np.stack([low[:, 1], np.exp(fit(log_probs))[:, 1], high[:, 1]], axis=1)[[0, 4]].round(1))
+    [[0.  0.1 0.4]
+     [0.3 0.6 0.9]]
+    """
+
+    calibrator: Method
+    inference: Inference = field(default_factory=partial(NormalAtMode, weighted=True))
+    prior: CalibrationMapPrior = field(default_factory=CalibrationMapPrior)
+    saved: ClassVar[tuple[str, ...]] = ("calibrator",)
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "slope": ("slope_group",),
+        "intercept": ("intercept_group",),
+    }
+    least_labels: ClassVar[int | None] = 1
+
+    def _fitted(self, data: Training) -> Fit:
+        """Return draws of the map's parameters.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the map has no posterior, or a prior's standard deviation is not above 0.
+        """
+        if not isinstance(self.calibrator, SoftmaxMap):
+            raise JudgeBayesError(NO_POSTERIOR.format(type(self.calibrator).__name__))
+        for name, scale in self.prior._asdict().items():
+            require(f"prior.{name}", scale, scale > 0, "a standard deviation above 0")
+        return super()._fitted(data)
+
+    def program(self, given: AnyProbs) -> CalibrationMapModel:
+        """Return the program for such log-probabilities."""
+        own = self._map
+        return CalibrationMapModel(given.shape[1], own.form, self.prior, own.label_noise)
+
+    def data(self, given: AnyProbs, labels: Any, weight: Any) -> ProbsData:
+        """Return the log-probabilities, at least the map's `clip`, with the labels."""
+        log_probs = clipped(jnp.asarray(given, float), self._map.clip)
+        return ProbsData(log_probs, labels, weight)
+
+    @property
+    def _map(self) -> SoftmaxMap:
+        assert isinstance(self.calibrator, SoftmaxMap)
+        return self.calibrator
+
+    @in_float64
+    def interval(self, fit: Fit, log_probs: AnyProbs, level: float) -> tuple[LogProbs, LogProbs]:
+        """Return the ends of the equal-tailed posterior interval of every calibrated probability.
+
+        Raises
+        ------
+        JudgeBayesError
+            If the level is not between 0 and 1, or the fit is a point estimate.
+        """
+        require("level", level, 0 < level < 1, "a number between 0 and 1")
+        if fit.n_draws == 1:
+            raise JudgeBayesError(
+                "A point estimate has no interval; use NormalAtMode(weighted=True) or NUTS()."
+            )
+        return _interval(fit, jnp.asarray(log_probs, dtype=float), level)
+
+
+@jax.jit
+def _interval(fit: Fit, log_probs: LogProbs, level: Scalar) -> tuple[LogProbs, LogProbs]:
+    tails = jnp.array([(1 - level) / 2, (1 + level) / 2])
+
+    def one(item: Array) -> Float[Array, "end class"]:
+        draws = fit.by_draw(item[None])
+        return jnp.quantile(jnp.exp(draws[:, 0]), tails, axis=0)
+
+    ends = jax.lax.map(one, log_probs, batch_size=ITEMS_AT_ONCE)
+    return ends[:, 0], ends[:, 1]

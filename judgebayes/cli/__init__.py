@@ -1,9 +1,7 @@
 """The command line: `judgebayes --help`.
 
 Heavy imports wait until a command runs. This package may import all others; only `__main__`
-imports it.
-
-All commands, with the records of their options.
+imports it. `COMMANDS` has all commands, with the records of their options.
 """
 
 import contextlib

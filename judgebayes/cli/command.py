@@ -1,6 +1,6 @@
-"""A command: a record of options, and the function that takes it; its parameters and its words.
+"""A command: a record of options, and the function that takes it; its parameters, words and help.
 
-The help of a command: its options under headings, in two columns that keep every word.
+Help has the options under headings, in two columns that keep every word.
 """
 
 import inspect

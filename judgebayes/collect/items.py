@@ -1,8 +1,7 @@
-"""Read the items to judge from a user's table.
+"""What a user names to collect votes: the items, the tasks and their prompts, and the judges.
 
-The tasks of a judge, their prompts, and the votes that verdicts stand for.
-
-Judges behind OpenAI-compatible endpoints, as a user names them: models, addresses and keys.
+Items are a table; a task says which votes verdicts stand for; judges are models at OpenAI-compatible
+addresses, with keys.
 """
 
 import hashlib

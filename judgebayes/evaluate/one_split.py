@@ -1,7 +1,6 @@
 """The results of a method on a split, or on many, and their metrics.
 
-One fit at a time, outside of the program of all splits: long fits, and methods that are no JAX code.
-
+**One fit at a time**, outside of the program of all splits: long fits, and methods that are no JAX code.
 A sweep usually fits many splits in one vectorised program. For a long fit that has two costs: the
 program takes many seconds to compile, and then again for the single fit to all labels; and every split
 waits for the one that needs the most steps. On a CPU, where one fit keeps a core busy, such splits are

@@ -23,7 +23,7 @@ from scipy.special import expit, ndtri
 
 from judgebayes.arrays import ItemFloats, ItemInts, Key
 from judgebayes.measures.significance import clustered_mean
-from judgebayes.panel.tally import residual_correlation, tally_of
+from judgebayes.panel.judges import residual_correlation, tally_of
 from judgebayes.votes import Votes
 
 COPIES = 0.75
@@ -40,7 +40,7 @@ def copies_among(
 ) -> list[tuple[int, int, float]]:
     r"""Return the pairs of judges that may be copies of one another, and their correlation.
 
-    Their residual correlation (`judgebayes.panel.tally`), within items of one generator and label, is
+    Their residual correlation (`judgebayes.panel.judges`), within items of one generator and label, is
     above `COPIES`, and its Fisher transform exceeds the median of all
     other pairs by the normal quantile of 1 - `CHANCE` / pairs, times :math:`1 / \sqrt{n - 3}` for n
     items with votes of both: hard items, on which all judges err, raise the correlation of every pair.

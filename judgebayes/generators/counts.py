@@ -1,6 +1,6 @@
-"""Data for generator precision: votes counted by generator, judge and label.
+"""Data for generator precision: votes counted by generator, judge and label, or distinct items.
 
-Items with the same votes, label and generator as one row with a weight.
+Distinct items have the same votes, label and generator as one row with a weight.
 """
 
 from dataclasses import dataclass

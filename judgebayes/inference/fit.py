@@ -17,7 +17,7 @@ from judgebayes.arrays import ItemCodes, ItemValues, Key, Labels, LogProbs, Weig
 from judgebayes.compiled.float64 import in_float64
 from judgebayes.compiled.jit_inline import jit_inline
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.accelerated_em import log_mean_exp
+from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.problem import Problem, Sites, check_prior
 from judgebayes.inference.registry import in_files
 from judgebayes.inference.sampled import Sampled, with_source

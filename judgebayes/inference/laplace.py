@@ -1,13 +1,12 @@
-r"""Stacking by Laplace's approximation: the mode of a linear softmax model with a normal prior.
+r"""Laplace's approximation: the normal at the posterior's mode, its draws, and that of stacking.
 
-Predictors that are linear in parameters, most of which enter one predictor only.
+Stacking is a linear softmax model with a normal prior, with predictors that are linear in parameters,
+most of which enter one predictor only.
 
 .. math:: \eta_{ir} = \sum_a F_{ira} \, x_{\mathrm{place}(r, a)}
 
 A design item x predictor x parameter would mostly be zeros: with K classes and J judges its
 products take K^2 times as long. The blocks leave them out.
-
-Draws from the normal at the posterior's mode.
 """
 
 import math

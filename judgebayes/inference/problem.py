@@ -1,10 +1,8 @@
-r"""The problem that an inference method solves, and its result.
+r"""The problem that an inference method solves: the log-density of a program, or a proper score.
 
-The log-density of a program, for inference that maximises or approximates it.
+Models run under a lock, because all threads share NumPyro's one stack of handlers.
 
-A lock for running models: all threads share NumPyro's one stack of handlers.
-
-Analytic value, gradient and Hessian of a proper score of a softmax of linear functions.
+**Written derivatives**: value, gradient and Hessian of a proper score of a softmax of linear functions.
 
 Item i has the class probabilities
 

@@ -1,13 +1,12 @@
-"""The records of a JSONL file as a table.
+"""The records of a JSONL file as a table, and JSON in a judge's answer.
 
-Rows of a CSV file that an unpaired quotation mark merges into one cell: no vote is lost unnoticed.
+Checks before other files are read are here, too: rows of a CSV file that an unpaired quotation mark
+merges into one cell (no vote is lost unnoticed), and the size of a Parquet file in memory (a few bytes
+can stand for many cells).
 
-The size of a Parquet file in memory, before it is read: a few bytes can stand for many cells.
-
-JSON in a judge's answer: in a code fence, between sentences, with trailing commas.
-
-Only what can be read in one way is read. A text that is cut off is not completed, quotes are not added,
-and an object that repeats a name is not read.
+**In an answer**, JSON is in a code fence, between sentences, with trailing commas. Only what can be
+read in one way is read. A text that is cut off is not completed, quotes are not added, and an object
+that repeats a name is not read.
 """
 
 import csv

@@ -23,7 +23,7 @@ from pandas.api.types import is_list_like, is_numeric_dtype, is_object_dtype
 
 from judgebayes.compiled.store import atomically
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import InMemory
+from judgebayes.io.in_memory import InMemory
 from judgebayes.io.json_lines import (
     Written,
     check_parquet,

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgebayes.io.cells import InMemory
 from judgebayes.io.columns import ROLES, guess_columns
 from judgebayes.io.formats import TABLES
 from judgebayes.io.gathering import reasons
+from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Layout
 from judgebayes.io.records import find_files
 from judgebayes.io.tables import noted, notes_of, read_table

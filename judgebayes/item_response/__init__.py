@@ -1,12 +1,7 @@
-"""Item response: abilities of judges and difficulties of items by the 2PL model.
+"""Abilities of judges and difficulties of items: a 2PL item response model (P2, section 2.5).
 
-It does not aggregate votes. This package may not import `panel` or any package after it.
-
-Abilities of judges and difficulties of items: a 2PL item response model (P2, section 2.5).
-
-It is a diagnostic of the panel, not an aggregator, because it uses the labels of its items.
-
-The joint mode of the 2PL model by damped Newton steps.
+It is a diagnostic of the panel, not an aggregator, because it uses the labels of its items. The joint
+mode is found by damped Newton steps. This package may not import `panel` or any package after it.
 """
 
 from dataclasses import dataclass, field

@@ -1,16 +1,14 @@
-r"""How many labels an interval of a given width needs: typically, and with assurance.
+r"""How many labels an interval of a given width needs, and which items to label next.
 
-Preposterior simulation: n random items are chosen, a curve is drawn from the posterior, their labels are
-drawn from it, the curve is fitted again, and the width w of its interval is recorded. A few
-simulations over all n show where the target is; the others have n near it, and a line through log w by
-log n, with the spread of the points around it, gives the n at which the target is met with a
-probability.
+**How many**, typically and with assurance, by preposterior simulation: n random items are chosen, a
+curve is drawn from the posterior, their labels are drawn from it, the curve is fitted again, and the
+width w of its interval is recorded. A few simulations over all n show where the target is; the others
+have n near it, and a line through log w by log n, with the spread of the points around it, gives the n
+at which the target is met with a probability.
 
-Which items to label next, so that the error of a majority is known best.
-
-Items with the same votes are a cell. To first order the posterior of the mean loss and of the cells'
-label probabilities is normal, with the covariances of the curve's draws. One more label in cell c
-lowers the variance of the mean loss E by
+**Which items**, so that the error of a majority is known best. Items with the same votes are a cell. To
+first order the posterior of the mean loss and of the cells' label probabilities is normal, with the
+covariances of the curve's draws. One more label in cell c lowers the variance of the mean loss E by
 
 .. math:: \sum_l \frac{\mathrm{Cov}(E, p_{cl})^2}{\bar p_{cl}}
           + \frac{\overline{\mathrm{Var}}(\ell_c)}{N^2},

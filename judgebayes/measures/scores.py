@@ -4,11 +4,8 @@ Scores take one item: the log-probabilities of its classes and the index of its 
 several items with `jax.vmap` or `mean_score`. Metrics take whole sets of items and weights, where
 weight 0 equals a dropped item.
 
-Agreement of several annotators.
-
-Decisions: the Bayes action from probabilities and a loss matrix.
-
-Reliability: how often events happen, by bins of their predicted probability.
+Beside them are the agreement of several annotators, decisions (the Bayes action from probabilities and
+a loss matrix), and reliability: how often events happen, by bins of their predicted probability.
 """
 
 from collections.abc import Callable

@@ -4,11 +4,10 @@ Random splits share most of their items, so their spread measures how much a res
 calibration items, not how it would change with new items. The item-level functions use an item's
 mean outcome over the splits; with `groups`, items of a group are resampled together.
 
-Intervals of bounded means on held-out items, where all splits share one set of labels.
-
-The mean of many splits varies with the items that are tested, and with the labels that the fits have
-seen. `two_way_interval` of `significance` leaves out most of the second part, since nearly the same
-labels are fitted in every split. The spread of a mean here has both.
+**Bounded means on held-out items**, where all splits share one set of labels. The mean of many splits
+varies with the items that are tested, and with the labels that the fits have seen. `two_way_interval`
+of `significance` leaves out most of the second part, since nearly the same labels are fitted in every
+split. The spread of a mean here has both.
 """
 
 from typing import Any, NamedTuple

@@ -8,8 +8,13 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from judgebayes.finding import Finding, Severity
-from judgebayes.panel.judges import position_bias
-from judgebayes.panel.tally import Tally, effective_judges, part_of, residual_correlation
+from judgebayes.panel.judges import (
+    Tally,
+    effective_judges,
+    part_of,
+    position_bias,
+    residual_correlation,
+)
 from judgebayes.sentence import percent
 from judgebayes.votes.array import Votes
 

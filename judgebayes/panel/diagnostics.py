@@ -27,8 +27,7 @@ from judgebayes.panel.checks import (
     check_saturation,
     check_undecided,
 )
-from judgebayes.panel.judges import readable_share
-from judgebayes.panel.tally import Tally, tally_of
+from judgebayes.panel.judges import Tally, readable_share, tally_of
 from judgebayes.votes.array import Votes
 from judgebayes.votes.coding import Coding
 

@@ -3,13 +3,8 @@
 Nothing is computed here.
 This package may not import `show` or any package after it.
 
-Shared style of figures: colours of methods, markers, panels, legends.
-
-Intervals from tidy tables, with a colour per series.
-
-Reliability diagrams.
-
-The error of a majority vote.
+They share a style (colours of methods, markers, panels, legends): intervals with a colour per series,
+reliability diagrams, and the error of a majority vote.
 """
 
 import textwrap

@@ -1,11 +1,7 @@
-"""Self-contained HTML pages from plain values.
+"""The page of an answer, `--html`: its blocks, what only a page has, and how to make it again.
 
-Nothing is fitted here.
+That of a calibration begins with the decision, and has all judges, diagrams and items to review.
 This package may not import `judgebayes` or any package after it.
-
-What only the page of a calibration has: all findings and judges, diagrams, and items to review.
-
-The page of an answer, `--html`: its blocks, what only a page has, and how to make it again.
 """
 
 import hashlib
@@ -308,11 +304,10 @@ def growth_blocks(result: Calibration, compared: Compared) -> list[Block]:
 
 def page_of(result: Result, command: str, read: Sequence[Path] = ()) -> str:
     """Return an answer as an HTML page; `command` made it, from the files that were `read`."""
-    steps = [Paragraph(step) for step in result.next_steps if "--html" not in step]
-    first: list[Block] = [*steps]
-    sections = [Section("Results", result.blocks)]
+    first, sections = list[Block](), [Section("Results", result.blocks)]
     if isinstance(result, Calibration):
-        first, sections = [*first_blocks(result), *steps], calibration_sections(result)
+        first, sections = first_blocks(result), calibration_sections(result)
+    first += [Paragraph(step) for step in result.next_steps if "--html" not in step]
     sums = [(path.name, f"SHA-256 {_digest(path)}") for path in read]
     words = (
         "The same files, command and versions give the same numbers. The page has no date and loads "

@@ -2,10 +2,9 @@
 
 This package may not import `report` or any package after it.
 
-Laws of methods: invariances (for example to the order of items), and outputs that are probabilities.
-
-The laws are tested on simulated votes of four judges, some of them missing, on forty items, some of them
-unlabelled. `tests/laws` tests the methods of this package against more laws.
+Laws are invariances (for example to the order of items), and outputs that are probabilities. They are
+tested on simulated votes of four judges, some of them missing, on forty items, some of them unlabelled.
+`tests/laws` tests the methods of this package against more laws.
 """
 
 import copy

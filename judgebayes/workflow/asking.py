@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebayes.errors import AmbiguousStudy, Candidate, JudgeBayesError
-from judgebayes.io.cells import InMemory, file_or_table
+from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import check_ignored, notes_of
 from judgebayes.io.vote_tables import read_votes

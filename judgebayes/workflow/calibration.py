@@ -198,13 +198,11 @@ class Calibration(AnsweredItems):
     @property
     def blocks(self) -> list[Block]:
         """Who wins, what was read, the method and the reason for it, problems, and the decisions."""
-        judges: list[Block] = []
-        if self.given.labelled:
-            judges.append(judges_table(self.judges[[*SHOWN]], MOST_JUDGES))
+        shown = self.judges[[*SHOWN]]
         return [
             *([] if self.wins is None else self.wins.lead_blocks),
             *map(Paragraph, read_words(self.given)),
-            *judges,
+            *([judges_table(shown, MOST_JUDGES)] if self.given.labelled else []),
             *self.judge_figures,
             *map(Paragraph, self.chosen),
             *self.comparison_blocks,

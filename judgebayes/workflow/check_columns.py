@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import InMemory, with_points
+from judgebayes.io.cells import with_points
 from judgebayes.io.columns import (
     MODELS,
     PEOPLE,
@@ -27,6 +27,7 @@ from judgebayes.io.columns import (
     unrecognised,
 )
 from judgebayes.io.gathering import MAX_CLASSES
+from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import join_names, option, split_names
 from judgebayes.io.vote_tables import kind_of_answers
 from judgebayes.votes.classes import (

@@ -1,8 +1,6 @@
 """`judgebayes check`: all problems of a user's files at once, and one command that runs.
 
-The steps of a check, and what it says of what is read in the end.
-
-Which questions a user's files can answer, by which command.
+It says what is read in the end, and which questions the files can answer, by which command.
 """
 
 import shlex
@@ -15,7 +13,7 @@ import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.finding import Finding, Severity, count_findings
-from judgebayes.io.cells import InMemory, file_or_table
+from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.options import Layout
 from judgebayes.io.tables import read_table
 from judgebayes.show.page import Block, Code, Findings, Paragraph, Table

@@ -1,9 +1,4 @@
-"""Compare methods on held-out labels, in numbers and in sentences.
-
-How many splits a comparison of methods has.
-
-With the last fit: the chosen method on all labels of a user's votes, and its answers for every item.
-"""
+"""Compare methods on held-out labels, over as many splits as time allows, in numbers and words."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

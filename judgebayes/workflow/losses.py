@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import InMemory, file_or_table
+from judgebayes.io.in_memory import InMemory, file_or_table
 from judgebayes.io.tables import read_table
 from judgebayes.measures.scores import TIE_TOLERANCE, absolute_loss, zero_one_loss
 from judgebayes.votes.classes import Classes, listing

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from judgebayes.errors import JudgeBayesError
-from judgebayes.io.cells import InMemory, plain_cells
+from judgebayes.io.cells import plain_cells
 from judgebayes.io.columns import join_judge, repeated_columns, without_copies
 from judgebayes.io.formats import FORMATS, format_of, import_votes
 from judgebayes.io.gathering import Imported
+from judgebayes.io.in_memory import InMemory
 from judgebayes.io.options import Options
 from judgebayes.io.tables import notes_of
 from judgebayes.io.verdict import Kind

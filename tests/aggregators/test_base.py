@@ -4,7 +4,7 @@ import pytest
 
 from judgebayes.aggregators.base import certain
 from judgebayes.errors import JudgeBayesError
-from judgebayes.inference.fast.accelerated_em import log_mean_exp
+from judgebayes.inference.fast.log_softmax import log_mean_exp
 from judgebayes.inference.fit import training
 from judgebayes.votes import Votes
 

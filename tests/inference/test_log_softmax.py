@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judgebayes.compiled.float64 import in_float64
-from judgebayes.inference.fast.accelerated_em import log_softmax
+from judgebayes.inference.fast.log_softmax import log_softmax
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from diagnosed import as_votes
 
-from judgebayes.panel.tally import effective_judges, residual_correlation, tally_of
+from judgebayes.panel.judges import effective_judges, residual_correlation, tally_of
 
 
 def test_correlation_matches_a_loop(index: np.ndarray, labels: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from scipy import optimize
 
 from judgebayes.panel import diagnostics
 from judgebayes.panel.diagnostics import panel_curve
-from judgebayes.panel.tally import tally_of
+from judgebayes.panel.judges import tally_of
 
 
 def test_scores_leave_their_own_item_out(index: np.ndarray, labels: np.ndarray) -> None:

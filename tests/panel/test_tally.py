@@ -6,8 +6,7 @@ from diagnosed import ITEMS, as_votes
 
 from judgebayes.errors import JudgeBayesError
 from judgebayes.panel.diagnostics import diagnose, panel_curve
-from judgebayes.panel.judges import judge_table
-from judgebayes.panel.tally import residual_correlation, tally_of
+from judgebayes.panel.judges import judge_table, residual_correlation, tally_of
 
 
 def test_unlabelled_items_and_item_order_change_nothing(
